@@ -1,0 +1,47 @@
+"""Every exception of Cloakwork: what was given, what is allowed, what to do.
+
+The values behind a message are attributes of the exception, so a program need not
+parse sentences. No message ever holds a true reading.
+"""
+
+
+class CloakworkError(Exception):
+    """The parent of all errors that Cloakwork raises on purpose; `values` holds what the message speaks of."""
+
+    def __init__(self, message: str, **values: object) -> None:
+        super().__init__(message)
+        self.values = values
+
+    def __getattr__(self, name: str) -> object:
+        values = self.__dict__.get("values", {})
+        if name in values:
+            return values[name]
+        raise AttributeError(name)
+
+
+class InputError(CloakworkError, ValueError):
+    """An argument is malformed: wrong shape, not finite, out of range."""
+
+
+class PhysicsError(InputError):
+    """A model that cannot be built: a sensor outside the space, a disconnected graph, an unreadable drawing."""
+
+
+class CalibrationError(InputError):
+    """A privacy claim that cannot be met, or that the chosen noise does not meet."""
+
+
+class ReadingError(InputError):
+    """A reading that cannot be cloaked or recovered; names the sensor, never the value."""
+
+
+class MeasureError(InputError):
+    """Two maps that cannot be compared."""
+
+
+class SiteError(InputError):
+    """A site file that says something impossible; names the line, the key, what was given and what is allowed."""
+
+
+class BudgetError(CloakworkError):
+    """A release that would spend more privacy than the cloak was made for."""

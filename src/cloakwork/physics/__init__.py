@@ -1,0 +1,36 @@
+"""How sources become readings: linear models, and the space the sources live in."""
+
+from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
+from cloakwork.physics.graph import Graph
+from cloakwork.physics.line import HeatLine, Placement
+from cloakwork.physics.matrix import Matrix
+from cloakwork.physics.plane import HeatPlane
+from cloakwork.physics.rooms import Rooms
+from cloakwork.physics.sources import sources
+from cloakwork.physics.space import Metric, Space
+from cloakwork.physics.spectrum import Description, NumericalRange, Side, SpectralBound
+from cloakwork.physics.tolerance import Family, Tolerance
+
+__all__ = [
+    "Description",
+    "Family",
+    "FloorPlan",
+    "Graph",
+    "HeatLine",
+    "HeatPlane",
+    "Matrix",
+    "Metric",
+    "NumericalRange",
+    "Physics",
+    "Placement",
+    "Pulse",
+    "Rooms",
+    "Side",
+    "Slope",
+    "Space",
+    "SpectralBound",
+    "Steady",
+    "Tolerance",
+    "sources",
+]

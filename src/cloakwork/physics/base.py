@@ -1,0 +1,167 @@
+"""What every model of physics offers: how sources become readings, and how fast readings change with place."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, IntArray, frames
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.space import Space
+from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
+
+CHUNK = 2_000_000  # numbers held at once while columns of neighbouring places are compared
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The fastest change of the readings per unit of distance that a unit source moves.
+
+    `value` is rounded outward; `pair` are the two places between which it happens
+    (the nearest two where the maximum is taken over a continuum).
+    """
+
+    value: float
+    pair: tuple[int, int]
+
+
+class Physics(ABC):
+    """A linear map from n places to m sensors, y = M f.
+
+    A concrete model gives `space`, `matrix` and `error`; everything else follows. Arrays of
+    sources have places on the last axis, arrays of readings have sensors there; any axes
+    before it are frames.
+    """
+
+    @property
+    @abstractmethod
+    def space(self) -> Space:
+        """Where sources may be."""
+
+    @property
+    @abstractmethod
+    def matrix(self) -> FloatArray:
+        """M, one row a sensor and one column a place, read-only."""
+
+    @property
+    @abstractmethod
+    def error(self) -> float:
+        """Bound on the spectral norm of (computed M - exact M)."""
+
+    @abstractmethod
+    def with_spread(self, factor: float) -> Self:
+        """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
+
+    @property
+    def places(self) -> int:
+        """Number of places, n."""
+        return self.matrix.shape[1]
+
+    @property
+    def sensors(self) -> int:
+        """Number of sensors, m."""
+        return self.matrix.shape[0]
+
+    def apply(self, sources: ArrayLike) -> FloatArray:
+        """The true readings that sources cause: shape (..., n) in, (..., m) out."""
+        return np.asarray(frames("sources", sources, self.places) @ self.matrix.T)
+
+    def adjoint(self, readings: ArrayLike) -> FloatArray:
+        """M' y: shape (..., m) in, (..., n) out."""
+        return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
+
+    def range(self, weights: FloatArray | None = None) -> NumericalRange:
+        """The numerical range of M (of diag(weights) M when given), computed once for each `weights`."""
+        key = None if weights is None else weights.tobytes()
+        if key not in self._ranges:
+            scaled = self.matrix if weights is None else self.matrix * weights[:, None]
+            self._ranges[key] = NumericalRange.of(scaled)
+        return self._ranges[key]
+
+    @cached_property
+    def _ranges(self) -> dict[bytes | None, NumericalRange]:
+        return {}
+
+    def describe(self) -> Description:
+        """Rank, spectrum, condition number, coherence, steepest slope, and the spectral bounds that hold."""
+        return describe(self.matrix, self.space, self.joint_slope().value, self.range(), self.bounds())
+
+    def bounds(self) -> tuple[SpectralBound, ...]:
+        """Bounds on the slope that this kind of model has beyond the general ones."""
+        return ()
+
+    def rows(self, sensors: IntArray) -> FloatArray:
+        """Rows of M for sensors placed at the given places instead, shape (len(sensors), n)."""
+        raise PhysicsError(f"{type(self).__name__} has fixed sensors: position errors cannot be evaluated.")
+
+    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Go through the neighbour pairs in pieces: (which pairs, columns M_i - M_j with shape (m, pairs))."""
+        yield from differences(self.matrix, self.space)
+
+    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
+        """||diag(weights) (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,)."""
+        slopes = np.empty(len(self.space.pairs))
+        for which, columns in self.pair_columns():
+            scaled = columns if weights is None else columns * weights[:, None]
+            slopes[which] = np.sqrt((scaled**2).sum(axis=0)) / self.space.lengths[which]
+        return slopes
+
+    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
+        """Steepest change of all readings together: the largest slope in the l2 norm, rounded outward.
+
+        `weights` multiplies the sensors first (1/sigma when they differ); `displacement` is how far
+        each sensor may be from where the model puts it.
+        """
+        slopes = self.pair_slopes(weights)
+        if displacement > 0:
+            slopes = np.sqrt((self._displaced(displacement, weights) ** 2).sum(axis=0)) / self.space.lengths
+        return self._outward(slopes, 1.0 if weights is None else float(np.max(weights)))
+
+    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
+        """Steepest change of each sensor's own reading, shape (m,), rounded outward."""
+        if displacement > 0:
+            steepest = (self._displaced(displacement, None) / self.space.lengths).max(axis=1, initial=0.0)
+        else:
+            steepest = np.zeros(self.sensors)
+            for which, columns in self.pair_columns():
+                steepest = np.maximum(steepest, (np.abs(columns) / self.space.lengths[which]).max(axis=1))
+        return np.asarray((steepest + self._slack(1.0)) * (1 + 1e-12))
+
+    def _slack(self, weight: float) -> float:
+        shortest = self.space.lengths.min(initial=np.inf)
+        return float(np.sqrt(2) * self.error * weight / shortest)
+
+    def _outward(self, slopes: FloatArray, weight: float) -> Slope:
+        if not len(slopes):
+            return Slope(0.0, (0, 0))
+        steepest = int(np.argmax(slopes))
+        i, j = (int(k) for k in self.space.pairs[steepest])
+        return Slope(float((slopes[steepest] + self._slack(weight)) * (1 + 1e-12)), (i, j))
+
+    def _displaced(self, distance: float, weights: FloatArray | None) -> FloatArray:
+        """Largest |M_li - M_lj| when sensor l may stand at any place within `distance`, shape (m, p)."""
+        nearby = self.nearby_places(distance)
+        stood = np.unique(np.concatenate(nearby))
+        moved = self.rows(stood)
+        largest = np.zeros((self.sensors, len(self.space.pairs)))
+        for which, columns in differences(moved, self.space):
+            for sensor, places in enumerate(nearby):
+                largest[sensor, which] = np.abs(columns[np.searchsorted(stood, places)]).max(axis=0)
+        return largest if weights is None else largest * weights[:, None]
+
+    def nearby_places(self, distance: float) -> list[IntArray]:
+        """For each sensor the places within `distance` of it."""
+        raise PhysicsError(f"{type(self).__name__} does not know where its sensors are: leave out position errors.")
+
+
+def differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
+    """Columns of neighbours subtracted, a bounded piece at a time."""
+    step = max(1, CHUNK // max(1, matrix.shape[0]))
+    for start in range(0, len(space.pairs), step):
+        which = slice(start, start + step)
+        i, j = space.pairs[which].T
+        yield which, matrix[:, i] - matrix[:, j]

@@ -1,0 +1,130 @@
+"""Certified steepest slopes of the Gaussian kernel over a continuum of places.
+
+A grid of points that holds the corners and edges of the domain, and a bound on the curvature around
+each point, turn a maximum over the grid into a maximum over the domain: where the squared slope S is
+largest its gradient vanishes (along the boundary, if it is largest there), so the nearest grid point
+has at least S - C r^2 / 2, with C the curvature bound and r half the grid's diagonal.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+
+FINEST_LINE = 2**17
+FINEST_PLANE = 2**10
+ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinement stops
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A certified maximum: `value` is at least the supremum; it was seen near `at`."""
+
+    value: float
+    at: tuple[float, ...]
+
+
+def kernel(offsets: FloatArray, T: float) -> FloatArray:
+    """g(x) = exp(-x^2 / 4T) / sqrt(4 pi T)."""
+    return np.asarray(np.exp(-(offsets**2) / (4 * T)) / np.sqrt(4 * np.pi * T))
+
+
+def steepest_kernel(T: float) -> float:
+    """Largest |g'|, at a distance of sqrt(2T)."""
+    return float(np.exp(-0.5) / np.sqrt(2 * T) / np.sqrt(4 * np.pi * T))
+
+
+def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> Peak:
+    """sup over x in [0, length] of the l2 norm of weights * g'(x - sensors)."""
+    points = 257
+    while True:
+        x = np.linspace(0, length, points)
+        first, curvature = _line_terms(x, sensors, T, length / (points - 1) / 2)
+        squared = first**2 @ weights**2
+        bound = squared + curvature @ weights**2 * (length / (points - 1) / 2) ** 2 / 2
+        best = int(np.argmax(bound))
+        if bound[best] <= squared.max() * (1 + ENOUGH) or points > FINEST_LINE:
+            return Peak(float(np.sqrt(bound[best])), (float(x[best]),))
+        points = 2 * points - 1
+
+
+def plane_peak(
+    sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray
+) -> Peak:
+    """sup over the plane of the largest singular value of diag(weights) dM/d(x, y)."""
+    points = 65
+    while True:
+        axes = [np.linspace(0, side, points) for side in size]
+        halves = [side / (points - 1) / 2 for side in size]
+        x, y = (
+            _Tables.of(axis, sensors[:, k], T, half)
+            for k, (axis, half) in enumerate(zip(axes, halves, strict=True))
+        )
+        squared = _largest_eigenvalue(x, y, weights)
+        reach = halves[0] ** 2 + halves[1] ** 2
+        bound = squared + _plane_curvature(x, y, weights, T) * reach / 2
+        best = np.unravel_index(int(np.argmax(bound)), bound.shape)
+        if bound[best] <= squared.max() * (1 + 100 * ENOUGH) or points > FINEST_PLANE:
+            return Peak(float(np.sqrt(bound[best])), (float(axes[0][best[0]]), float(axes[1][best[1]])))
+        points = 2 * points - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """The kernel and its derivative on one axis (points x sensors), and envelopes of |g|, |g'|, |g''|, |g'''|."""
+
+    g: FloatArray
+    slope: FloatArray
+    envelopes: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+    @classmethod
+    def of(cls, axis: FloatArray, sensors: FloatArray, T: float, half: float) -> "_Tables":
+        offsets = axis[:, None] - sensors
+        g = kernel(offsets, T)
+        return cls(g, -offsets / (2 * T) * g, _envelopes(offsets, T, half))
+
+
+def _line_terms(x: FloatArray, sensors: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray]:
+    tables = _Tables.of(x, sensors, T, half)
+    _, first, second, third = tables.envelopes
+    return tables.slope, 2 * (second**2 + first * third)
+
+
+def _envelopes(offsets: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """For each offset the supremum of the first derivatives at any distance of at least |offset| - half."""
+    scale = np.sqrt(2 * T)
+    u = np.maximum(np.abs(offsets) - half, 0) / scale
+    bell = np.exp(-(u**2) / 2)
+    peak = 1 / np.sqrt(4 * np.pi * T)
+    first = np.where(u < 1, np.exp(-0.5), u * bell)
+    second = np.maximum(bell, np.where(u < np.sqrt(3), 2 * np.exp(-1.5), (u**2 - 1) * bell))
+    # |u^3 - 3u| exp(-u^2/2) peaks at 1.3802; past u = 3^(1/4) the sum u^3 + 3u decreases
+    third = np.where(u < 3**0.25, 1.3802, np.minimum(1.3802, (u**3 + 3 * u) * bell))
+    return peak * bell, peak * first / scale, peak * second / scale**2, peak * third / scale**3
+
+
+def _largest_eigenvalue(x: _Tables, y: _Tables, weights: FloatArray) -> FloatArray:
+    squares = weights**2
+    a = (x.slope**2 * squares) @ (y.g**2).T
+    b = (x.g**2 * squares) @ (y.slope**2).T
+    c = (x.slope * x.g * squares) @ (y.slope * y.g).T
+    return np.asarray((a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + c**2))
+
+
+def _plane_curvature(x: _Tables, y: _Tables, weights: FloatArray, T: float) -> FloatArray:
+    """Bound on the Hessian of every directional squared slope.
+
+    2 sum w^2 (H^2 + G K) with H, G, K Frobenius norms of the Hessian, gradient and third
+    derivatives of one sensor's kernel; G K <= (G^2 c + K^2 / c) / 2 makes the sum separable.
+    """
+    squares = weights**2
+
+    def total(i: int, j: int) -> FloatArray:
+        return np.asarray((x.envelopes[i] ** 2 * squares) @ (y.envelopes[j] ** 2).T)
+
+    c = (2 * T) ** -2
+    hessian = total(2, 0) + 2 * total(1, 1) + total(0, 2)
+    gradient = total(1, 0) + total(0, 1)
+    third = total(3, 0) + 3 * total(2, 1) + 3 * total(1, 2) + total(0, 3)
+    return 2 * (hessian + (gradient * c + third / c) / 2)

@@ -1,0 +1,97 @@
+"""Diffusion over the edges of a graph, a few rows at a time and with a certified error."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse, special
+from scipy.sparse import linalg as sparse_linalg
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import PhysicsError
+
+MOST_ENTRIES = 100_000_000  # a dense block of rows beyond 800 MB is refused
+TRUNCATION = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of an operator, shape (rows, n), and a bound on the spectral norm of their error."""
+
+    values: FloatArray
+    error: float
+
+
+def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
+    """L = D - W of an undirected graph."""
+    i, j = pairs.T
+    half = sparse.coo_array((weights, (i, j)), shape=(n, n))
+    adjacency = (half + half.T).tocsr()
+    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
+    return (sparse.diags_array(degrees) - adjacency).tocsr()
+
+
+def unit_rows(n: int, places: IntArray) -> FloatArray:
+    """One row a place, with a one there."""
+    if len(places) * n > MOST_ENTRIES:
+        raise PhysicsError(
+            f"{len(places)} sensors and {n} places need {8e-9 * len(places) * n:.1f} GB: "
+            f"use at most {MOST_ENTRIES // n} sensors, or larger cells.",
+            sensors=len(places),
+            places=n,
+        )
+    rows = np.zeros((len(places), n))
+    rows[np.arange(len(places)), places] = 1.0
+    return rows
+
+
+def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> Rows:
+    """rows @ exp(-tau L) by a Chebyshev series.
+
+    Notes
+    -----
+    With the spectrum of L in [0, b] and c = tau b / 2,
+    exp(-tau L) = e^-c I_0(c) + 2 sum_k e^-c I_k(c) (-1)^k T_k(2L/b - 1).
+    The coefficients are positive and sum to 1 at L = 0, so the truncated tail bounds the error.
+    """
+    bound = 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
+    if tau == 0 or bound == 0:
+        return Rows(rows.copy(), 0.0)
+    c = tau * bound / 2
+    coefficients = _coefficients(c)
+    scaled = (L * (2 / bound) - sparse.identity(L.shape[0], format="csr")).tocsr()
+    previous = np.ascontiguousarray(rows.T)
+    current = -(scaled @ previous)
+    total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0.0)
+    for coefficient in coefficients[2:]:
+        previous, current = current, -2 * (scaled @ current) - previous
+        total += coefficient * current
+    roundings = np.finfo(float).eps * (8 + len(coefficients) ** 2)
+    values = np.ascontiguousarray(total.T)
+    return Rows(values, (TRUNCATION + roundings) * _norm(rows))
+
+
+def _coefficients(c: float) -> FloatArray:
+    most = int(12 * np.sqrt(c) + 60)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
+    terms = special.ive(np.arange(most), c)
+    terms[1:] *= 2
+    tail = np.cumsum(terms[::-1])[::-1]
+    keep = max(1, int(np.searchsorted(-tail, -TRUNCATION)))
+    return np.asarray(terms[:keep])
+
+
+def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> Rows:
+    """rows @ (kappa L + I)^-1 by a sparse factorisation; the residual bounds the error, as the operator is at least I."""
+    system = (kappa * L + sparse.identity(L.shape[0], format="csr")).tocsc()
+    solve = sparse_linalg.splu(system).solve
+    right = np.ascontiguousarray(rows.T)
+    solution = solve(right)
+    solution += solve(right - system @ solution)
+    residual = float(np.linalg.norm(right - system @ solution))
+    rounding = np.finfo(float).eps * 8 * (1 + kappa * float(L.diagonal().max(initial=0.0)))
+    return Rows(np.ascontiguousarray(solution.T), residual + rounding * float(np.linalg.norm(solution)))
+
+
+def _norm(rows: FloatArray) -> float:
+    """Spectral norm from above: sqrt of the largest row sum times the largest column sum of |rows|."""
+    magnitudes = np.abs(rows)
+    return float(np.sqrt(magnitudes.sum(axis=0).max(initial=0.0) * magnitudes.sum(axis=1).max(initial=0.0)))

@@ -1,0 +1,144 @@
+"""Rooms with walls and doors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, points, positive
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.base import Physics
+from cloakwork.physics.diffusion import Rows, laplacian, pulse, steady, unit_rows
+from cloakwork.physics.rooms import Rooms
+from cloakwork.physics.space import Space
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """A puff that spreads freely: read when its standard deviation along each axis is `length` metres."""
+
+    length: float
+
+    def __post_init__(self) -> None:
+        positive("length", self.length, error=PhysicsError)
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A lasting source whose heat fades with distance: to 1/e over `reach` metres along a corridor."""
+
+    reach: float
+
+    def __post_init__(self) -> None:
+        positive("reach", self.reach, error=PhysicsError)
+
+
+@dataclass(frozen=True, eq=False)
+class FloorPlan(Physics):
+    """What sensors in rooms read of sources in rooms; walls stop heat, doors let it through.
+
+    Parameters
+    ----------
+    rooms
+        The geometry, from `Rooms.from_text` or `Rooms.from_walls`.
+    sensors_at
+        (x, y) of each sensor in metres; a sensor reads the cell that holds it.
+    regime
+        `Steady` for lasting sources such as people, `Pulse` for a puff.
+    footprint
+        Radius (standard deviation, metres) of the area that a sensor averages over; walls bound it.
+    gain
+        Reading of a unit source, summed over the floor in square metres: 10 for a person of 100 W in
+        rooms that lose 10 W per square metre and degree, with readings in degrees.
+
+    Notes
+    -----
+    With h the cell and L the Laplacian of the grid graph whose edges walls have cut:
+    pulse M = gain / h^2 exp(-tau L), tau = (length / h)^2 / 2; steady M = gain / h^2 (kappa L + I)^-1,
+    kappa = (reach / h)^2. A footprint multiplies the row by exp(-tau' L), tau' = (footprint / h)^2 / 2.
+
+    Examples
+    --------
+    >>> rooms = Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))])
+    >>> flat = FloorPlan(rooms, [(1, 1), (3, 2)], Steady(reach=1.0), footprint=0.5)
+    >>> bool(np.isclose(flat.apply(np.ones(48)), 1 / 0.5**2).all())  # one unit everywhere reads the same everywhere
+    True
+    """
+
+    rooms: Rooms
+    sensors_at: Sequence[tuple[float, float]]
+    regime: Pulse | Steady
+    footprint: float = 0.0
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        not_negative("footprint", self.footprint, error=PhysicsError)
+        positive("gain", self.gain, error=PhysicsError)
+        if not isinstance(self.regime, Pulse | Steady):
+            raise PhysicsError(f"regime={self.regime!r}: give Steady(reach=...) or Pulse(length=...).")
+        self.sensor_places  # noqa: B018 - a sensor off the floor is refused now, not later
+
+    @cached_property
+    def sensor_positions(self) -> FloatArray:
+        """Where the sensors are, shape (m, 2)."""
+        return frozen(points("sensors_at", self.sensors_at, error=PhysicsError))
+
+    @cached_property
+    def sensor_places(self) -> IntArray:
+        """The cell of each sensor, shape (m,)."""
+        cells = []
+        for number, (x, y) in enumerate(self.sensor_positions):
+            try:
+                cells.append(self.rooms.cell_at(float(x), float(y)))
+            except PhysicsError as problem:
+                raise PhysicsError(f"sensor {number}: {problem}", sensor=number) from None
+        return np.array(cells, dtype=np.int64)
+
+    @property
+    def space(self) -> Space:
+        return self.rooms.space
+
+    @cached_property
+    def _laplacian(self) -> sparse.csr_array:
+        return laplacian(len(self.space), self.rooms.pairs, np.ones(len(self.rooms.pairs)))
+
+    def _spread(self, places: IntArray) -> Rows:
+        h = self.rooms.cell
+        scale = self.gain / h**2
+        seen = pulse(self._laplacian, (self.footprint / h) ** 2 / 2, unit_rows(len(self.space), places))
+        if isinstance(self.regime, Steady):
+            spread = steady(self._laplacian, (self.regime.reach / h) ** 2, seen.values)
+        else:
+            spread = pulse(self._laplacian, (self.regime.length / h) ** 2 / 2, seen.values)
+        return Rows(scale * spread.values, scale * (spread.error + seen.error))
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self._spread(self.sensor_places)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        return frozen(self._rows.values)
+
+    @property
+    def error(self) -> float:
+        return self._rows.error
+
+    def rows(self, sensors: IntArray) -> FloatArray:
+        return self._spread(sensors).values
+
+    def nearby_places(self, distance: float) -> list[IntArray]:
+        return [np.flatnonzero(self.space.distances(int(k)) <= distance) for k in self.sensor_places]
+
+    def with_spread(self, factor: float) -> Self:
+        scale = float(np.sqrt(factor))
+        if isinstance(self.regime, Steady):
+            return replace(self, regime=Steady(self.regime.reach * scale))
+        return replace(self, regime=Pulse(self.regime.length * scale))
+
+    def with_doors_shut(self, doors: Sequence[int]) -> Self:
+        """The same plan with some doors shut."""
+        return replace(self, rooms=self.rooms.shut(doors))

@@ -1,0 +1,131 @@
+"""Heat on a line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, count, frozen, positive
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.continuum import kernel, line_peak, steepest_kernel
+from cloakwork.physics.space import Space
+
+
+class Placement(StrEnum):
+    """Where sources are allowed to be."""
+
+    GRID = "grid"
+    """Only on the n places."""
+    ANYWHERE = "anywhere"
+    """Anywhere in the space; the slope is then the supremum over all positions."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeatLine(Physics):
+    """A pulse of heat on a line, read by sensors at a diffusion time `T` after it.
+
+    Parameters
+    ----------
+    n
+        Number of places, at `length` i/n for i = 1..n.
+    m
+        Number of sensors, at `length` j/m for j = 1..m, or their positions.
+    T
+        Diffusion constant times elapsed time, in squared units of `length`.
+    length
+        Length of the line.
+    gain
+        Reading per unit of heat density: the strength of a unit source.
+    placement
+        Whether sources are on the grid (the default) or anywhere on the line.
+
+    Notes
+    -----
+    M[j, i] = gain g(x_i - s_j) with g(x) = exp(-x^2 / 4T) / sqrt(4 pi T), Gilbert and McMillan, section 4.
+
+    Examples
+    --------
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> line.range().rank
+    11
+    >>> round(0.01 * line.joint_slope().value, 6)
+    0.135897
+    """
+
+    n: int
+    m: int | Sequence[float]
+    T: float
+    length: float = 1.0
+    gain: float = 1.0
+    placement: Placement = Placement.GRID
+
+    def __post_init__(self) -> None:
+        count("n", self.n, error=PhysicsError)
+        for name in ("T", "length", "gain"):
+            positive(name, getattr(self, name), error=PhysicsError)
+        object.__setattr__(self, "placement", Placement(self.placement))
+        where = self.sensor_positions
+        outside = np.flatnonzero(~((where >= 0) & (where <= self.length)))
+        if where.ndim != 1 or not len(where):
+            raise PhysicsError(f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m)
+        if len(outside):
+            raise PhysicsError(
+                f"sensor {outside[0]} at {where[outside[0]]!r} is outside the line: positions run from 0 to {self.length}.",
+                sensor=int(outside[0]),
+            )
+
+    @cached_property
+    def sensor_positions(self) -> FloatArray:
+        """Where the sensors are, shape (m,)."""
+        if isinstance(self.m, int | np.integer) and not isinstance(self.m, bool):
+            m = count("m", int(self.m), error=PhysicsError)
+            return frozen(self.length * np.arange(1, m + 1) / m)
+        try:
+            return frozen(np.array(self.m, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise PhysicsError(
+                f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m
+            ) from None
+
+    @cached_property
+    def space(self) -> Space:
+        return Space.line(self.n, length=self.length)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        offsets = self.sensor_positions[:, None] - self.space.places[:, 0]
+        return frozen(self.gain * kernel(offsets, self.T))
+
+    @property
+    def error(self) -> float:
+        # each entry is a handful of roundings, amplified by the exponent of exp
+        ulps = 8 + self.length**2 / (4 * self.T)
+        return float(np.finfo(float).eps * min(ulps, 800.0) * np.linalg.norm(self.matrix))
+
+    def with_spread(self, factor: float) -> Self:
+        return replace(self, T=self.T * factor)
+
+    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
+        scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights
+        shift = displacement * float(np.sqrt((scaled**2).sum())) * self._sharpest
+        if self.placement is Placement.GRID:
+            on_grid = super().joint_slope(weights)
+            return Slope(on_grid.value + shift, on_grid.pair)
+        peak = line_peak(self.sensor_positions, self.T, self.length, scaled)
+        i = min(max(int(peak.at[0] / self.length * self.n) - 1, 0), self.n - 1)
+        return Slope((peak.value + shift) * (1 + 1e-12), (i, min(i + 1, self.n - 1)))
+
+    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
+        ceiling = self.gain * steepest_kernel(self.T) * (1 + 1e-12)
+        if self.placement is Placement.ANYWHERE:
+            return np.full(self.sensors, ceiling)
+        return np.minimum(super().sensor_slopes() + displacement * self.gain * self._sharpest, ceiling)
+
+    @property
+    def _sharpest(self) -> float:
+        """Largest |g''|: how fast a slope changes when a sensor is displaced."""
+        return float(kernel(np.zeros(1), self.T)[0] / (2 * self.T))

@@ -1,0 +1,124 @@
+"""Heat on a plane without walls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, count, frozen, points, positive
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.continuum import kernel, plane_peak, steepest_kernel
+from cloakwork.physics.space import Metric, Space
+
+
+@dataclass(frozen=True, eq=False)
+class HeatPlane(Physics):
+    """A pulse of heat on a rectangle: the product of two lines.
+
+    Parameters
+    ----------
+    n
+        Number of places along x and along y, at `size` i/n like the line's; place (i, j) has index i ny + j.
+    m
+        Number of sensors along x and along y, likewise, or a list of (x, y) positions.
+    T
+        Diffusion constant times elapsed time, in squared units of `size`.
+    size
+        Width and height.
+    gain
+        Reading per unit of heat density: the strength of a unit source.
+
+    Notes
+    -----
+    Distance is Euclidean and sources may be anywhere in the rectangle: the slope is the supremum of the
+    largest singular value of dM/d(x, y). Neighbours on the grid alone would be too small by up to sqrt 2.
+
+    Examples
+    --------
+    >>> plane = HeatPlane(n=(20, 10), m=(8, 4), T=0.02, size=(2.0, 1.0))
+    >>> plane.places, plane.sensors
+    (200, 32)
+    """
+
+    n: tuple[int, int]
+    m: tuple[int, int] | Sequence[tuple[float, float]]
+    T: float
+    size: tuple[float, float] = (1.0, 1.0)
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("n", "size"):
+            if len(tuple(getattr(self, name))) != 2:
+                raise PhysicsError(f"{name}={getattr(self, name)!r}: give two numbers, for x and for y.")
+        for number in self.n:
+            count("n", number, error=PhysicsError)
+        for value in (*self.size, self.T, self.gain):
+            positive("T, size and gain", value, error=PhysicsError)
+        where = self.sensor_positions
+        outside = np.flatnonzero(((where < 0) | (where > np.asarray(self.size))).any(axis=1))
+        if len(outside):
+            raise PhysicsError(
+                f"sensor {outside[0]} at {where[outside[0]].tolist()} is outside the plane of {self.size}.",
+                sensor=int(outside[0]),
+            )
+
+    @cached_property
+    def sensor_positions(self) -> FloatArray:
+        """Where the sensors are, shape (m, 2)."""
+        if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
+            axes = [
+                side * np.arange(1, count("m", int(str(k)), error=PhysicsError) + 1) / int(str(k))
+                for side, k in zip(self.size, self.m, strict=True)
+            ]
+            return frozen(_product(axes))
+        return frozen(points("m", self.m, error=PhysicsError))
+
+    @cached_property
+    def space(self) -> Space:
+        nx, ny = self.n
+        steps = (self.size[0] / nx, self.size[1] / ny)
+        index = np.arange(nx * ny).reshape(nx, ny)
+        along_x = np.stack([index[:-1].ravel(), index[1:].ravel()], axis=1)
+        along_y = np.stack([index[:, :-1].ravel(), index[:, 1:].ravel()], axis=1)
+        lengths = np.r_[np.full(len(along_x), steps[0]), np.full(len(along_y), steps[1])]
+        places = _product([step * np.arange(1, k + 1) for step, k in zip(steps, self.n, strict=True)])
+        return Space(places, np.concatenate([along_x, along_y]), lengths, Metric.PLANE)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        axes = [self.size[k] * np.arange(1, self.n[k] + 1) / self.n[k] for k in range(2)]
+        x, y = (kernel(self.sensor_positions[:, k, None] - axes[k], self.T) for k in range(2))
+        return frozen(self.gain * (x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
+
+    @property
+    def error(self) -> float:
+        ulps = 16 + (self.size[0] ** 2 + self.size[1] ** 2) / (4 * self.T)
+        return float(np.finfo(float).eps * min(ulps, 1600.0) * np.linalg.norm(self.matrix))
+
+    def with_spread(self, factor: float) -> Self:
+        return replace(self, T=self.T * factor)
+
+    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
+        scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights
+        peak = plane_peak(self.sensor_positions, self.T, self.size, scaled)
+        shift = displacement * float(np.sqrt((scaled**2).sum())) * self._height / (2 * self.T)
+        squared = ((self.space.places - np.asarray(peak.at)) ** 2).sum(axis=1)
+        nearest = np.argsort(squared)[:2]
+        return Slope((peak.value + shift) * (1 + 1e-12), (int(nearest[0]), int(nearest[-1])))
+
+    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
+        del displacement  # the steepest place is in the rectangle wherever the sensor is
+        peak = self.gain * steepest_kernel(self.T) * float(np.sqrt(self._height))
+        return np.full(self.sensors, peak * (1 + 1e-12))
+
+    @property
+    def _height(self) -> float:
+        return 1 / (4 * np.pi * self.T)
+
+
+def _product(axes: list[FloatArray]) -> FloatArray:
+    x, y = np.meshgrid(*axes, indexing="ij")
+    return np.stack([x.ravel(), y.ravel()], axis=1)

@@ -1,0 +1,210 @@
+"""The geometry of a floor plan: square cells, walls that cut the way between them, doors that open it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from cloakwork._checks import FloatArray, IntArray, frozen, positive
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.space import Metric, Space
+
+MOST_CELLS = 1_000_000
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """Cells of one floor. Make one with `from_text` or `from_walls`.
+
+    x grows to the right and y upwards, in metres from the bottom left corner of the drawing.
+
+    Parameters
+    ----------
+    grid
+        Number of the cell at each (row, column), rows from the bottom, -1 where there is no floor.
+    cell
+        Side of a cell, in metres.
+    pairs
+        Cells between which heat and people pass, shape (p, 2).
+    door
+        For each pair the number of the door that it passes through, -1 for none.
+    """
+
+    grid: IntArray
+    cell: float
+    pairs: IntArray
+    door: IntArray
+
+    @classmethod
+    def from_text(cls, drawing: str, *, cell: float) -> "Rooms":
+        """Read a drawing in which each character is one cell.
+
+        `#` is wall, `.` is floor, `+` is a door (floor that may be shut), a blank is outside.
+
+        >>> rooms = Rooms.from_text('''
+        ... #########
+        ... #...#...#
+        ... #...+...#
+        ... #...#...#
+        ... #########
+        ... ''', cell=0.5)
+        >>> len(rooms.space), rooms.doors
+        (19, 1)
+        """
+        marks = _characters(drawing)
+        floor = (marks == ".") | (marks == "+")
+        if not floor.any():
+            raise PhysicsError("the drawing has no floor: draw at least one '.'.")
+        grid = np.full(marks.shape, -1, dtype=np.int64)
+        grid[floor] = np.arange(int(floor.sum()))
+        door_of_cell = (ndimage.label(marks == "+")[0] - 1)[floor]
+        pairs = _neighbours(grid)
+        door = np.maximum(door_of_cell[pairs[:, 0]], door_of_cell[pairs[:, 1]]).astype(np.int64)
+        return cls(grid, cell, pairs, door)._checked()
+
+    @classmethod
+    def from_walls(
+        cls,
+        size: tuple[float, float],
+        *,
+        cell: float,
+        walls: Iterable[Segment] = (),
+        doors: Iterable[Segment] = (),
+    ) -> "Rooms":
+        """A rectangle of floor, cut by walls; a door is the part of a wall that lets through.
+
+        `size` and the ends of the segments are in metres.
+
+        >>> rooms = Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))])
+        >>> len(rooms.space), rooms.doors
+        (48, 1)
+        """
+        positive("cell", cell, error=PhysicsError)
+        columns, rows = (_whole(positive("size", side, error=PhysicsError), cell) for side in size)
+        if columns * rows > MOST_CELLS:
+            raise PhysicsError(f"{columns} x {rows} cells: use at most {MOST_CELLS:,}; make the cells larger.")
+        grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
+        pairs = _neighbours(grid)
+        centres = _centres(grid, cell)
+        start, end = centres[pairs[:, 0]], centres[pairs[:, 1]]
+        cut = np.zeros(len(pairs), dtype=bool)
+        for wall in walls:
+            cut |= _crosses(start, end, wall)
+        door = np.full(len(pairs), -1, dtype=np.int64)
+        for number, opening in enumerate(doors):
+            door[_crosses(start, end, opening)] = number
+        open_pairs = ~cut | (door >= 0)
+        door[~cut] = -1
+        return cls(grid, cell, pairs[open_pairs], door[open_pairs])._checked()
+
+    def __post_init__(self) -> None:
+        positive("cell", self.cell, error=PhysicsError)
+        for name in ("grid", "pairs", "door"):
+            object.__setattr__(self, name, frozen(np.array(getattr(self, name))))
+
+    @property
+    def doors(self) -> int:
+        """Number of doors."""
+        return int(self.door.max(initial=-1)) + 1
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing, in metres."""
+        rows, columns = self.grid.shape
+        return columns * self.cell, rows * self.cell
+
+    @cached_property
+    def space(self) -> Space:
+        """Cells as places; distance is walking distance from cell to cell."""
+        lengths = np.full(len(self.pairs), self.cell)
+        return Space(_centres(self.grid, self.cell), self.pairs, lengths, Metric.PATH)
+
+    def shut(self, doors: Sequence[int]) -> "Rooms":
+        """The same rooms with some doors shut; a place stays a place even if no way leads there."""
+        open_pairs = ~np.isin(self.door, doors)
+        return replace(self, pairs=self.pairs[open_pairs], door=self.door[open_pairs])
+
+    def cell_at(self, x: float, y: float) -> int:
+        """The cell that holds a point; refused where there is no floor."""
+        rows, columns = self.grid.shape
+        column, row = (min(int(v // self.cell), k - 1) if v >= 0 else -1 for v, k in ((x, columns), (y, rows)))
+        inside = 0 <= x <= columns * self.cell and 0 <= y <= rows * self.cell
+        if not inside or self.grid[row, column] < 0:
+            raise PhysicsError(
+                f"({x:g}, {y:g}) is not on the floor: it lies in a wall or outside the "
+                f"{self.size[0]:g} m x {self.size[1]:g} m plan (y grows upwards).",
+                at=(x, y),
+            )
+        return int(self.grid[row, column])
+
+    def _checked(self) -> "Rooms":
+        parts = self.space.components()
+        if parts.max() > 0:
+            where = [self.space.name(int(np.flatnonzero(parts == part)[0])) for part in range(2)]
+            raise PhysicsError(
+                f"the floor has {parts.max() + 1} parts without a way between them (one at ({where[0]}), another "
+                f"at ({where[1]})): distance between them is undefined. Draw a door, or make one site for each.",
+                places=where,
+            )
+        return self
+
+
+def _characters(drawing: str) -> NDArray[np.str_]:
+    lines = [line.rstrip() for line in drawing.strip("\n").splitlines()]
+    if not any(lines):
+        raise PhysicsError("the drawing is empty.")
+    width = max(len(line) for line in lines)
+    if width * len(lines) > MOST_CELLS:
+        raise PhysicsError(f"{width} x {len(lines)} cells: use at most {MOST_CELLS:,}; make the cells larger.")
+    for number, line in enumerate(lines, start=1):
+        for column, mark in enumerate(line, start=1):
+            if mark not in "#.+ ":
+                raise PhysicsError(
+                    f"drawing, line {number}, column {column}: {mark!r} has no meaning. Use '#' for wall, "
+                    "'.' for floor, '+' for a door and a blank for outside.",
+                    line=number,
+                    column=column,
+                )
+    return np.array([list(line.ljust(width)) for line in reversed(lines)])
+
+
+def _neighbours(grid: IntArray) -> IntArray:
+    sideways = np.stack([grid[:, :-1].ravel(), grid[:, 1:].ravel()], axis=1)
+    upwards = np.stack([grid[:-1].ravel(), grid[1:].ravel()], axis=1)
+    pairs = np.concatenate([sideways, upwards])
+    return np.asarray(pairs[(pairs >= 0).all(axis=1)])
+
+
+def _centres(grid: IntArray, cell: float) -> FloatArray:
+    rows, columns = np.nonzero(grid >= 0)
+    order = np.argsort(grid[rows, columns])
+    return (np.stack([columns, rows], axis=1)[order] + 0.5) * cell
+
+
+def _whole(side: float, cell: float) -> int:
+    cells = round(side / cell)
+    if cells < 1 or abs(cells * cell - side) > 1e-6 * side:
+        raise PhysicsError(f"a side of {side:g} m is not a whole number of cells of {cell:g} m.", side=side, cell=cell)
+    return cells
+
+
+def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np.bool_]:
+    """Which of the ways from `start` to `end` touch the segment."""
+    try:
+        a, b = np.asarray(segment, dtype=np.float64)
+        if a.shape != (2,) or not np.isfinite([a, b]).all():
+            raise ValueError(segment)
+    except (TypeError, ValueError):
+        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.") from None
+
+    def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
+        u, v = q - p, r - p
+        return np.asarray(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
+
+    tolerance = 1e-12
+    apart = side(start, end, a) * side(start, end, b) <= tolerance
+    return np.asarray(apart & (side(a, b, start) * side(a, b, end) < 0))

@@ -1,0 +1,162 @@
+"""The space that sources live in: its places, who is next to whom, and how far apart."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork.errors import InputError, PhysicsError
+
+
+class Metric(StrEnum):
+    """How distance is measured."""
+
+    LINE = "line"
+    """Along a line."""
+    PLANE = "plane"
+    """As the crow flies."""
+    PATH = "path"
+    """Along the shortest path from neighbour to neighbour; walls count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Places, neighbours and a metric.
+
+    Parameters
+    ----------
+    places
+        Coordinates, one row a place, shape (n, dimension); no columns for a graph that has no layout.
+    pairs
+        Neighbouring places, one pair of indices a row, shape (p, 2).
+    lengths
+        Distance between the two of each pair, shape (p,), above zero.
+    metric
+        What distance means. With `Metric.PATH` it is the shortest path over `pairs`.
+    labels
+        Names of the places, for a graph.
+    """
+
+    places: FloatArray
+    pairs: IntArray
+    lengths: FloatArray
+    metric: Metric
+    labels: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        places = np.array(self.places, dtype=np.float64)
+        pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        lengths = np.array(self.lengths, dtype=np.float64).reshape(-1)
+        if places.ndim != 2 or len(places) == 0:
+            raise PhysicsError(f"places has shape {places.shape}: give one row a place, at least one.")
+        if len(lengths) != len(pairs):
+            raise PhysicsError(f"{len(pairs)} neighbour pairs but {len(lengths)} lengths: give one length a pair.")
+        if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(places)):
+            raise PhysicsError(f"a neighbour pair names a place outside 0..{len(places) - 1}.")
+        if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+            raise PhysicsError("a neighbour pair has a length that is not a finite number above 0.")
+        if self.labels is not None and len(self.labels) != len(places):
+            raise PhysicsError(f"{len(places)} places but {len(self.labels)} labels.")
+        for name, array in (("places", places), ("pairs", pairs), ("lengths", lengths)):
+            object.__setattr__(self, name, frozen(array))
+
+    @classmethod
+    def line(cls, n: int, *, length: float = 1.0) -> "Space":
+        """Places `length` i/n for i = 1..n, each next to the one before it."""
+        places = length * np.arange(1, n + 1)[:, None] / n
+        pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+        return cls(places, pairs, np.full(n - 1, length / n), Metric.LINE)
+
+    @classmethod
+    def path(cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None) -> "Space":
+        """Places known only by who is next to whom; `lengths` are 1 when left out."""
+        array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        n = int(places if places is not None else array.max(initial=0) + 1)
+        given = np.ones(len(array)) if lengths is None else np.asarray(lengths, dtype=np.float64)
+        return cls(np.empty((n, 0)), array, given, Metric.PATH)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that a place needs; 1 for a graph without a layout."""
+        return max(1, self.places.shape[1])
+
+    @cached_property
+    def adjacency(self) -> sparse.csr_array:
+        """Symmetric sparse matrix of the lengths between neighbours."""
+        i, j = self.pairs.T
+        n = len(self)
+        half = sparse.coo_array((self.lengths, (i, j)), shape=(n, n)).tocsr()
+        return half.maximum(half.T).tocsr()
+
+    def components(self) -> IntArray:
+        """For each place the number of the connected part that it belongs to."""
+        return np.asarray(csgraph.connected_components(self.adjacency, directed=False)[1], dtype=np.int64)
+
+    def distances(self, place: int) -> FloatArray:
+        """Distance from one place to all, shape (n,); infinite where no path leads."""
+        if self.metric is Metric.PATH:
+            found = csgraph.dijkstra(self.adjacency, directed=False, indices=place)
+            return np.asarray(found, dtype=np.float64)
+        offsets = self.places - self.places[place]
+        return np.asarray(np.sqrt((offsets**2).sum(axis=1)), dtype=np.float64)
+
+    def index(self, at: object) -> int:
+        """The place nearest to a position, or the place with a label.
+
+        >>> Space.line(100).index(0.24)
+        23
+        """
+        if self.labels is not None:
+            if at in self.labels:
+                return self.labels.index(at)
+            raise PhysicsError(f"{at!r} is not a node: the nodes are {_few(self.labels)}.", at=at)
+        if self.places.shape[1] == 0:
+            return self._numbered(at)
+        return self._nearest(at)
+
+    def _numbered(self, at: object) -> int:
+        if isinstance(at, int | np.integer) and 0 <= at < len(self):
+            return int(at)
+        raise PhysicsError(f"{at!r} is not a place: places are numbered 0 to {len(self) - 1}.", at=at)
+
+    def _nearest(self, at: object) -> int:
+        try:
+            position = np.atleast_1d(np.asarray(at, dtype=np.float64))
+        except (TypeError, ValueError):
+            position = np.empty(0)
+        if position.shape != (self.dimension,) or not np.isfinite(position).all():
+            form = "one number" if self.dimension == 1 else "(x, y)"
+            raise InputError(f"at={at!r}: give {form}.", at=at)
+        squared = ((self.places - position) ** 2).sum(axis=1)
+        place = int(np.argmin(squared))
+        reach = self.lengths.max(initial=0.0)
+        if squared[place] > reach**2 * (1 + 1e-9):
+            low, high = self.places.min(axis=0).round(3), self.places.max(axis=0).round(3)
+            raise PhysicsError(
+                f"at={at!r} is outside: the nearest place is {np.sqrt(squared[place]):.3g} away. "
+                f"Places reach from {low.tolist()} to {high.tolist()}.",
+                at=at,
+            )
+        return place
+
+    def name(self, place: int) -> str:
+        """A short text for one place: its label, or its coordinates."""
+        if self.labels is not None:
+            return str(self.labels[place])
+        if self.places.shape[1] == 0:
+            return str(place)
+        return ", ".join(f"{value:.4g}" for value in self.places[place])
+
+
+def _few(labels: Sequence[object]) -> str:
+    shown = ", ".join(repr(label) for label in labels[:8])
+    return shown + (f", ... ({len(labels)} in all)" if len(labels) > 8 else "")

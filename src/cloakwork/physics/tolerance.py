@@ -1,0 +1,104 @@
+"""How wrong a model may be, declared ahead: the sensitivity is then the largest over the whole set."""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, not_negative
+from cloakwork.errors import PhysicsError
+from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.floorplan import FloorPlan
+
+SPREADS = 5  # diffusion values evaluated across its range
+MOST_DOORS = 6  # 2^6 plans are evaluated at the most
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The set of models for which a privacy claim shall hold.
+
+    Parameters
+    ----------
+    diffusion
+        Relative error of the diffusion (T, tau, or the square of a reach): it lies within 1 +- this.
+    gain
+        Relative error of each sensor's gain.
+    position
+        How far each sensor may be from where the model puts it, in units of the space.
+    doors
+        Whether each door of a floor plan may be open or shut.
+    """
+
+    diffusion: float = 0.0
+    gain: float = 0.0
+    position: float = 0.0
+    doors: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("diffusion", "gain", "position"):
+            not_negative(name, getattr(self, name), error=PhysicsError)
+        if self.diffusion >= 1:
+            raise PhysicsError(f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all.")
+
+    def sentences(self) -> tuple[str, ...]:
+        """The declared set in words, for reports."""
+        said = []
+        if self.diffusion:
+            said.append(
+                f"diffusion between {1 - self.diffusion:g} and {1 + self.diffusion:g} times the stated one "
+                f"({SPREADS} values evaluated)"
+            )
+        if self.gain:
+            said.append(f"each sensor's gain within {100 * self.gain:g} % of the stated one")
+        if self.position:
+            said.append(f"each sensor within {self.position:g} of its stated position")
+        if self.doors:
+            said.append("each door open or shut")
+        return tuple(said)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A model together with all that it might be instead; knows the steepest slope over the set."""
+
+    physics: Physics
+    tolerance: Tolerance = Tolerance()  # noqa: RUF009 - frozen
+
+    @cached_property
+    def members(self) -> tuple[Physics, ...]:
+        """The models that are evaluated, the stated one first."""
+        found: list[Physics] = [self.physics]
+        if self.tolerance.diffusion:
+            low, high = 1 - self.tolerance.diffusion, 1 + self.tolerance.diffusion
+            found += [self.physics.with_spread(float(k)) for k in np.geomspace(low, high, SPREADS)]
+        if self.tolerance.doors:
+            found += [shut for member in found for shut in _shut(member)]
+        return tuple(found)
+
+    def joint_slope(self, weights: FloatArray | None = None) -> Slope:
+        """The steepest joint slope over the set."""
+        move = self.tolerance.position
+        slopes = [member.joint_slope(weights, displacement=move) for member in self.members]
+        steepest = max(slopes, key=lambda slope: slope.value)
+        return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
+
+    def sensor_slopes(self) -> FloatArray:
+        """The steepest slope of each sensor over the set, shape (m,)."""
+        move = self.tolerance.position
+        slopes = [member.sensor_slopes(displacement=move) for member in self.members]
+        return np.asarray(np.max(slopes, axis=0) * (1 + self.tolerance.gain))
+
+
+def _shut(member: Physics) -> list[Physics]:
+    if not isinstance(member, FloorPlan):
+        raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.")
+    doors = range(member.rooms.doors)
+    if len(doors) > MOST_DOORS:
+        raise PhysicsError(
+            f"{len(doors)} doors give {2 ** len(doors)} plans: at most {MOST_DOORS} doors can be left open or shut.",
+            doors=len(doors),
+        )
+    chosen = (c for k in range(1, len(doors) + 1) for c in itertools.combinations(doors, k))
+    return [member.with_doors_shut(c) for c in chosen]
