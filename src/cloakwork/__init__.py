@@ -1,1 +1,106 @@
-"""Cloakwork."""
+"""Cloakwork: privacy for physical sensors.
+
+Each sensor adds exactly enough noise to its own reading that nobody can tell where a source exactly is, while an
+analyst with only the noisy readings still learns its general vicinity.
+
+Names are loaded when they are first used, so that `import cloakwork` is quick and `cloakwork.sensor` stays free of NumPy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cloakwork.errors import (
+        BudgetError,
+        CalibrationError,
+        CloakworkError,
+        InputError,
+        MeasureError,
+        PhysicsError,
+        ReadingError,
+        SiteError,
+    )
+    from cloakwork.measure import emd, l1, l2
+    from cloakwork.physics import (
+        FloorPlan,
+        Graph,
+        HeatLine,
+        HeatPlane,
+        Matrix,
+        Metric,
+        Physics,
+        Placement,
+        Pulse,
+        Rooms,
+        Space,
+        Steady,
+        Tolerance,
+        sources,
+    )
+    from cloakwork.privacy import Calibration, Cloak, Profile, Scope, sensitivity
+    from cloakwork.recovery import BasisPursuit, Bregman, Radius, Recovery, Source, Status, recover
+    from cloakwork.site import Site, load_site
+
+_HOMES = {
+    "errors": "BudgetError CalibrationError CloakworkError InputError MeasureError PhysicsError ReadingError SiteError",
+    "measure": "emd l1 l2",
+    "physics": "FloorPlan Graph HeatLine HeatPlane Matrix Metric Physics Placement Pulse Rooms Space Steady Tolerance sources",
+    "privacy": "Calibration Cloak Profile Scope sensitivity",
+    "recovery": "BasisPursuit Bregman Radius Recovery Source Status recover",
+    "site": "Site load_site",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "BasisPursuit",
+    "Bregman",
+    "BudgetError",
+    "Calibration",
+    "CalibrationError",
+    "Cloak",
+    "CloakworkError",
+    "FloorPlan",
+    "Graph",
+    "HeatLine",
+    "HeatPlane",
+    "InputError",
+    "Matrix",
+    "MeasureError",
+    "Metric",
+    "Physics",
+    "PhysicsError",
+    "Placement",
+    "Profile",
+    "Pulse",
+    "Radius",
+    "ReadingError",
+    "Recovery",
+    "Rooms",
+    "Scope",
+    "Site",
+    "SiteError",
+    "Source",
+    "Space",
+    "Status",
+    "Steady",
+    "Tolerance",
+    "emd",
+    "l1",
+    "l2",
+    "load_site",
+    "recover",
+    "sensitivity",
+    "sources",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(f"cloakwork.{_HOME_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'cloakwork' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

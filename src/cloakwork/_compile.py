@@ -8,11 +8,28 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def compiled(function: F) -> F:
-    """Compile an inner loop on first use, cache it on disk, and let other threads run meanwhile.
+_RELAXED = {
+    "contract",
+    "reassoc",
+    "nsz",
+    "arcp",
+}  # sums may be reordered; NaN and infinity keep their meaning
 
-    Sums may be reordered (for vector units) but NaN and infinity keep their meaning.
-    """
-    relaxed = {"contract", "reassoc", "nsz", "arcp"}
-    wrapped: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=relaxed)(function)
-    return wrapped
+
+def compiled(function: F) -> F:
+    """Compile a loop on first use, cache it on disk, and let other threads run meanwhile."""
+    made: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED)(function)
+    return made
+
+
+def compiled_part(function: F) -> F:
+    """Like `compiled`, for a function that only compiled ones call: it costs less to compile."""
+    made: F = numba.njit(
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        fastmath=_RELAXED,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )(function)
+    return made

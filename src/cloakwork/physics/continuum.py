@@ -49,9 +49,7 @@ def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray)
         points = 2 * points - 1
 
 
-def plane_peak(
-    sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray
-) -> Peak:
+def plane_peak(sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray) -> Peak:
     """sup over the plane of the largest singular value of diag(weights) dM/d(x, y)."""
     points = 65
     while True:
@@ -91,7 +89,9 @@ def _line_terms(x: FloatArray, sensors: FloatArray, T: float, half: float) -> tu
     return tables.slope, 2 * (second**2 + first * third)
 
 
-def _envelopes(offsets: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _envelopes(
+    offsets: FloatArray, T: float, half: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """For each offset the supremum of the first derivatives at any distance of at least |offset| - half."""
     scale = np.sqrt(2 * T)
     u = np.maximum(np.abs(offsets) - half, 0) / scale

@@ -160,7 +160,9 @@ def _read(graph: Any, lengths: Any) -> _Edges:
         return _from_networkx(graph)
     if sparse.issparse(graph) or isinstance(graph, np.ndarray):
         return _from_adjacency(sparse.coo_array(graph), lengths)
-    raise PhysicsError(f"graph is a {type(graph).__name__}: give a NetworkX graph or a sparse adjacency matrix.")
+    raise PhysicsError(
+        f"graph is a {type(graph).__name__}: give a NetworkX graph or a sparse adjacency matrix."
+    )
 
 
 def _from_networkx(graph: "nx.Graph[Any]") -> _Edges:

@@ -37,9 +37,13 @@ class Matrix(Physics):
     def __init__(self, values: FloatArray, space: Space) -> None:
         array = np.array(values, dtype=np.float64)
         if array.ndim != 2 or 0 in array.shape:
-            raise PhysicsError(f"the matrix has shape {array.shape}: give sensors x places, at least one of each.")
+            raise PhysicsError(
+                f"the matrix has shape {array.shape}: give sensors x places, at least one of each."
+            )
         if array.shape[1] != len(space):
-            raise PhysicsError(f"the matrix has {array.shape[1]} columns but the space has {len(space)} places.")
+            raise PhysicsError(
+                f"the matrix has {array.shape[1]} columns but the space has {len(space)} places."
+            )
         if not np.isfinite(array).all():
             raise PhysicsError("the matrix has entries that are not finite numbers.")
         if space.metric is Metric.PLANE and len(space.pairs) < len(space) * (len(space) - 1) // 2:

@@ -40,7 +40,9 @@ class Tolerance:
         for name in ("diffusion", "gain", "position"):
             not_negative(name, getattr(self, name), error=PhysicsError)
         if self.diffusion >= 1:
-            raise PhysicsError(f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all.")
+            raise PhysicsError(
+                f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all."
+            )
 
     def sentences(self) -> tuple[str, ...]:
         """The declared set in words, for reports."""

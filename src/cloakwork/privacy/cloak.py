@@ -1,0 +1,269 @@
+"""The cloak: a privacy claim, the noise that meets it, and the release itself."""
+
+import math
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cloakwork._checks import FloatArray, IntArray, count, frames, positive
+from cloakwork.errors import CalibrationError, ReadingError
+from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.privacy.explain import Explanation, explain
+from cloakwork.privacy.gaussian import Calibration, Profile, claim, largest_mu, paper_mu
+from cloakwork.privacy.ledger import Ledger
+from cloakwork.privacy.sampler import noise, private_words, simulated_words
+from cloakwork.privacy.sensitivity import Scope, exposure, sensitivity
+from cloakwork.privacy.table import LARGEST_RATIO, QUICK_RATIO, REACH, noise_table
+
+RESOLUTION_COST = 0.01
+MOST_STEPS = 2.0**31
+_TABLE_ERROR = (2 * REACH * LARGEST_RATIO + 10) * 2.0**-127  # no table has more
+
+
+@final
+class Cloak:
+    """Noise that hides every move of up to `alpha`, and the releases it covers.
+
+    Parameters
+    ----------
+    physics
+        How sources become readings.
+    epsilon, delta
+        The claim, for a whole window of `readings_per_window` frames.
+    alpha
+        Distance within which a unit source is hidden, in units of the space.
+    scope
+        Against someone who sees all sensors (`network`), or one of them (`sensor`).
+    calibration
+        `exact`, or `paper` for the formula of Gilbert and McMillan.
+    resolution
+        Step in which readings are sent, one for all or one per sensor. By default the step that costs 1 % more noise,
+        or a coarser one where noise of more than 16,384 steps would need a very large table.
+    readings_per_window
+        Frames that (epsilon, delta) covers together.
+    sigma
+        Noise to use instead of the calibrated one, one for all or one per sensor; refused if it does not meet the claim.
+    tolerance
+        How wrong the model may be; the claim then holds over the whole declared set.
+
+    Notes
+    -----
+    A reading is rounded to k steps and sent as k + round(N(0, (sigma/step)^2)), which equals
+    round(k + N) and is therefore post-processing of the Gaussian mechanism. Rounding adds at most one step to
+    the difference between neighbours, so the calibrated sensitivity is Delta + step sqrt(m).
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine
+    >>> cloak = Cloak(HeatLine(n=100, m=50, T=0.05), epsilon=1.0, delta=1e-6, alpha=0.01)
+    >>> round(cloak.sensitivity, 6), round(cloak.sigma, 4)
+    (0.135897, 0.5799)
+    """
+
+    def __init__(
+        self,
+        physics: Physics,
+        *,
+        epsilon: float,
+        delta: float,
+        alpha: float,
+        scope: Scope | str = Scope.NETWORK,
+        calibration: Calibration | str = Calibration.EXACT,
+        resolution: ArrayLike | None = None,
+        readings_per_window: int = 1,
+        sigma: ArrayLike | None = None,
+        tolerance: Tolerance | None = None,
+    ) -> None:
+        claim(epsilon, delta)
+        self.physics = physics
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self.alpha = positive("alpha", alpha, error=CalibrationError)
+        self.scope = _choice(Scope, "scope", scope)
+        self.calibration = _choice(Calibration, "calibration", calibration)
+        self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
+        self.family = Family(physics, tolerance or Tolerance())
+        self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
+        self._refuse_nothing_to_hide()
+        self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
+        self._sigma, self._step = self._noise(sigma, resolution)
+        self._refuse_too_little_noise()
+        self._ledger = Ledger(self.readings_per_window)
+
+    @property
+    def sigma(self) -> Any:
+        """Standard deviation of the noise on one reading: a float, or one per sensor where they differ."""
+        return _plain(self._sigma)
+
+    @property
+    def resolution(self) -> Any:
+        """Step in which readings are sent: a float, or one per sensor where they differ."""
+        return _plain(self._step)
+
+    @property
+    def sigmas(self) -> FloatArray:
+        """Standard deviation of each sensor's noise, shape (m,)."""
+        return self._sigma
+
+    @property
+    def steps(self) -> FloatArray:
+        """Step of each sensor, shape (m,)."""
+        return self._step
+
+    @property
+    def frame_mu(self) -> float:
+        """What one frame costs: the largest shift that a hidden move makes, in standard deviations."""
+        return self._frame_mu
+
+    @property
+    def profile(self) -> Profile:
+        """All (epsilon, delta) that a full window meets."""
+        return Profile(self._frame_mu).times(self.readings_per_window)
+
+    @property
+    def resolution_cost(self) -> float:
+        """How much more noise the rounding to steps costs, as a fraction."""
+        return self._frame_mu / self._frame_mu_without_rounding() - 1
+
+    @property
+    def spent(self) -> int:
+        """Frames released so far."""
+        return self._ledger.spent
+
+    def release(self, readings: ArrayLike) -> FloatArray:
+        """Cloak true readings, for real: shape (m,) or (frames, m) in and out, in units of the readings.
+
+        Every value returned is a whole number of steps. Each frame spends one of `readings_per_window`;
+        more are refused before anything is released.
+        """
+        steps = self._rounded(readings)
+        self._ledger.spend(steps.size // self.physics.sensors)
+        return self._noised(steps, private_words(steps.size))
+
+    def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
+        """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        steps = self._rounded(readings)
+        return self._noised(steps, simulated_words(steps.size, rng))
+
+    def to_steps(self, released: ArrayLike) -> IntArray:
+        """Released readings as the integers that go over the wire."""
+        values = frames("released", released, self.physics.sensors, error=ReadingError)
+        return np.rint(values / self._step).astype(np.int64)
+
+    def explain(self) -> Explanation:
+        """What is hidden from whom, what is not, what it costs, and what drives the noise, in plain sentences."""
+        return explain(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Cloak({type(self.physics).__name__}, epsilon={self.epsilon:g}, delta={self.delta:g}, "
+            f"alpha={self.alpha:g}, scope={self.scope}, readings_per_window={self.readings_per_window})"
+        )
+
+    def _allowed_mu(self) -> float:
+        """Mu of a whole window, with the error of the noise table taken off delta first."""
+        draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
+        log_loss = math.log(_TABLE_ERROR * draws) + np.logaddexp(0.0, self.epsilon)
+        delta = self.delta - math.exp(min(float(log_loss), 0.0))
+        if delta <= 0:
+            raise CalibrationError(
+                f"epsilon={self.epsilon:g} with delta={self.delta:g}: the noise table's own error is as large as delta. "
+                "Use a smaller epsilon or a larger delta.",
+                epsilon=self.epsilon,
+                delta=self.delta,
+            )
+        return (
+            largest_mu(self.epsilon, delta)
+            if self.calibration is Calibration.EXACT
+            else paper_mu(self.epsilon, delta)
+        )
+
+    def _noise(self, sigma: ArrayLike | None, resolution: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+        m = self.physics.sensors
+        root = math.sqrt(m) if self.scope is Scope.NETWORK else 1.0
+        # noise of so many steps: rounding costs 1 %, or more where the table would become too large
+        ratio = min((1 + RESOLUTION_COST) / RESOLUTION_COST * root / self._mu, QUICK_RATIO)
+        if sigma is not None:
+            given = _per_sensor("sigma", sigma, m)
+            # the same ratio for all sensors, so that one table serves them
+            return given, given / ratio if resolution is None else _per_sensor("resolution", resolution, m)
+        coarse = self.sensitivity / (ratio * self._mu - root)
+        step = np.full(m, coarse) if resolution is None else _per_sensor("resolution", resolution, m)
+        rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
+        needed = (self.sensitivity + rounding * (1 + 2.0**-19)) / self._mu * (1 + 1e-11)
+        return np.full(m, needed), step
+
+    def _refuse_nothing_to_hide(self) -> None:
+        size = float(np.abs(self.physics.matrix).max(initial=0.0)) * self.alpha
+        if self.sensitivity <= 1e-13 * max(size, 1e-300):
+            raise CalibrationError(
+                "no move of a source changes any reading, so there is nothing to hide and no noise to calibrate."
+            )
+
+    def _refuse_too_little_noise(self) -> None:
+        terms = {"alpha": self.alpha, "scope": self.scope, "sigma": self._sigma}
+        self._frame_mu = exposure(self.family, **terms, step=self._step)
+        if self._frame_mu > self._mu:
+            raise CalibrationError(
+                f"this noise gives mu={self._frame_mu:.6g} a frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
+                f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
+                f"{self._frame_mu / self._mu:.4g}, or leave it out.",
+                mu=self._frame_mu,
+                allowed=self._mu,
+            )
+
+    def _frame_mu_without_rounding(self) -> float:
+        none = np.zeros_like(self._step)
+        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=none)
+
+    def _rounded(self, readings: ArrayLike) -> FloatArray:
+        values = frames("readings", readings, self.physics.sensors, error=ReadingError)
+        if values.ndim > 2:
+            raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).")
+        steps = np.rint(values / self._step)
+        far = np.argwhere(np.abs(steps) >= MOST_STEPS)
+        if len(far):
+            sensor = int(far[0][-1])
+            raise ReadingError(
+                f"the reading of sensor {sensor} does not fit in {MOST_STEPS:.0f} steps of {self._step[sensor]:.3g}: "
+                "subtract its baseline first, or give a coarser resolution.",
+                sensor=sensor,
+            )
+        return steps
+
+    def _noised(self, steps: FloatArray, words: NDArray[np.uint64]) -> FloatArray:
+        shape = steps.shape
+        drawn = words.reshape(-1, self.physics.sensors, 2)
+        total = steps.reshape(-1, self.physics.sensors)
+        ratios = self._sigma / self._step
+        for ratio in np.unique(ratios):
+            which = ratios == ratio
+            chosen = np.ascontiguousarray(drawn[:, which]).reshape(-1, 2)
+            # the table's sigma is rounded up to its ratio, never down
+            table = noise_table(float(np.nextafter(ratio * (1 + 4e-16), np.inf)))
+            total[:, which] += noise(table, chosen).reshape(-1, int(which.sum()))
+        return np.asarray(total * self._step).reshape(shape)
+
+
+def _choice(kind: Any, name: str, given: object) -> Any:
+    try:
+        return kind(given)
+    except ValueError:
+        allowed = " or ".join(f'"{choice.value}"' for choice in kind)
+        raise CalibrationError(f"{name}={given!r}: give {allowed}.", given=given) from None
+
+
+def _per_sensor(name: str, given: ArrayLike, m: int) -> FloatArray:
+    try:
+        values = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), (m,)))
+    except (TypeError, ValueError):
+        raise CalibrationError(
+            f"{name}: give one number, or one for each of the {m} sensors.", sensors=m
+        ) from None
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise CalibrationError(f"{name} holds a value that is not a finite number above 0.")
+    return values
+
+
+def _plain(values: FloatArray) -> float | FloatArray:
+    return float(values[0]) if (values == values[0]).all() else values.copy()

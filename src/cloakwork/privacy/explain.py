@@ -1,0 +1,133 @@
+"""A cloak in plain sentences."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cloakwork.physics import Metric, Placement
+from cloakwork.physics.line import HeatLine
+from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.sensitivity import Scope
+
+if TYPE_CHECKING:
+    from cloakwork.privacy.cloak import Cloak
+
+SHOWN_SENSORS = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Sentences about a cloak, by subject."""
+
+    hidden: tuple[str, ...]
+    not_hidden: tuple[str, ...]
+    cost: tuple[str, ...]
+    drivers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = (
+            ("What is hidden, and from whom", self.hidden),
+            ("What is not hidden", self.not_hidden),
+            ("What it costs", self.cost),
+            ("What drives the noise", self.drivers),
+        )
+        return "\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in parts)
+
+
+def explain(cloak: "Cloak") -> Explanation:
+    """Say what a cloak does."""
+    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak))
+
+
+def _hidden(cloak: "Cloak") -> tuple[str, ...]:
+    k = cloak.readings_per_window
+    window = "one frame" if k == 1 else f"any window of {k} frames"
+    who = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, but no more than one"
+    distance = "walking distance" if cloak.physics.space.metric is Metric.PATH else "distance"
+    lines = [
+        f"Someone who sees {window} of {who} cannot tell whether a unit source moved by up to {cloak.alpha:g} "
+        f"({distance}): any event they wait for is at most e^{cloak.epsilon:g} times likelier, plus {cloak.delta:g}.",
+        f"The same holds for total weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
+        f"a source of weight 2 only within {cloak.alpha / 2:g}.",
+    ]
+    model = cloak.physics
+    if isinstance(model, HeatLine) and model.placement is Placement.GRID:
+        lines.append(
+            "Sources are taken to be on the grid of places; for sources anywhere use placement='anywhere'."
+        )
+    declared = cloak.family.tolerance.sentences()
+    lines.append(
+        "The claim holds for the model as stated and for: " + "; ".join(declared) + "."
+        if declared
+        else "The claim holds for the model exactly as stated: declare a tolerance to cover errors of the model."
+    )
+    return tuple(lines)
+
+
+def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
+    lines = [
+        "That sources are present, how many there are, and how strong they are together.",
+        f"Moves that add up to more than {cloak.alpha:g}: two sources that each move by it are a move of twice as much.",
+        "Which side of a wall a source is on, and anything outside the model.",
+    ]
+    far = Profile(cloak.frame_mu).times(cloak.readings_per_window * 24)
+    lines.append(
+        f"The same source over many windows: 24 windows together give epsilon {far.epsilon(cloak.delta):.3g} "
+        f"at delta {cloak.delta:g}."
+    )
+    if cloak.scope is Scope.SENSOR:
+        lines.append("Anything from someone who combines several sensors.")
+    return tuple(lines)
+
+
+def _cost(cloak: "Cloak") -> tuple[str, ...]:
+    low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
+    noise = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}, by sensor"
+    lines = [
+        f"Each reading carries noise of standard deviation {noise}; a hidden move shifts the readings by "
+        f"at most {cloak.sensitivity:.4g}.",
+        f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs {100 * cloak.resolution_cost:.2g} % more noise.",
+    ]
+    if cloak.readings_per_window > 1:
+        root = float(np.sqrt(cloak.readings_per_window))
+        lines.append(
+            f"Covering {cloak.readings_per_window} frames costs {root:.3g} times the noise of covering one."
+        )
+    spread = cloak.alpha / (cloak.frame_mu * float(np.sqrt(cloak.readings_per_window)))
+    lines.append(
+        f"Rule of thumb: from one window a unit source can at best be found with a standard deviation of about {spread:.3g}."
+    )
+    return tuple(lines)
+
+
+def _drivers(cloak: "Cloak") -> tuple[str, ...]:
+    if cloak.scope is Scope.SENSOR:
+        slopes = cloak.family.sensor_slopes()
+        worst = int(np.argmax(slopes / cloak.sigmas))
+        return (f"Sensor {worst} is the most exposed; the median sensor has {_share(slopes)} of its slope.",)
+    weights = 1 / cloak.sigmas
+    pair = cloak.family.joint_slope(weights).pair
+    name = cloak.physics.space.name
+    shifts = (cloak.physics.matrix[:, pair[0]] - cloak.physics.matrix[:, pair[1]]) * weights
+    shares = shifts**2 / max(float((shifts**2).sum()), 1e-300)
+    top = np.argsort(shares)[::-1][:SHOWN_SENSORS]
+    slopes = cloak.physics.pair_slopes(weights)
+    lines = [
+        f"The noise is set by moves between the places ({name(pair[0])}) and ({name(pair[1])}); "
+        f"the median pair of neighbours has {_share(slopes)} of their slope.",
+        f"Sensors {', '.join(str(int(s)) for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
+    ]
+    kept = weights.copy()
+    kept[top] = 0.0
+    if len(top) < len(weights):
+        saved = 1 - cloak.family.joint_slope(kept).value / cloak.family.joint_slope(weights).value
+        lines.append(
+            f"Leaving these sensors out would lower the noise of the others by {100 * max(saved, 0):.0f} %."
+        )
+    return tuple(lines)
+
+
+def _share(slopes: np.ndarray) -> str:  # type: ignore[type-arg]
+    largest = float(slopes.max(initial=0.0))
+    return f"{float(np.median(slopes)) / largest:.2f}" if largest > 0 else "none"

@@ -1,0 +1,161 @@
+"""The Gaussian mechanism, exactly: how much noise an (epsilon, delta) claim needs, and what noise gives.
+
+Everything is expressed in mu, the ratio of sensitivity to sigma: a release with mu shifts a unit normal by mu.
+k releases with the same mu compose to mu sqrt(k), exactly.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy import special
+
+from cloakwork._checks import number_of
+from cloakwork.errors import CalibrationError
+
+_ULP = float(np.finfo(float).eps)
+
+
+class Calibration(StrEnum):
+    """How sigma is found from (epsilon, delta)."""
+
+    EXACT = "exact"
+    """The least noise that meets the claim (Balle and Wang)."""
+    PAPER = "paper"
+    """The formula of Gilbert and McMillan, refused where it does not meet the claim."""
+
+
+def log_delta(epsilon: float, mu: float) -> float:
+    """An upper bound on log delta of a release with ratio `mu` at `epsilon`, tight to a few roundings.
+
+    Notes
+    -----
+    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), Balle and Wang, Theorem 8.
+    """
+    if mu <= 0:
+        return -math.inf
+    upper = mu / 2 - epsilon / mu
+    lower = -mu / 2 - epsilon / mu
+    first = float(special.log_ndtr(upper))
+    second = epsilon + float(special.log_ndtr(lower))
+    if first == -math.inf:
+        return -math.inf
+    remains = -math.expm1(min(second - first, 0.0))
+    # the two terms may nearly cancel; what each may be off by is added to what remains
+    slip = 8 * _ULP * (2 + abs(first) + abs(second) + epsilon + upper**2 + lower**2)
+    return first + math.log(remains + slip)
+
+
+def claim(epsilon: float, delta: float) -> None:
+    """Refuse an (epsilon, delta) that no Gaussian noise can meet or that means nothing."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        number_of(name, value, error=CalibrationError)
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise CalibrationError(
+            f"epsilon={epsilon}: give a finite number above 0; 0.1 to 4 is usual.", epsilon=epsilon
+        )
+    if delta == 0:
+        raise CalibrationError(
+            "delta=0: Gaussian noise never gives pure differential privacy. Give a small delta such as 1e-6.",
+            delta=delta,
+        )
+    if not 0 < delta < 1:
+        raise CalibrationError(f"delta={delta}: give a number between 0 and 1; 1e-6 is usual.", delta=delta)
+
+
+def largest_mu(epsilon: float, delta: float) -> float:
+    """The largest mu that meets (epsilon, delta), rounded down.
+
+    >>> round(1 / largest_mu(1.0, 1e-6), 6)
+    4.224679
+    """
+    claim(epsilon, delta)
+    goal = math.log(delta)
+    low, high = 0.0, 1.0
+    while log_delta(epsilon, high) <= goal:
+        low, high = high, 2 * high
+    while high - low > 4 * _ULP * high:
+        middle = (low + high) / 2
+        if log_delta(epsilon, middle) <= goal:
+            low = middle
+        else:
+            high = middle
+        if high < 1e-290:
+            raise CalibrationError(
+                f"delta={delta} with epsilon={epsilon} is too small to compute.", delta=delta
+            )
+    return low
+
+
+def paper_mu(epsilon: float, delta: float) -> float:
+    """The mu that the papers' formula gives, refused where it does not meet (epsilon, delta).
+
+    Notes
+    -----
+    sigma = 2 ln(1.25/delta) Delta / epsilon, Gilbert and McMillan, Lemma 4: not private for large epsilon.
+    """
+    claim(epsilon, delta)
+    mu = epsilon / (2 * math.log(1.25 / delta))
+    if log_delta(epsilon, mu) > math.log(delta):
+        limit = _largest_paper_epsilon(delta)
+        raise CalibrationError(
+            f"epsilon={epsilon:g} with delta={delta:g}: the paper's formula is not private above {limit:.1f}. "
+            'Use calibration="exact".',
+            epsilon=epsilon,
+            delta=delta,
+            limit=limit,
+        )
+    return mu
+
+
+def _largest_paper_epsilon(delta: float) -> float:
+    goal = math.log(delta)
+    scale = 2 * math.log(1.25 / delta)
+    low, high = 0.0, 1.0
+    while log_delta(high, high / scale) <= goal:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_delta(middle, middle / scale) <= goal else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All (epsilon, delta) that a release, or several together, meet.
+
+    Examples
+    --------
+    >>> window = Profile(mu=0.5)
+    >>> f"{window.delta(1.0):.2e}"
+    '6.83e-03'
+    >>> round(window.times(4).mu, 6)
+    1.0
+    """
+
+    mu: float
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta at `epsilon` (0 or above), rounded up."""
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
+        return min(1.0, math.exp(log_delta(epsilon, self.mu)) * (1 + 8 * _ULP))
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon at `delta`, rounded up; 0 when delta alone covers it."""
+        claim(1.0, delta)
+        goal = math.log(delta)
+        if log_delta(0.0, self.mu) <= goal:
+            return 0.0
+        low, high = 0.0, 1.0
+        while log_delta(high, self.mu) > goal:
+            low, high = high, 2 * high
+        while high - low > 4 * _ULP * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if log_delta(middle, self.mu) <= goal else (middle, high)
+        return high
+
+    def times(self, k: int) -> "Profile":
+        """The profile of `k` such releases together."""
+        return Profile(self.mu * math.sqrt(k))

@@ -1,0 +1,377 @@
+"""Exact basis pursuit in a box by a primal active-set method; inner loops only.
+
+    minimise sum(f)  subject to  0 <= f <= 1,  ||B f - b|| <= rho
+
+Places are at zero, at one, or free. The columns of the free places have a QR factorisation Q R that is
+updated as places enter and leave, so nothing of size n x n is ever formed. On a given free set the minimiser is
+
+    f_F = R^-1 (Q'b' - t z),   R' z = 1,   t = sqrt((rho^2 - ||b' - Q Q'b'||^2) / z'z)
+
+with b' = b less the columns at one. From the current point, which fits, the method moves towards it until a place
+hits a bound; when none does, a place whose reduced cost is wrong enters. First the same moves with t = 0 (least
+squares) find a point that fits; if they end before one is found, none exists and the best fit is returned.
+"""
+
+import math
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork._compile import compiled, compiled_part
+from cloakwork.recovery.free_set import BANNED, ONE, ZERO, Marks, admit, pin
+
+Buffers = tuple[
+    FloatArray,
+    FloatArray,
+    FloatArray,
+    IntArray,
+    FloatArray,
+    FloatArray,
+    FloatArray,
+    FloatArray,
+    FloatArray,
+    Marks,
+]
+FIT, PENALTY, BALL = 0, 1, 2
+SOLVED, BEST_FIT, STOPPED, EMPTY = 0, 1, 2, 3
+REDUCED_COST = 1e-10
+FIT_COST = 1e-13
+
+
+@compiled_part
+def workspace(rank: int, n: int) -> Buffers:
+    """Buffers for one thread: Q, R, x and free of the free set, then remaining, residual, correlation, z, u, state.
+
+    A plain tuple, taken apart once a frame: compiled code that reads them from a structure in its inner loops
+    pays for counting references, and a class of ours in a cached signature would break the cache of later versions.
+    """
+    k = rank + 1
+    return (
+        np.empty((k, rank)),
+        np.empty((k, k)),
+        np.empty(k),
+        np.empty(k, np.int64),
+        np.empty(rank),
+        np.empty(rank),
+        np.empty(n),
+        np.empty(k),
+        np.empty(k),
+        np.empty(n, np.int8),
+    )
+
+
+@compiled_part
+def correlate(B: FloatArray, v: FloatArray, out: FloatArray) -> None:
+    """out = B' v, four rows at a time so that vector units are kept busy."""
+    rank, n = B.shape
+    for j in range(n):
+        out[j] = 0.0
+    k = 0
+    while k + 4 <= rank:
+        v0, v1, v2, v3 = v[k], v[k + 1], v[k + 2], v[k + 3]
+        b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
+        for j in range(n):
+            out[j] += v0 * b0[j] + v1 * b1[j] + v2 * b2[j] + v3 * b3[j]
+        k += 4
+    while k < rank:
+        v0 = v[k]
+        b0 = B[k]
+        for j in range(n):
+            out[j] += v0 * b0[j]
+        k += 1
+
+
+@compiled_part
+def _price(correlation: FloatArray, state: Marks, t: float, threshold: float) -> int:
+    """The place whose reduced cost is most wrong, or -1."""
+    best, found = threshold, -1
+    for i in range(len(state)):
+        gain = correlation[i] - t
+        if state[i] == ZERO:
+            if gain > best:
+                best, found = gain, i
+        elif state[i] == ONE and -gain > best:
+            best, found = -gain, i
+    return found
+
+
+@compiled_part
+def _target(
+    Q: FloatArray,
+    R: FloatArray,
+    remaining: FloatArray,
+    residual: FloatArray,
+    z: FloatArray,
+    u: FloatArray,
+    k: int,
+    phase: int,
+    rho2: float,
+    t: float,
+) -> float:
+    """The minimiser on the free set into `u`, the least-squares residual into `residual`; returns its t."""
+    rank = len(residual)
+    for i in range(rank):
+        residual[i] = remaining[i]
+    squares = 0.0
+    for p in range(k):
+        s = 1.0
+        for d in range(p):
+            s -= R[d, p] * z[d]
+        z[p] = s / R[p, p]
+        squares += z[p] * z[p]
+        row = Q[p]
+        s = 0.0
+        for i in range(rank):
+            s += row[i] * remaining[i]
+        u[p] = s
+        for i in range(rank):
+            residual[i] -= s * row[i]
+    if phase == FIT:
+        t = 0.0
+    elif phase == BALL and k > 0:
+        least = 0.0
+        for i in range(rank):
+            least += residual[i] * residual[i]
+        t = math.sqrt(max(rho2 - least, 0.0) / squares)
+    for p in range(k - 1, -1, -1):
+        s = u[p] - t * z[p]
+        for d in range(p + 1, k):
+            s -= R[p, d] * u[d]
+        u[p] = s / R[p, p]
+    return t
+
+
+@compiled_part
+def _advance(x: FloatArray, u: FloatArray, k: int) -> tuple[int, int, float]:
+    """Move towards the target until a bound stops it: which free place, at which bound, after what share of the way."""
+    share, who, side = 1.0, -1, ZERO
+    for p in range(k):
+        if u[p] < 0.0:
+            a = x[p] / (x[p] - u[p])
+            if a < share:
+                share, who, side = a, p, ZERO
+        elif u[p] > 1.0:
+            a = (1 - x[p]) / (u[p] - x[p])
+            if a < share:
+                share, who, side = a, p, ONE
+    for p in range(k):
+        x[p] += share * (u[p] - x[p])
+    return who, side, share
+
+
+@compiled_part
+def _settle(
+    columns: FloatArray,
+    Q: FloatArray,
+    R: FloatArray,
+    x: FloatArray,
+    free: IntArray,
+    remaining: FloatArray,
+    residual: FloatArray,
+    z: FloatArray,
+    u: FloatArray,
+    state: Marks,
+    k: int,
+    phase: int,
+    rho2: float,
+    t: float,
+) -> tuple[int, float, float]:
+    """Go to the minimiser on the free set, pinning places on the way: free places, t, squared residual."""
+    entered = free[k - 1] if k > 0 else -1
+    while True:
+        t = _target(Q, R, remaining, residual, z, u, k, phase, rho2, t)
+        who, side, share = _advance(x, u, k)
+        if who < 0:
+            break
+        place = free[who]
+        pin(columns, Q, R, x, free, remaining, state, k, who, side)
+        if share == 0.0 and place == entered:
+            state[place] += BANNED
+        k -= 1
+    r2 = 0.0
+    for p in range(k):
+        s = t * z[p]
+        row = Q[p]
+        for i in range(len(residual)):
+            residual[i] += s * row[i]
+    for i in range(len(residual)):
+        r2 += residual[i] * residual[i]
+    return k, t, r2
+
+
+@compiled_part
+def solve(
+    B: FloatArray,
+    columns: FloatArray,
+    b: FloatArray,
+    mode: int,
+    rho2: float,
+    penalty: float,
+    f: FloatArray,
+    buffers: Buffers,
+) -> tuple[int, float]:
+    """Solve one frame into `f`, and say how it ended (a code, and the multiplier t); `columns` is B'.
+
+    Mode BALL minimises the total within the radius; mode PENALTY minimises penalty sum(f) + ||B f - b||^2 / 2.
+    """
+    Q, R, x, free, remaining, residual, correlation, z, u, state = buffers
+    rank, n = B.shape
+    f[:] = 0.0
+    state[:] = ZERO
+    remaining[:] = b
+    residual[:] = b
+    k, t = 0, penalty
+    phase = PENALTY if mode == PENALTY else FIT
+    r2 = 0.0
+    for i in range(rank):
+        r2 += b[i] * b[i]
+    if mode == BALL and r2 <= rho2:
+        return EMPTY, 0.0
+    size = math.sqrt(r2)
+    code = STOPPED
+    steps = 0
+    j = 0
+    dirty = False
+    while steps < 50 * (rank + n) + 200:
+        steps += 1
+        if phase == FIT and mode == BALL and r2 <= rho2:
+            phase = BALL
+        else:
+            correlate(B, residual, correlation)
+            if phase == FIT:
+                j = _price(correlation, state, 0.0, FIT_COST * size)
+            elif phase == BALL and k == 0:
+                j = _price(
+                    correlation, state, math.inf, 0.0
+                )  # the fit has room: a place at one may come down
+            else:
+                j = _price(correlation, state, t, REDUCED_COST * t)
+            if j < 0:
+                code = BEST_FIT if (mode == BALL and phase == FIT) else SOLVED
+                break
+            k = admit(columns, Q, R, x, free, remaining, u, state, k, j)
+            if k < 0:
+                return STOPPED, 0.0
+        k, t, r2 = _settle(columns, Q, R, x, free, remaining, residual, z, u, state, k, phase, rho2, t)
+        if state[j] >= BANNED:
+            dirty = True
+        elif dirty:
+            dirty = False
+            for i in range(n):
+                if state[i] >= BANNED:
+                    state[i] -= BANNED
+    for i in range(n):
+        if state[i] == ONE or state[i] == ONE + BANNED:
+            f[i] = 1.0
+    for p in range(k):
+        f[free[p]] = x[p]
+    return code, t
+
+
+@compiled_part
+def certify(
+    B: FloatArray,
+    b: FloatArray,
+    rho: float,
+    t: float,
+    best_fit: bool,
+    f: FloatArray,
+    residual: FloatArray,
+    correlation: FloatArray,
+) -> tuple[float, float]:
+    """Norm of the misfit of `f`, and how far its total (its misfit, for a best fit) can be above the least possible.
+
+    Notes
+    -----
+    For every v: sum(f) >= b'v - rho ||v|| - sum max(0, B'v - 1) for all f in the box that fit, here with
+    v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
+    """
+    rank, n = B.shape
+    residual[:] = b
+    total = 0.0
+    for j in range(n):
+        if f[j] != 0.0:
+            total += f[j]
+            for i in range(rank):
+                residual[i] -= B[i, j] * f[j]
+    norm2, along = 0.0, 0.0
+    for i in range(rank):
+        norm2 += residual[i] * residual[i]
+        along += b[i] * residual[i]
+    norm = math.sqrt(norm2)
+    correlate(B, residual, correlation)
+    if best_fit:
+        if norm == 0.0:
+            return norm, 0.0
+        over = 0.0
+        for j in range(n):
+            over += max(0.0, correlation[j])
+        return norm, norm - (along - over) / norm
+    if t <= 0.0:
+        return norm, total
+    over = 0.0
+    for j in range(n):
+        over += max(0.0, correlation[j] / t - 1.0)
+    return norm, total - ((along - rho * norm) / t - over)
+
+
+@compiled
+def pursue(
+    B: FloatArray,
+    columns: FloatArray,
+    data: FloatArray,
+    rho2: FloatArray,
+    maps: FloatArray,
+    codes: IntArray,
+    misfits: FloatArray,
+    gaps: FloatArray,
+) -> None:
+    """Basis pursuit for a run of frames, one a row of `data`."""
+    buffers = workspace(B.shape[0], B.shape[1])
+    residual, correlation = buffers[5], buffers[6]
+    for k in range(len(data)):
+        code, t = solve(B, columns, data[k], BALL, rho2[k], 0.0, maps[k], buffers)
+        codes[k] = code
+        rho = math.sqrt(max(rho2[k], 0.0))
+        misfits[k], gaps[k] = certify(B, data[k], rho, t, code == BEST_FIT, maps[k], residual, correlation)
+
+
+@compiled
+def iterate(
+    B: FloatArray,
+    columns: FloatArray,
+    data: FloatArray,
+    rho2: FloatArray,
+    share: float,
+    most: int,
+    maps: FloatArray,
+    codes: IntArray,
+    misfits: FloatArray,
+    gaps: FloatArray,
+) -> None:
+    """Bregman iteration for a run of frames: solve the penalised problem, add the misfit back, until the radius."""
+    buffers = workspace(B.shape[0], B.shape[1])
+    residual, correlation = buffers[5], buffers[6]
+    added = np.empty(B.shape[0])
+    for k in range(len(data)):
+        b = data[k]
+        added[:] = b
+        correlate(B, b, correlation)
+        penalty = share * max(0.0, np.max(correlation))
+        rho = math.sqrt(max(rho2[k], 0.0))
+        # basis pursuit first: it says whether anything fits, and what the least total is
+        code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], buffers)
+        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], residual, correlation)
+        codes[k] = code
+        if code == BEST_FIT or code == EMPTY:
+            continue
+        least = np.sum(maps[k]) - gaps[k]
+        codes[k] = STOPPED
+        for _ in range(most):
+            solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], buffers)
+            misfits[k] = certify(B, b, rho, penalty, False, maps[k], residual, correlation)[0]
+            if misfits[k] <= rho:
+                codes[k] = SOLVED
+                break
+            added += residual
+        gaps[k] = np.sum(maps[k]) - least

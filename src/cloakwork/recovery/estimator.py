@@ -1,0 +1,126 @@
+"""What every estimator offers, and the radius that two of them share."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy import stats
+
+from cloakwork._checks import FloatArray, IntArray, positive
+from cloakwork.errors import InputError
+from cloakwork.recovery import active_set
+from cloakwork.recovery.problem import Problem, Projected
+
+Progress = Callable[[int, int], None]
+CHUNK = 256
+
+
+class Status(StrEnum):
+    """How a frame ended, in words."""
+
+    SOLVED = "solved: nothing in the box with a smaller total fits within the radius"
+    REACHED = "stopped at the radius, as Bregman iteration does; the total is not the least"
+    EMPTY = "the readings fit within the radius with no source at all; the map is empty"
+    BEST_FIT = "no f in the box fits within the radius; returned the best fit"
+    STOPPED = "stopped early; the gap says how far from the best it may be"
+
+
+class Radius(StrEnum):
+    """How far from the readings a map may be."""
+
+    CHI_SQUARE = "chi-square"
+    """A quantile of the noise inside the range of the physics: holds the truth as often as the quantile says."""
+    PAPER = "paper"
+    """sigma sqrt(m), as the papers take it: often smaller than the noise, so that nothing fits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Arrays over frames: maps (frames, n), and for each its status, gap, violation and radius."""
+
+    maps: FloatArray
+    status: tuple[Status, ...]
+    gap: FloatArray
+    violation: FloatArray
+    radius: FloatArray
+
+
+class Estimator(ABC):
+    """A way from noisy readings to a map."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
+        """Maps for readings of shape (frames, m); `progress` is told (frames done, frames in all)."""
+
+
+def check_radius(radius: float | Radius, quantile: float) -> None:
+    """Refuse a radius or quantile that means nothing."""
+    if not isinstance(radius, Radius):
+        positive("radius", radius)
+    if not 0 < quantile < 1:
+        raise InputError(
+            f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile
+        )
+
+
+def squared_radius(radius: float | Radius, quantile: float, problem: Problem, seen: Projected) -> FloatArray:
+    """Squared radius inside the range, one a frame; below zero where what lies outside uses it up."""
+    if radius is Radius.CHI_SQUARE:
+        rank = problem.range.rank
+        inside = problem.noise**2 * float(stats.chi2.ppf(quantile, rank)) if rank else 0.0
+        return np.full(len(seen.outside), inside)
+    total = problem.paper_radius if radius is Radius.PAPER else float(radius)
+    return np.asarray(total**2 - seen.outside)
+
+
+Kernel = Callable[[slice, FloatArray, IntArray, FloatArray, FloatArray], None]
+
+
+def run_frames(
+    kernel: Kernel,
+    problem: Problem,
+    seen: Projected,
+    rho2: FloatArray,
+    names: dict[int, Status],
+    progress: Progress | None,
+) -> Solution:
+    """Run a compiled kernel over all frames, on all cores, and gather the certificates."""
+    frames = len(rho2)
+    maps = np.zeros((frames, problem.physics.places))
+    codes = np.full(frames, active_set.EMPTY, dtype=np.int64)
+    misfits, gaps = np.zeros(frames), np.zeros(frames)
+    pieces = [slice(start, min(start + CHUNK, frames)) for start in range(0, frames, CHUNK)]
+    done = 0
+
+    def work(piece: slice) -> int:
+        kernel(piece, maps, codes, misfits, gaps)
+        return piece.stop - piece.start
+
+    if problem.range.rank and len(pieces) == 1:
+        done = work(pieces[0])
+    elif problem.range.rank:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for future in as_completed([pool.submit(work, piece) for piece in pieces]):
+                done += future.result()
+                if progress is not None:
+                    progress(done, frames)
+    if progress is not None:
+        progress(frames, frames)
+    radius = np.sqrt(np.maximum(rho2, 0.0))
+    return Solution(
+        maps,
+        tuple(names[int(code)] for code in codes),
+        np.maximum(gaps, 0.0),
+        np.maximum(misfits - radius, 0.0),
+        radius,
+    )
+
+
+def scaled(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """The reduced matrix and its transpose, both contiguous."""
+    reduced = problem.range.reduced
+    return reduced, np.ascontiguousarray(reduced.T)

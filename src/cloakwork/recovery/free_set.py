@@ -1,0 +1,150 @@
+"""The free places of an active-set method, with a QR factorisation of their columns; inner loops only.
+
+`Q` holds orthonormal rows, one for each free place; `R` is upper triangular; `x` and `free` are the values and numbers
+of the free places, in the order of the factorisation. `remaining` is what the places at one leave of the readings.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork._compile import compiled_part
+
+Marks = NDArray[np.int8]
+ZERO, FREE, ONE, BANNED = 0, 1, 2, 3  # a place is banned at a bound as bound + BANNED
+INDEPENDENT = 1e-11  # a column whose part outside the free columns is relatively smaller counts as dependent
+
+
+@compiled_part
+def append(columns: FloatArray, j: int, Q: FloatArray, R: FloatArray, k: int) -> bool:
+    """Factor column j in as number k; False if it depends on the free columns (R[:k, k] then says how)."""
+    q, column = Q[k], columns[j]
+    rank = len(q)
+    before = 0.0
+    for i in range(rank):
+        q[i] = column[i]
+        before += column[i] * column[i]
+    for p in range(k):
+        R[p, k] = 0.0
+    for _ in range(2):
+        for p in range(k):
+            row = Q[p]
+            s = 0.0
+            for i in range(rank):
+                s += row[i] * q[i]
+            R[p, k] += s
+            for i in range(rank):
+                q[i] -= s * row[i]
+    after = 0.0
+    for i in range(rank):
+        after += q[i] * q[i]
+    length = math.sqrt(after)
+    if k >= rank or length <= INDEPENDENT * math.sqrt(before):
+        return False
+    R[k, k] = length
+    for i in range(rank):
+        q[i] /= length
+    return True
+
+
+@compiled_part
+def drop(Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, k: int, p: int) -> None:
+    """Take the p-th of k free places out of the factorisation and out of the lists."""
+    for c in range(p, k - 1):
+        for i in range(c + 2):
+            R[i, c] = R[i, c + 1]
+        free[c] = free[c + 1]
+        x[c] = x[c + 1]
+    rank = Q.shape[1]
+    for c in range(p, k - 1):
+        a, b = R[c, c], R[c + 1, c]
+        h = math.hypot(a, b)
+        cosine, sine = a / h, b / h
+        R[c, c] = h
+        for d in range(c + 1, k - 1):
+            u, v = R[c, d], R[c + 1, d]
+            R[c, d] = cosine * u + sine * v
+            R[c + 1, d] = cosine * v - sine * u
+        for i in range(rank):
+            u, v = Q[c, i], Q[c + 1, i]
+            Q[c, i] = cosine * u + sine * v
+            Q[c + 1, i] = cosine * v - sine * u
+
+
+@compiled_part
+def pin(
+    columns: FloatArray,
+    Q: FloatArray,
+    R: FloatArray,
+    x: FloatArray,
+    free: IntArray,
+    remaining: FloatArray,
+    state: Marks,
+    k: int,
+    p: int,
+    side: int,
+) -> None:
+    """Fix the p-th free place at zero or one."""
+    place = free[p]
+    state[place] = side
+    if side == ONE:
+        for i in range(len(remaining)):
+            remaining[i] -= columns[place, i]
+    drop(Q, R, x, free, k, p)
+
+
+@compiled_part
+def admit(
+    columns: FloatArray,
+    Q: FloatArray,
+    R: FloatArray,
+    x: FloatArray,
+    free: IntArray,
+    remaining: FloatArray,
+    u: FloatArray,
+    state: Marks,
+    k: int,
+    j: int,
+) -> int:
+    """Make place j free; the number of free places, or -1 if that cannot be.
+
+    A column that depends on the free ones is brought in along the null space, which changes no reading, until one of
+    them (or j itself) reaches a bound.
+    """
+    moved = 0.0
+    for _ in range(2):
+        if append(columns, j, Q, R, k):
+            if state[j] == ONE:
+                moved += 1.0
+                for i in range(len(remaining)):
+                    remaining[i] += columns[j, i]
+            free[k] = j
+            x[k] = moved
+            state[j] = FREE
+            return k + 1
+        for p in range(k - 1, -1, -1):
+            s = R[p, k]
+            for d in range(p + 1, k):
+                s -= R[p, d] * u[d]
+            u[p] = s / R[p, p]
+        sign = 1.0 if state[j] == ZERO else -1.0
+        theta, who = 1.0, -1
+        for p in range(k):
+            change = sign * u[p]
+            if change > 0 and x[p] < theta * change:
+                theta, who = x[p] / change, p
+            elif change < 0 and 1 - x[p] < -theta * change:
+                theta, who = (1 - x[p]) / -change, p
+        for p in range(k):
+            x[p] -= sign * theta * u[p]
+        if who < 0:
+            state[j] = ONE if sign > 0 else ZERO
+            for i in range(len(remaining)):
+                remaining[i] -= sign * columns[j, i]
+            return k
+        pin(columns, Q, R, x, free, remaining, state, k, who, ZERO if sign * u[who] > 0 else ONE)
+        moved = sign * theta
+        k -= 1
+    return -1

@@ -1,0 +1,124 @@
+"""The verb of this folder."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, frames
+from cloakwork.errors import InputError, ReadingError
+from cloakwork.physics import Physics
+from cloakwork.recovery.basis_pursuit import BasisPursuit
+from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status
+from cloakwork.recovery.problem import CloakLike, Problem
+from cloakwork.recovery.vicinity import Source, read_off
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery:
+    """What an analyst learns from noisy readings.
+
+    For one frame `map` has shape (n,), `gap`, `violation` and `radius` are floats, `status` is one text and `sources` a
+    tuple of sources; for a batch each has one entry a frame.
+    """
+
+    problem: Problem
+    estimator: Estimator
+    solution: Solution
+    batch: bool
+
+    @property
+    def map(self) -> FloatArray:
+        """Weight of each place."""
+        return self.solution.maps if self.batch else self.solution.maps[0]
+
+    @property
+    def status(self) -> Any:
+        """How it ended, in words."""
+        return self.solution.status if self.batch else self.solution.status[0]
+
+    @property
+    def gap(self) -> Any:
+        """How far the total of the map (its misfit, if nothing fits) can be above the least possible."""
+        return self._entry(self.solution.gap)
+
+    @property
+    def violation(self) -> Any:
+        """By how much the map misses the radius, inside the range of the physics."""
+        return self._entry(self.solution.violation)
+
+    @property
+    def radius(self) -> Any:
+        """The radius that was used, inside the range of the physics."""
+        return self._entry(self.solution.radius)
+
+    @cached_property
+    def sources(self) -> Any:
+        """The sources read off the map: place, weight, and radius of the vicinity."""
+        found = tuple(read_off(row, self.problem) for row in self.solution.maps)
+        return found if self.batch else found[0]
+
+    def _entry(self, values: FloatArray) -> Any:
+        return values if self.batch else float(values[0])
+
+    def __str__(self) -> str:
+        if self.batch:
+            counts = {status: self.status.count(status) for status in dict.fromkeys(self.status)}
+            return "\n".join(f"{k} frames: {status}" for status, k in counts.items())
+        lines = [str(self.status)]
+        lines += [f"weight {s.weight:.3f} at {s.at}, within {s.radius:.3g}" for s in self.sources]
+        return "\n".join(lines)
+
+
+def recover(
+    readings: ArrayLike,
+    model: CloakLike | Physics,
+    *,
+    sigma: ArrayLike | None = None,
+    estimator: Estimator | None = None,
+    progress: Progress | None = None,
+) -> Recovery:
+    """Learn the vicinity of the sources from noisy readings.
+
+    Parameters
+    ----------
+    readings
+        One frame (m,) or a batch (frames, m), in the unit of the physics.
+    model
+        The cloak that released them, or the physics of readings that are not ours.
+    sigma
+        With a physics: the noise of each reading, one number or one per sensor.
+    estimator
+        `BasisPursuit()` unless given.
+    progress
+        Called with (frames done, frames in all) during a long batch.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> found = recover(line.apply(sources(line, [0.3])), line, sigma=0.01)
+    >>> [(s.at, round(s.weight, 2)) for s in found.sources]
+    [(0.3, 0.98)]
+    """
+    problem = _problem(model, sigma)
+    given = frames("readings", readings, problem.physics.sensors, error=ReadingError)
+    if given.ndim > 2:
+        raise ReadingError(f"readings has {given.ndim} axes: give one frame (m,) or a batch (frames, m).")
+    chosen = estimator or BasisPursuit()
+    solution = chosen.solve(problem, np.atleast_2d(given), progress)
+    return Recovery(problem, chosen, solution, batch=given.ndim == 2)
+
+
+def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
+    if isinstance(model, Physics):
+        if sigma is None:
+            raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.")
+        return Problem.of(model, sigma)
+    if sigma is not None:
+        raise InputError(
+            "a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak."
+        )
+    return Problem.of(model.physics, model.sigmas, model.steps)

@@ -1,0 +1,41 @@
+"""Rounded Gaussian noise from a table of cut points.
+
+A table is the cut points C_0 <= C_1 <= ... as big-endian integers of 16 bytes each. A random word of
+128 bits has its sign in the top bit; the magnitude of the noise is the number of cut points that are not
+above the other 127 bits. The search takes the same number of steps whatever the word.
+"""
+
+WORD_BYTES = 16
+_MASK = (1 << 127) - 1
+
+
+class TableError(ValueError):
+    """A table that is not whole."""
+
+
+def look_up(table: bytes, word: int) -> int:
+    """The noise, in steps, that a random word of 128 bits stands for.
+
+    >>> look_up(bytes([0x40] + 15 * [0]), 1 << 126)
+    1
+    """
+    if not table or len(table) % WORD_BYTES:
+        raise TableError(
+            "a table holds one or more cut points of 16 bytes each; this one has %d bytes" % len(table)
+        )
+    if not 0 <= word < 1 << 128:
+        raise TableError("a random word has 128 bits")
+    size = len(table) // WORD_BYTES
+    goal = word & _MASK
+    found = 0
+    step = 1
+    while step <= size:
+        step <<= 1
+    step >>= 1
+    while step:
+        probe = min(found + step, size)
+        start = (probe - 1) * WORD_BYTES
+        cut = int.from_bytes(table[start : start + WORD_BYTES], "big")
+        found = (found, probe)[cut <= goal]
+        step >>= 1
+    return (found, -found)[word >> 127]
