@@ -73,9 +73,7 @@ def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] 
     return array
 
 
-def points(
-    name: str, values: ArrayLike | Sequence[object], *, error: type[InputError] = InputError
-) -> FloatArray:
+def points(name: str, values: ArrayLike | Sequence[object], *, error: type[InputError] = InputError) -> FloatArray:
     """`values` as points in the plane, shape (k, 2)."""
     try:
         array = np.asarray(values, dtype=np.float64)

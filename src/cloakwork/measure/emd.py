@@ -41,7 +41,9 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     else:
         cost = _flow(difference, space.pairs, space.lengths)
     if cost < 0:
-        raise MeasureError("the maps have weight in parts of the space that no path connects: the distance is undefined.")
+        raise MeasureError(
+            "the maps have weight in parts of the space that no path connects: the distance is undefined."
+        )
     return cost
 
 

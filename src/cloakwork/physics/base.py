@@ -155,9 +155,7 @@ class Physics(ABC):
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """For each sensor the places within `distance` of it."""
-        raise PhysicsError(
-            f"{type(self).__name__} does not know where its sensors are: leave out position errors."
-        )
+        raise PhysicsError(f"{type(self).__name__} does not know where its sensors are: leave out position errors.")
 
 
 def differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:

@@ -36,7 +36,7 @@ def steepest_kernel(T: float) -> float:
 
 
 def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> Peak:
-    """sup over x in [0, length] of the l2 norm of weights * g'(x - sensors)."""
+    """Sup over x in [0, length] of the l2 norm of weights * g'(x - sensors)."""
     points = 257
     while True:
         x = np.linspace(0, length, points)
@@ -50,14 +50,13 @@ def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray)
 
 
 def plane_peak(sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray) -> Peak:
-    """sup over the plane of the largest singular value of diag(weights) dM/d(x, y)."""
+    """Sup over the plane of the largest singular value of diag(weights) dM/d(x, y)."""
     points = 65
     while True:
         axes = [np.linspace(0, side, points) for side in size]
         halves = [side / (points - 1) / 2 for side in size]
         x, y = (
-            _Tables.of(axis, sensors[:, k], T, half)
-            for k, (axis, half) in enumerate(zip(axes, halves, strict=True))
+            _Tables.of(axis, sensors[:, k], T, half) for k, (axis, half) in enumerate(zip(axes, halves, strict=True))
         )
         squared = _largest_eigenvalue(x, y, weights)
         reach = halves[0] ** 2 + halves[1] ** 2
@@ -89,9 +88,7 @@ def _line_terms(x: FloatArray, sensors: FloatArray, T: float, half: float) -> tu
     return tables.slope, 2 * (second**2 + first * third)
 
 
-def _envelopes(
-    offsets: FloatArray, T: float, half: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _envelopes(offsets: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """For each offset the supremum of the first derivatives at any distance of at least |offset| - half."""
     scale = np.sqrt(2 * T)
     u = np.maximum(np.abs(offsets) - half, 0) / scale

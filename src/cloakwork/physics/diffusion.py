@@ -45,7 +45,7 @@ def unit_rows(n: int, places: IntArray) -> FloatArray:
 
 
 def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> Rows:
-    """rows @ exp(-tau L) by a Chebyshev series.
+    """Rows @ exp(-tau L) by a Chebyshev series.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def _coefficients(c: float) -> FloatArray:
 
 
 def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> Rows:
-    """rows @ (kappa L + I)^-1 by a sparse factorisation; the residual bounds the error, as the operator is at least I."""
+    """Rows @ (kappa L + I)^-1 by a sparse factorisation; the residual bounds the error, as the operator is at least I."""
     system = (kappa * L + sparse.identity(L.shape[0], format="csr")).tocsc()
     solve = sparse_linalg.splu(system).solve
     right = np.ascontiguousarray(rows.T)

@@ -160,9 +160,7 @@ def _read(graph: Any, lengths: Any) -> _Edges:
         return _from_networkx(graph)
     if sparse.issparse(graph) or isinstance(graph, np.ndarray):
         return _from_adjacency(sparse.coo_array(graph), lengths)
-    raise PhysicsError(
-        f"graph is a {type(graph).__name__}: give a NetworkX graph or a sparse adjacency matrix."
-    )
+    raise PhysicsError(f"graph is a {type(graph).__name__}: give a NetworkX graph or a sparse adjacency matrix.")
 
 
 def _from_networkx(graph: "nx.Graph[Any]") -> _Edges:
@@ -205,8 +203,7 @@ def _refuse_bad_weights(weights: FloatArray, names: list[str]) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(bad):
         raise PhysicsError(
-            f"edge {names[bad[0]]} has weight {weights[bad[0]]}: give finite weights above 0, "
-            "or leave the edge out.",
+            f"edge {names[bad[0]]} has weight {weights[bad[0]]}: give finite weights above 0, or leave the edge out.",
             edge=names[bad[0]],
         )
 

@@ -71,9 +71,7 @@ class HeatLine(Physics):
         where = self.sensor_positions
         outside = np.flatnonzero(~((where >= 0) & (where <= self.length)))
         if where.ndim != 1 or not len(where):
-            raise PhysicsError(
-                f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m
-            )
+            raise PhysicsError(f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m)
         if len(outside):
             raise PhysicsError(
                 f"sensor {outside[0]} at {where[outside[0]]!r} is outside the line: positions run from 0 to {self.length}.",

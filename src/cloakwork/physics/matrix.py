@@ -1,5 +1,6 @@
 """Any matrix as a model."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -37,20 +38,11 @@ class Matrix(Physics):
     def __init__(self, values: FloatArray, space: Space) -> None:
         array = np.array(values, dtype=np.float64)
         if array.ndim != 2 or 0 in array.shape:
-            raise PhysicsError(
-                f"the matrix has shape {array.shape}: give sensors x places, at least one of each."
-            )
+            raise PhysicsError(f"the matrix has shape {array.shape}: give sensors x places, at least one of each.")
         if array.shape[1] != len(space):
-            raise PhysicsError(
-                f"the matrix has {array.shape[1]} columns but the space has {len(space)} places."
-            )
+            raise PhysicsError(f"the matrix has {array.shape[1]} columns but the space has {len(space)} places.")
         if not np.isfinite(array).all():
             raise PhysicsError("the matrix has entries that are not finite numbers.")
-        if space.metric is Metric.PLANE and len(space.pairs) < len(space) * (len(space) - 1) // 2:
-            raise PhysicsError(
-                "a matrix over a plane needs all pairs of places: with Euclidean distance, neighbours alone "
-                "understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
-            )
         object.__setattr__(self, "_values", frozen(array))
         object.__setattr__(self, "_space", space)
 
@@ -68,3 +60,12 @@ class Matrix(Physics):
 
     def with_spread(self, factor: float) -> Self:
         raise PhysicsError("a matrix has no diffusion to vary: give the tolerance as a gain.", factor=factor)
+
+    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
+        n = len(self.space)
+        if self.space.metric is Metric.PLANE and len(self.space.pairs) < n * (n - 1) // 2:
+            raise PhysicsError(
+                "a matrix over a plane needs all pairs of places: with Euclidean distance, neighbours alone "
+                "understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
+            )
+        yield from super().pair_columns()

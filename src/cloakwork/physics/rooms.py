@@ -86,9 +86,7 @@ class Rooms:
         positive("cell", cell, error=PhysicsError)
         columns, rows = (_whole(positive("size", side, error=PhysicsError), cell) for side in size)
         if columns * rows > MOST_CELLS:
-            raise PhysicsError(
-                f"{columns} x {rows} cells: use at most {MOST_CELLS:,}; make the cells larger."
-            )
+            raise PhysicsError(f"{columns} x {rows} cells: use at most {MOST_CELLS:,}; make the cells larger.")
         grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
         pairs = _neighbours(grid)
         centres = _centres(grid, cell)
@@ -133,9 +131,7 @@ class Rooms:
     def cell_at(self, x: float, y: float) -> int:
         """The cell that holds a point; refused where there is no floor."""
         rows, columns = self.grid.shape
-        column, row = (
-            min(int(v // self.cell), k - 1) if v >= 0 else -1 for v, k in ((x, columns), (y, rows))
-        )
+        column, row = (min(int(v // self.cell), k - 1) if v >= 0 else -1 for v, k in ((x, columns), (y, rows)))
         inside = 0 <= x <= columns * self.cell and 0 <= y <= rows * self.cell
         if not inside or self.grid[row, column] < 0:
             raise PhysicsError(
@@ -163,9 +159,7 @@ def _characters(drawing: str) -> NDArray[np.str_]:
         raise PhysicsError("the drawing is empty.")
     width = max(len(line) for line in lines)
     if width * len(lines) > MOST_CELLS:
-        raise PhysicsError(
-            f"{width} x {len(lines)} cells: use at most {MOST_CELLS:,}; make the cells larger."
-        )
+        raise PhysicsError(f"{width} x {len(lines)} cells: use at most {MOST_CELLS:,}; make the cells larger.")
     for number, line in enumerate(lines, start=1):
         for column, mark in enumerate(line, start=1):
             if mark not in "#.+ ":
@@ -194,9 +188,7 @@ def _centres(grid: IntArray, cell: float) -> FloatArray:
 def _whole(side: float, cell: float) -> int:
     cells = round(side / cell)
     if cells < 1 or abs(cells * cell - side) > 1e-6 * side:
-        raise PhysicsError(
-            f"a side of {side:g} m is not a whole number of cells of {cell:g} m.", side=side, cell=cell
-        )
+        raise PhysicsError(f"a side of {side:g} m is not a whole number of cells of {cell:g} m.", side=side, cell=cell)
     return cells
 
 

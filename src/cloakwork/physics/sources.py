@@ -29,13 +29,9 @@ def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = 
     """
     given = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != (len(at),):
-        raise InputError(
-            f"{len(at)} positions but weights of shape {given.shape}: give one weight a position."
-        )
+        raise InputError(f"{len(at)} positions but weights of shape {given.shape}: give one weight a position.")
     bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
     if len(bad):
         raise InputError(f"weights[{bad[0]}] is {given[bad[0]]}: a source's weight is finite and 0 or above.")
     places = [physics.space.index(position) for position in at]
-    return np.bincount(np.array(places, dtype=np.int64), weights=given, minlength=physics.places).astype(
-        np.float64
-    )
+    return np.bincount(np.array(places, dtype=np.int64), weights=given, minlength=physics.places).astype(np.float64)

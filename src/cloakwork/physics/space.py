@@ -56,9 +56,7 @@ class Space:
         if places.ndim != 2 or len(places) == 0:
             raise PhysicsError(f"places has shape {places.shape}: give one row a place, at least one.")
         if len(lengths) != len(pairs):
-            raise PhysicsError(
-                f"{len(pairs)} neighbour pairs but {len(lengths)} lengths: give one length a pair."
-            )
+            raise PhysicsError(f"{len(pairs)} neighbour pairs but {len(lengths)} lengths: give one length a pair.")
         if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(places)):
             raise PhysicsError(f"a neighbour pair names a place outside 0..{len(places) - 1}.")
         if not (np.isfinite(lengths).all() and (lengths > 0).all()):
@@ -76,9 +74,7 @@ class Space:
         return cls(places, pairs, np.full(n - 1, length / n), Metric.LINE)
 
     @classmethod
-    def path(
-        cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None
-    ) -> "Space":
+    def path(cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None) -> "Space":
         """Places known only by who is next to whom; `lengths` are 1 when left out."""
         array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         n = int(places if places is not None else array.max(initial=0) + 1)

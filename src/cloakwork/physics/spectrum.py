@@ -109,9 +109,7 @@ def describe(
         shortest = float(space.lengths.min())
         bounds.append(SpectralBound("smallest singular value", Side.LOWER, np.sqrt(2) * smallest / shortest))
     if n > 1 and len(space.pairs):
-        spread = float(values[1:].sum()) / (
-            (np.sqrt(min(m, n)) + 1) * np.sqrt(n - 1) * _diameter_bound(space)
-        )
+        spread = float(values[1:].sum()) / ((np.sqrt(min(m, n)) + 1) * np.sqrt(n - 1) * _diameter_bound(space))
         bounds.append(SpectralBound("spectrum beyond the largest value", Side.LOWER, spread))
     return Description(
         places=n,

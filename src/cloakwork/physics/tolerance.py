@@ -40,9 +40,7 @@ class Tolerance:
         for name in ("diffusion", "gain", "position"):
             not_negative(name, getattr(self, name), error=PhysicsError)
         if self.diffusion >= 1:
-            raise PhysicsError(
-                f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all."
-            )
+            raise PhysicsError(f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all.")
 
     def sentences(self) -> tuple[str, ...]:
         """The declared set in words, for reports."""
@@ -66,7 +64,7 @@ class Family:
     """A model together with all that it might be instead; knows the steepest slope over the set."""
 
     physics: Physics
-    tolerance: Tolerance = Tolerance()  # noqa: RUF009 - frozen
+    tolerance: Tolerance = Tolerance()
 
     @cached_property
     def members(self) -> tuple[Physics, ...]:

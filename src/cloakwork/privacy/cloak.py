@@ -173,9 +173,7 @@ class Cloak:
                 delta=self.delta,
             )
         return (
-            largest_mu(self.epsilon, delta)
-            if self.calibration is Calibration.EXACT
-            else paper_mu(self.epsilon, delta)
+            largest_mu(self.epsilon, delta) if self.calibration is Calibration.EXACT else paper_mu(self.epsilon, delta)
         )
 
     def _noise(self, sigma: ArrayLike | None, resolution: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
@@ -257,9 +255,7 @@ def _per_sensor(name: str, given: ArrayLike, m: int) -> FloatArray:
     try:
         values = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), (m,)))
     except (TypeError, ValueError):
-        raise CalibrationError(
-            f"{name}: give one number, or one for each of the {m} sensors.", sensors=m
-        ) from None
+        raise CalibrationError(f"{name}: give one number, or one for each of the {m} sensors.", sensors=m) from None
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise CalibrationError(f"{name} holds a value that is not a finite number above 0.")
     return values

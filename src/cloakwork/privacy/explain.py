@@ -53,9 +53,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     ]
     model = cloak.physics
     if isinstance(model, HeatLine) and model.placement is Placement.GRID:
-        lines.append(
-            "Sources are taken to be on the grid of places; for sources anywhere use placement='anywhere'."
-        )
+        lines.append("Sources are taken to be on the grid of places; for sources anywhere use placement='anywhere'.")
     declared = cloak.family.tolerance.sentences()
     lines.append(
         "The claim holds for the model as stated and for: " + "; ".join(declared) + "."
@@ -91,9 +89,7 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
     ]
     if cloak.readings_per_window > 1:
         root = float(np.sqrt(cloak.readings_per_window))
-        lines.append(
-            f"Covering {cloak.readings_per_window} frames costs {root:.3g} times the noise of covering one."
-        )
+        lines.append(f"Covering {cloak.readings_per_window} frames costs {root:.3g} times the noise of covering one.")
     spread = cloak.alpha / (cloak.frame_mu * float(np.sqrt(cloak.readings_per_window)))
     lines.append(
         f"Rule of thumb: from one window a unit source can at best be found with a standard deviation of about {spread:.3g}."
@@ -122,9 +118,7 @@ def _drivers(cloak: "Cloak") -> tuple[str, ...]:
     kept[top] = 0.0
     if len(top) < len(weights):
         saved = 1 - cloak.family.joint_slope(kept).value / cloak.family.joint_slope(weights).value
-        lines.append(
-            f"Leaving these sensors out would lower the noise of the others by {100 * max(saved, 0):.0f} %."
-        )
+        lines.append(f"Leaving these sensors out would lower the noise of the others by {100 * max(saved, 0):.0f} %.")
     return tuple(lines)
 
 

@@ -52,9 +52,7 @@ def claim(epsilon: float, delta: float) -> None:
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         number_of(name, value, error=CalibrationError)
     if not (math.isfinite(epsilon) and epsilon > 0):
-        raise CalibrationError(
-            f"epsilon={epsilon}: give a finite number above 0; 0.1 to 4 is usual.", epsilon=epsilon
-        )
+        raise CalibrationError(f"epsilon={epsilon}: give a finite number above 0; 0.1 to 4 is usual.", epsilon=epsilon)
     if delta == 0:
         raise CalibrationError(
             "delta=0: Gaussian noise never gives pure differential privacy. Give a small delta such as 1e-6.",
@@ -82,9 +80,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
         else:
             high = middle
         if high < 1e-290:
-            raise CalibrationError(
-                f"delta={delta} with epsilon={epsilon} is too small to compute.", delta=delta
-            )
+            raise CalibrationError(f"delta={delta} with epsilon={epsilon} is too small to compute.", delta=delta)
     return low
 
 

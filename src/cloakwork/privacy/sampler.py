@@ -22,9 +22,7 @@ def private_words(count: int) -> NDArray[np.uint64]:
     """
     key, nonce = os.urandom(32), os.urandom(16)
     stream = Cipher(algorithms.ChaCha20(key, nonce), mode=None).encryptor()
-    return (
-        np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
-    )
+    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 
 def simulated_words(count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -40,9 +38,7 @@ def noise(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
 
 
 @compiled
-def _look_up(
-    upper: NDArray[np.uint64], lower: NDArray[np.uint64], words: NDArray[np.uint64], out: IntArray
-) -> None:
+def _look_up(upper: NDArray[np.uint64], lower: NDArray[np.uint64], words: NDArray[np.uint64], out: IntArray) -> None:
     size = len(upper)
     top = 1
     while top <= size:

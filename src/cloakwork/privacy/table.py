@@ -70,9 +70,7 @@ def noise_table(ratio: float) -> NoiseTable:
         cell = sum(masses[first : j * parts + parts // 2 + 1])
         total += 2 * cell
         cuts.append(min((total + (1 << (BITS - WORD - 1))) >> (BITS - WORD), (1 << WORD) - 1))
-    return NoiseTable(
-        ratio, b"".join(c.to_bytes(WORD_BYTES, "big") for c in cuts), (2 * last + 4) * 2.0**-WORD
-    )
+    return NoiseTable(ratio, b"".join(c.to_bytes(WORD_BYTES, "big") for c in cuts), (2 * last + 4) * 2.0**-WORD)
 
 
 def _lattice_masses(density: Fraction, points: int) -> list[int]:
@@ -99,7 +97,7 @@ def _cell_polynomial(step: Fraction) -> list[int]:
     hermite_now, hermite_next = [1], [0, 1]
     total: dict[int, Fraction] = {}
     half = step / 2
-    for k in range(0, 80):
+    for k in range(80):
         if k % 2 == 0:
             factor = half**k / math.factorial(k + 1)
             for power in range(0, k + 1, 2):

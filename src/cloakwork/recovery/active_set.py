@@ -62,7 +62,7 @@ def workspace(rank: int, n: int) -> Buffers:
 
 @compiled_part
 def correlate(B: FloatArray, v: FloatArray, out: FloatArray) -> None:
-    """out = B' v, four rows at a time so that vector units are kept busy."""
+    """Out = B' v, four rows at a time so that vector units are kept busy."""
     rank, n = B.shape
     for j in range(n):
         out[j] = 0.0
@@ -241,9 +241,7 @@ def solve(
             if phase == FIT:
                 j = _price(correlation, state, 0.0, FIT_COST * size)
             elif phase == BALL and k == 0:
-                j = _price(
-                    correlation, state, math.inf, 0.0
-                )  # the fit has room: a place at one may come down
+                j = _price(correlation, state, math.inf, 0.0)  # the fit has room: a place at one may come down
             else:
                 j = _price(correlation, state, t, REDUCED_COST * t)
             if j < 0:

@@ -56,9 +56,7 @@ class BasisPursuit(Estimator):
         rho2 = squared_radius(self.radius, self.quantile, problem, seen)
         reduced, columns = scaled(problem)
 
-        def kernel(
-            piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray
-        ) -> None:
+        def kernel(piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray) -> None:
             active_set.pursue(
                 reduced,
                 columns,

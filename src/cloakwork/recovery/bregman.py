@@ -64,9 +64,7 @@ class Bregman(Estimator):
         rho2 = squared_radius(self.radius, self.quantile, problem, seen)
         reduced, columns = scaled(problem)
 
-        def kernel(
-            piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray
-        ) -> None:
+        def kernel(piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray) -> None:
             active_set.iterate(
                 reduced,
                 columns,

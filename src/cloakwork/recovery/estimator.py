@@ -62,9 +62,7 @@ def check_radius(radius: float | Radius, quantile: float) -> None:
     if not isinstance(radius, Radius):
         positive("radius", radius)
     if not 0 < quantile < 1:
-        raise InputError(
-            f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile
-        )
+        raise InputError(f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile)
 
 
 def squared_radius(radius: float | Radius, quantile: float, problem: Problem, seen: Projected) -> FloatArray:

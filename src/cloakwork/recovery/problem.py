@@ -59,9 +59,7 @@ class Problem:
             sigmas = np.array(np.broadcast_to(np.asarray(sigma, dtype=np.float64), (m,)))
             steps = np.array(np.broadcast_to(np.asarray(step, dtype=np.float64), (m,)))
         except (TypeError, ValueError):
-            raise InputError(
-                f"sigma: give one number, or one for each of the {m} sensors.", sensors=m
-            ) from None
+            raise InputError(f"sigma: give one number, or one for each of the {m} sensors.", sensors=m) from None
         if not (np.isfinite(sigmas).all() and (sigmas > 0).all()):
             raise InputError("sigma holds a value that is not a finite number above 0.", sigma=sigma)
         return cls(physics, sigmas, steps)
@@ -89,7 +87,7 @@ class Problem:
 
     @property
     def paper_radius(self) -> float:
-        """sigma sqrt(m), as Gilbert and McMillan take it."""
+        """Sigma sqrt(m), as Gilbert and McMillan take it."""
         return self.noise * math.sqrt(self.physics.sensors)
 
     def project(self, readings: FloatArray) -> Projected:

@@ -11,9 +11,9 @@ from cloakwork._checks import FloatArray, frames
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Physics
 from cloakwork.recovery.basis_pursuit import BasisPursuit
-from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status
+from cloakwork.recovery.estimator import Estimator, Progress, Solution
 from cloakwork.recovery.problem import CloakLike, Problem
-from cloakwork.recovery.vicinity import Source, read_off
+from cloakwork.recovery.vicinity import read_off
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,5 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.")
         return Problem.of(model, sigma)
     if sigma is not None:
-        raise InputError(
-            "a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak."
-        )
+        raise InputError("a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak.")
     return Problem.of(model.physics, model.sigmas, model.steps)

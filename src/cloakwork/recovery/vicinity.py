@@ -10,7 +10,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Space
 from cloakwork.recovery.problem import Problem
 
-LEAST_SHARE = 0.02  # places with less of the map's largest weight are crumbs of the solver, not sources
+LEAST_SHARE = 0.15  # lighter than this share of the heaviest source: a crumb of the fit, not a source
+GROUPED = 0.5  # weights that a source of this strength could not tell apart are one source
 LEVEL = 0.9
 
 
@@ -33,22 +34,24 @@ def read_off(found: FloatArray, problem: Problem) -> tuple[Source, ...]:
 
     Notes
     -----
-    Starting from the heaviest place i, all weights within its vicinity are one source. The vicinity of a source of weight
-    w at i are the places j with w ||M_j - M_i|| / sigma below the 90 % quantile for the dimension of the space:
-    those to which it could have been moved without the readings showing it.
+    The vicinity of a source of weight w at i are the places j with w ||M_j - M_i|| / sigma below the 90 % quantile for the
+    dimension of the space: those to which it could have been moved without the readings showing it. Starting from the
+    heaviest place, all weights within the vicinity of a source of weight 0.5 there are one source; its radius is that of
+    the vicinity for the weight that they have together. The radius is a guide, not a calibrated interval.
     """
     space = problem.physics.space
-    left = np.where(found > LEAST_SHARE * found.max(initial=0.0), found, 0.0)
-    sources = []
+    left = found.copy()
+    sources: list[Source] = []
     while left.max(initial=0.0) > 0:
         heaviest = int(np.argmax(left))
-        around = vicinity(heaviest, float(left[heaviest]), problem)
+        around = vicinity(heaviest, GROUPED, problem)
         members = around[left[around] > 0]
         weight = float(left[members].sum())
         centre = _centre(members, left[members], space)
         sources.append(_source(centre, weight, problem))
         left[members] = 0.0
-    return tuple(sorted(sources, key=lambda source: -source.weight))
+    least = LEAST_SHARE * max((source.weight for source in sources), default=0.0)
+    return tuple(sorted((s for s in sources if s.weight >= least), key=lambda source: -source.weight))
 
 
 def vicinity(place: int, weight: float, problem: Problem) -> IntArray:

@@ -1,0 +1,44 @@
+# `make help` lists what a person can do here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
+# numbers must not depend on how many threads a linear algebra library happens to take
+export OPENBLAS_NUM_THREADS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cloakwork needs Python 3.11 or later; set PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP) ## cloak and recover three people in a flat; draws out/demo.png
+	@$(BIN)/cloakwork demo --out out
+
+test: $(STAMP) ## run all tests
+	@$(BIN)/python -m pytest -q
+
+check: $(STAMP) ## lint, types, import layers and documentation
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy src tests benchmarks
+	@$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
+	@$(BIN)/mkdocs build --quiet --strict
+
+bench: $(STAMP) ## measure speed and memory against named rivals
+	@$(BIN)/python -m benchmarks.run
+
+docs: $(STAMP) ## build the documentation into site-docs/
+	@$(BIN)/mkdocs build --strict
+
+clean: ## remove everything that the other targets made
+	rm -rf $(VENV) site-docs out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name '*.nb[ic]' -delete

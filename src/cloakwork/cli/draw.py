@@ -1,0 +1,125 @@
+"""Pictures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError
+from cloakwork.physics import FloorPlan, HeatPlane, Physics
+from cloakwork.physics.rooms import Rooms
+from cloakwork.recovery import Source
+
+INK, ACCENT, WARM = "#222222", "#b3261e", "YlOrRd"
+MOST_DRAWN_NODES = 400
+
+
+def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source]) -> None:
+    """Draw one map, with the vicinities of its sources, in the way that suits its space."""
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title("Recovered map" if sources else "Recovered map: no source found")
+    if isinstance(physics, FloorPlan):
+        floor(axes, physics.rooms, weights)
+        vicinities(axes, sources)
+    elif isinstance(physics, HeatPlane):
+        image = weights.reshape(physics.n).T
+        axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=WARM)
+        vicinities(axes, sources)
+    elif physics.space.places.shape[1] == 1:
+        _line(axes, physics, weights, sources)
+    else:
+        _network(axes, physics, weights)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, in the format that its name asks for."""
+    if path.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise InputError(f"{path}: a picture is a .png, .svg or .pdf file.")
+    with mpl.rc_context({"svg.hashsalt": "cloakwork"}):
+        figure.savefig(path, dpi=150)
+
+
+def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | None = None) -> Any:
+    """Draw rooms and their walls, cells coloured by `values`; returns the coloured mesh."""
+    width, height = rooms.size
+    mesh = None
+    if values is not None:
+        grid = np.full(rooms.grid.shape, np.nan)
+        grid[rooms.grid >= 0] = values[rooms.grid[rooms.grid >= 0]]
+        top = limit if limit is not None else max(float(np.nanmax(grid)), 1e-12)
+        mesh = axes.imshow(grid, origin="lower", extent=(0, width, 0, height), cmap=WARM, vmin=0, vmax=top)
+    walls(axes, rooms)
+    axes.set_xlim(-0.1, width + 0.1)
+    axes.set_ylim(-0.1, height + 0.1)
+    axes.set_aspect("equal")
+    axes.set_xlabel("metres")
+    return mesh
+
+
+def walls(axes: Any, rooms: Rooms) -> None:
+    """Draw a line wherever two cells touch without a way between them, and around the floor."""
+    h = rooms.cell
+    linked = {(int(a), int(b)) for a, b in rooms.pairs} | {(int(b), int(a)) for a, b in rooms.pairs}
+    padded = np.pad(rooms.grid, 1, constant_values=-1)
+    segments = []
+    for (row, column), here in np.ndenumerate(padded):
+        for down, right in ((0, 1), (1, 0)):
+            if row + down >= padded.shape[0] or column + right >= padded.shape[1]:
+                continue
+            there = padded[row + down, column + right]
+            if (here < 0 and there < 0) or (int(here), int(there)) in linked:
+                continue
+            x, y = (column - 1 + right) * h, (row - 1 + down) * h
+            segments.append(((x, x + h * down), (y, y + h * right)))
+    for xs, ys in segments:
+        axes.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="round")
+
+
+def vicinities(axes: Any, sources: Sequence[Source]) -> None:
+    """Mark sources on a plane, each with a circle of its radius."""
+    for source in sources:
+        if isinstance(source.at, tuple):
+            axes.add_patch(Circle(source.at, source.radius, fill=False, color=ACCENT, linestyle="--"))
+            axes.plot(*source.at, marker="x", color=ACCENT, markersize=8, markeredgewidth=2)
+
+
+def _line(axes: Any, physics: Physics, weights: FloatArray, sources: Sequence[Source]) -> None:
+    axes.bar(physics.space.places[:, 0], weights, width=physics.space.lengths.min(initial=1.0), color="#e07b39")
+    for source in sources:
+        if isinstance(source.at, float):
+            axes.axvspan(source.at - source.radius, source.at + source.radius, color=ACCENT, alpha=0.15)
+    axes.set_xlabel("place")
+    axes.set_ylabel("weight")
+
+
+def _network(axes: Any, physics: Physics, weights: FloatArray) -> None:
+    space = physics.space
+    if len(space) > MOST_DRAWN_NODES:
+        order = np.argsort(weights)[::-1][:20][::-1]
+        axes.barh([space.name(int(k)) for k in order], weights[order], color="#e07b39")
+        axes.set_title(f"Recovered map: the 20 heaviest of {len(space):,} places")
+        return
+    graph = nx.Graph([(int(a), int(b)) for a, b in space.pairs])
+    graph.add_nodes_from(range(len(space)))
+    layout = nx.spring_layout(graph, seed=1)
+    nx.draw_networkx_edges(graph, layout, ax=axes, edge_color="#bbbbbb")
+    drawn = nx.draw_networkx_nodes(
+        graph,
+        layout,
+        ax=axes,
+        nodelist=range(len(space)),
+        node_color=weights,
+        cmap=mpl.colormaps[WARM],
+        node_size=120,
+    )
+    drawn.set_edgecolor(INK)
+    nx.draw_networkx_labels(graph, layout, {k: space.name(k) for k in range(len(space))}, ax=axes, font_size=6)
+    axes.set_axis_off()

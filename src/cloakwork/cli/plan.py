@@ -1,0 +1,93 @@
+"""`cloakwork plan`."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from cloakwork.cli.output import as_json, say, table
+from cloakwork.privacy import Cloak
+from cloakwork.site import Site, load_site
+
+HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
+
+
+def run_plan(path: Path, *, json: bool) -> None:
+    """Print the plan of a site."""
+    site = load_site(path)
+    cloak = site.cloak()
+    if json:
+        as_json(plan_values(site, cloak))
+        return
+    _print(site, cloak)
+
+
+def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
+    """The plan as plain values."""
+    return {
+        "site": site.name,
+        "sensitivity": cloak.sensitivity,
+        "sigma": cloak.sigma,
+        "epsilon": cloak.epsilon,
+        "delta": cloak.delta,
+        "alpha": cloak.alpha,
+        "scope": str(cloak.scope),
+        "places": cloak.physics.places,
+        "sensors": cloak.physics.sensors,
+        "rank": cloak.physics.range().rank,
+        "resolution": cloak.resolution,
+        "resolution_cost": cloak.resolution_cost,
+        "window_seconds": site.spec.privacy.window,
+        "readings_per_window": cloak.readings_per_window,
+        "mu": cloak.profile.mu,
+        "max_count": site.spec.sources.max_count,
+        "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
+        "model_set": list(cloak.family.tolerance.sentences()),
+        "explanation": asdict(cloak.explain()),
+    }
+
+
+def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
+    window = site.spec.privacy.window
+    return [
+        (name, cloak.profile.times(max(1, int(np.ceil(seconds / window)))).epsilon(cloak.delta))
+        for name, seconds in HORIZONS
+        if seconds > window
+    ]
+
+
+def _print(site: Site, cloak: Cloak) -> None:
+    window = _duration(site.spec.privacy.window)
+    peak = float(np.abs(cloak.physics.matrix).max())
+    rows = [
+        ("places", f"{cloak.physics.places:,}"),
+        ("sensors", f"{cloak.physics.sensors:,}"),
+        ("numerical rank", f"{cloak.physics.range().rank}"),
+        ("hidden distance, alpha", f"{cloak.alpha:g}"),
+        (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
+        ("against someone who sees", "all sensors" if cloak.scope == "network" else "one sensor"),
+        ("readings in a window", f"{cloak.readings_per_window}"),
+        ("sensitivity", f"{cloak.sensitivity:.6g}"),
+        ("noise of a reading, sigma", _range(cloak.sigmas)),
+        ("largest reading of one source", f"{peak:.4g}"),
+        ("step of a reading", _range(cloak.steps)),
+        ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
+    ]
+    table(f"Plan for {site.name}", ("", "value"), rows)
+    over = [(name, f"{epsilon:.3g}") for name, epsilon in _over_time(site, cloak)]
+    if over:
+        table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
+    say(cloak.explain())
+
+
+def _range(values: np.ndarray) -> str:  # type: ignore[type-arg]
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("week", 604800), ("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{seconds:g} seconds"

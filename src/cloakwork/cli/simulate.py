@@ -1,0 +1,79 @@
+"""`cloakwork simulate`."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.cli.output import bar, note
+from cloakwork.errors import InputError
+from cloakwork.physics import Space, sources
+from cloakwork.privacy import Cloak
+from cloakwork.site import Site, load_site, write_readings
+
+BATCH = 1000
+
+
+def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth: Path | None, seed: int | None) -> None:
+    """Write simulated readings."""
+    site = load_site(path)
+    space = site.physics.space
+    placed = [_source(text, space) for text in given]
+    f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
+    cloak = site.cloak()
+    rng = np.random.default_rng(seed)
+    with bar("simulating", frames) as progress:
+        rows = write_readings(out, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
+    note(f"wrote {rows:,} readings of {frames:,} frames to {out}")
+    if frames > cloak.readings_per_window:
+        windows = -(-frames // cloak.readings_per_window)
+        total = cloak.profile.times(windows).epsilon(cloak.delta)
+        note(f"{frames:,} frames are {windows:,} windows: together epsilon {total:.3g} at delta {cloak.delta:g}")
+    if truth is not None:
+        _write_truth(truth, site, f, frames)
+        note(f"wrote the true sources to {truth}")
+
+
+def _frames(
+    site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator, progress: object
+) -> Iterator[tuple[int, int, IntArray]]:
+    clean = site.physics.apply(f) + site.baselines
+    for start in range(0, frames, BATCH):
+        count = min(BATCH, frames - start)
+        steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng))
+        for k in range(count):
+            yield (start + k) * site.period_ms, start + k, steps[k]
+        if callable(progress):
+            progress(start + count)
+
+
+def _source(text: str, space: Space) -> tuple[object, float]:
+    at, _, weight = text.rpartition(":") if ":" in text else (text, "", "1")
+    try:
+        strength = float(weight)
+    except ValueError:
+        raise InputError(f"--source {text}: the weight {weight!r} is not a number. Give AT or AT:WEIGHT.") from None
+    if not 0 <= strength < float("inf"):
+        raise InputError(f"--source {text}: a weight is finite and 0 or above.")
+    if space.labels is not None:
+        return at, strength
+    try:
+        numbers = [float(part) for part in at.split(",")]
+    except ValueError:
+        raise InputError(f"--source {text}: {at!r} is not a position. Give a number, or x,y.") from None
+    if space.places.shape[1] == 0:
+        return int(numbers[0]), strength
+    return (numbers[0] if len(numbers) == 1 else tuple(numbers)), strength
+
+
+def _write_truth(path: Path, site: Site, f: FloatArray, frames: int) -> None:
+    space = site.physics.space
+    axes = ["x", "y"][: space.places.shape[1]]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["time", "place", *axes, "weight"])
+        for frame in range(frames):
+            for place in np.flatnonzero(f):
+                writer.writerow([frame * site.period_ms, place, *space.places[place], f[place]])

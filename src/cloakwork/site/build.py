@@ -1,0 +1,161 @@
+"""From what a site file says to a model."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from cloakwork.errors import SiteError
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Placement,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+)
+from cloakwork.site.schema import FloorPlanSpec, GraphSpec, LineSpec, MatrixSpec, PlaneSpec, SiteSpec
+from cloakwork.site.spacing import even_places
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model, and a name for each of its sensors."""
+
+    physics: Physics
+    ids: tuple[str, ...]
+
+
+def build(spec: SiteSpec, folder: Path) -> Built:
+    """The model of a site; files that it names are looked up in `folder`."""
+    makers: dict[type, Any] = {
+        LineSpec: _line,
+        PlaneSpec: _plane,
+        FloorPlanSpec: _floorplan,
+        GraphSpec: _graph,
+        MatrixSpec: _matrix,
+    }
+    physics: Physics = makers[type(spec.physics)](spec.physics, spec, folder)
+    if spec.sensor and len(spec.sensor) != physics.sensors:
+        raise SiteError(f"{len(spec.sensor)} [[sensor]] tables, but the model has {physics.sensors} sensors.")
+    return Built(physics, _ids(spec, physics.sensors))
+
+
+def _ids(spec: SiteSpec, number: int) -> tuple[str, ...]:
+    if spec.sensor:
+        return tuple(sensor.id for sensor in spec.sensor)
+    digits = len(str(number))
+    return tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
+
+
+def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
+    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.sensor]
+    return HeatLine(
+        n=physics.places,
+        m=[p[0] for p in positions] if positions else spec.sensors or 1,
+        T=physics.T,
+        length=physics.length,
+        gain=spec.sources.strength,
+        placement=Placement(physics.placement),
+    )
+
+
+def _plane(physics: PlaneSpec, spec: SiteSpec, _: Path) -> Physics:
+    n = (physics.places[0], physics.places[1])
+    size = (physics.size[0], physics.size[1])
+    space = HeatPlane(n=n, m=(1, 1), T=physics.T, size=size).space
+    return HeatPlane(n=n, m=_points(spec, space), T=physics.T, size=size, gain=spec.sources.strength)
+
+
+def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
+    if physics.drawing is not None:
+        rooms = Rooms.from_text(physics.drawing, cell=physics.cell)
+    else:
+        size = physics.size or [0.0, 0.0]
+        rooms = Rooms.from_walls(
+            (size[0], size[1]),
+            cell=physics.cell,
+            walls=_segments(physics.walls),
+            doors=_segments(physics.doors),
+        )
+    regime = Steady(physics.reach or 0.0) if physics.regime == "steady" else Pulse(physics.length or 0.0)
+    return FloorPlan(rooms, _points(spec, rooms.space), regime, footprint=physics.footprint, gain=spec.sources.strength)
+
+
+def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
+    graph: nx.Graph[Any] = nx.Graph()
+    rows = _rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
+    for number, row in enumerate(rows, start=1):
+        if len(row) < 2:
+            raise SiteError(f"edge {number} names {len(row)} nodes: give from, to, and optionally weight and length.")
+        try:
+            weight, length = (float(row[k]) if len(row) > k else 1.0 for k in (2, 3))
+        except ValueError:
+            raise SiteError(f"edge {number} has a weight or length that is not a number: {row!r}.") from None
+        graph.add_edge(str(row[0]), str(row[1]), weight=weight, length=length)
+    if spec.sensor:
+        nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.sensor]
+    else:
+        whole = Graph(graph, tau=physics.tau).space
+        nodes = [str(whole.labels[k]) for k in even_places(whole, spec.sensors or 1)] if whole.labels else []
+    return Graph(graph, tau=physics.tau, sensors=nodes, gain=spec.sources.strength)
+
+
+def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
+    path = folder / physics.file
+    try:
+        values = (
+            np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+        )
+    except (OSError, ValueError) as problem:
+        raise SiteError(f"physics.file = {physics.file!r}: {_reason(problem)}") from None
+    if physics.pairs is None:
+        space = Space.line(values.shape[-1], length=physics.length)
+    else:
+        try:
+            table = np.array([[float(cell) for cell in row] for row in _rows(folder / physics.pairs)])
+            space = Space.path(table[:, :2], table[:, 2], places=values.shape[-1])
+        except (ValueError, IndexError):
+            raise SiteError(f"physics.pairs = {physics.pairs!r}: give rows of place, place, length.") from None
+    if spec.sensors is not None and spec.sensors != len(values):
+        raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
+    return Matrix(values * spec.sources.strength, space)
+
+
+def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:
+    if spec.sensor:
+        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.sensor)]
+    return [(float(x), float(y)) for x, y in space.places[even_places(space, spec.sensors or 1)]]
+
+
+def _position(name: str, at: object, dimension: int) -> Sequence[float]:
+    values = at if isinstance(at, list) else [at]
+    if len(values) != dimension or not all(isinstance(v, int | float) for v in values):
+        form = "one number" if dimension == 1 else "[x, y]"
+        raise SiteError(f'sensor "{name}": at = {at!r}; give {form}.', sensor=name)
+    return [float(v) for v in values if isinstance(v, int | float)]
+
+
+def _segments(given: list[list[list[float]]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    return [((a[0], a[1]), (b[0], b[1])) for a, b in given]
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [row for row in csv.reader(file) if row and not row[0].lstrip().startswith("#")]
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise SiteError(f"{path.name}: {_reason(problem)}") from None
+
+
+def _reason(problem: Exception) -> str:
+    return problem.strerror or str(problem) if isinstance(problem, OSError) else f"not a table of numbers ({problem})."

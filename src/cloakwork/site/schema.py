@@ -1,0 +1,175 @@
+"""What a site file may say."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Point = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Segment = Annotated[list[Point], Field(min_length=2, max_length=2)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def _seconds(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(ms|s|min|h|d|w)\s*", given)
+    if match is None:
+        raise ValueError('give seconds, or a number with ms, s, min, h, d or w such as "1h"')
+    return float(match.group(1)) * _UNITS[match.group(2)]
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ToleranceSpec(_Table):
+    """`[physics.tolerance]`: how wrong the model may be."""
+
+    diffusion: NotNegative = 0.0
+    gain: NotNegative = 0.0
+    position: NotNegative = 0.0
+    doors: bool = False
+
+
+class LineSpec(_Table):
+    """A line."""
+
+    kind: Literal["line"]
+    places: Whole
+    T: Positive
+    length: Positive = 1.0
+    placement: Literal["grid", "anywhere"] = "grid"
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+
+class PlaneSpec(_Table):
+    """A plane without walls."""
+
+    kind: Literal["plane"]
+    places: Annotated[list[Whole], Field(min_length=2, max_length=2)]
+    T: Positive
+    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] = [1.0, 1.0]
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+
+class FloorPlanSpec(_Table):
+    """Rooms with walls and doors: a drawing, or a size with walls and doors in metres."""
+
+    kind: Literal["floorplan"]
+    cell: Positive
+    drawing: str | None = None
+    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
+    walls: list[Segment] = []
+    doors: list[Segment] = []
+    regime: Literal["steady", "pulse"]
+    reach: Positive | None = None
+    length: Positive | None = None
+    footprint: NotNegative = 0.0
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+    @model_validator(mode="after")
+    def _whole(self) -> "FloorPlanSpec":
+        if (self.drawing is None) == (self.size is None):
+            raise ValueError("give either drawing, or size with walls and doors")
+        if self.drawing is not None and (self.walls or self.doors):
+            raise ValueError("walls and doors go with size; a drawing already has them")
+        needed, other = ("reach", "length") if self.regime == "steady" else ("length", "reach")
+        if getattr(self, needed) is None or getattr(self, other) is not None:
+            raise ValueError(f'regime = "{self.regime}" needs {needed} (metres), and no {other}')
+        return self
+
+
+class GraphSpec(_Table):
+    """A network: edges as [from, to], [from, to, weight] or [from, to, weight, length], or a CSV file of such rows."""
+
+    kind: Literal["graph"]
+    edges: str | list[Annotated[list[str | int | float], Field(min_length=2, max_length=4)]]
+    tau: NotNegative
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+
+class MatrixSpec(_Table):
+    """Any matrix: a CSV or NumPy file with one row a sensor; places lie on a line of `length`, or as `pairs` says."""
+
+    kind: Literal["matrix"]
+    file: str
+    pairs: str | None = None
+    length: Positive = 1.0
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+
+class SensorSpec(_Table):
+    """`[[sensor]]`: its id, where it is, and what it reads with no source near."""
+
+    id: Name
+    at: Number | Point | str | int | None = None
+    baseline: Number | None = None
+
+
+class SourcesSpec(_Table):
+    """`[sources]`: what is hidden."""
+
+    kind: Literal["lasting", "pulse"]
+    strength: Positive = 1.0
+    max_count: Whole | None = None
+
+
+class PrivacySpec(_Table):
+    """`[privacy]`: the claim, for a window."""
+
+    epsilon: Positive
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    alpha: Positive
+    scope: Literal["network", "sensor"] = "network"
+    calibration: Literal["exact", "paper"] = "exact"
+    resolution: Positive | None = None
+    window: Seconds = 3600.0
+    readings_per_window: Whole = 1
+
+
+class SiteSpec(_Table):
+    """One installation."""
+
+    name: Name
+    sensors: Whole | None = None
+    baseline: Number = 0.0
+    physics: LineSpec | PlaneSpec | FloorPlanSpec | GraphSpec | MatrixSpec = Field(discriminator="kind")
+    sensor: list[SensorSpec] = []
+    sources: SourcesSpec
+    privacy: PrivacySpec
+
+    @field_validator("sensor")
+    @classmethod
+    def _distinct(cls, given: list[SensorSpec]) -> list[SensorSpec]:
+        seen: dict[str, int] = {}
+        for number, sensor in enumerate(given, start=1):
+            if sensor.id in seen:
+                raise ValueError(
+                    f'sensors {seen[sensor.id]} and {number} are both called "{sensor.id}"; ids must differ'
+                )
+            seen[sensor.id] = number
+        return given
+
+    @model_validator(mode="after")
+    def _together(self) -> "SiteSpec":
+        if (self.sensors is None) == (not self.sensor):
+            raise ValueError("give either sensors = N for even spacing, or one [[sensor]] for each, not both")
+        pulse = self.physics.kind in {"line", "plane", "graph"} or (
+            isinstance(self.physics, FloorPlanSpec) and self.physics.regime == "pulse"
+        )
+        if self.sources.kind == "lasting" and pulse:
+            raise ValueError(
+                'sources.kind = "lasting" with a model of a pulse: a lasting source keeps emitting, and the noise for a '
+                'pulse would not hide it. Use a floorplan with regime = "steady", or sources.kind = "pulse"'
+            )
+        return self
