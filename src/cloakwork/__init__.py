@@ -3,7 +3,7 @@
 Each sensor adds exactly enough noise to its own reading that nobody can tell where a source exactly is, while an
 analyst with only the noisy readings still learns its general vicinity.
 
-Names are loaded when they are first used, so that `import cloakwork` is quick and `cloakwork.sensor` stays free of NumPy.
+Names are loaded when they are first used: `import cloakwork` is quick, and `cloakwork.sensor` stays free of NumPy.
 """
 
 from importlib import import_module
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": "BudgetError CalibrationError CloakworkError InputError MeasureError PhysicsError ReadingError SiteError",
     "measure": "emd l1 l2",
-    "physics": "FloorPlan Graph HeatLine HeatPlane Matrix Metric Physics Placement Pulse Rooms Space Steady Tolerance sources",
+    "physics": (
+        "FloorPlan Graph HeatLine HeatPlane Matrix Metric Physics Placement Pulse Rooms Space Steady Tolerance sources"
+    ),
     "privacy": "Calibration Cloak Profile Scope sensitivity",
     "recovery": "BasisPursuit Bregman Radius Recovery Source Status recover",
     "site": "Site load_site",

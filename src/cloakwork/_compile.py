@@ -1,11 +1,12 @@
 """The one place that knows Numba: a typed decorator for the inner loops."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
+_njit: Any = numba.njit  # its stubs do not know all of its options
 
 
 _RELAXED = {
@@ -18,18 +19,12 @@ _RELAXED = {
 
 def compiled(function: F) -> F:
     """Compile a loop on first use, cache it on disk, and let other threads run meanwhile."""
-    made: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED)(function)
+    made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED)(function)
     return made
 
 
 def compiled_part(function: F) -> F:
     """Like `compiled`, for a function that only compiled ones call: it costs less to compile."""
-    made: F = numba.njit(
-        cache=True,
-        nogil=True,
-        error_model="numpy",
-        fastmath=_RELAXED,
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-    )(function)
+    bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **bare)(function)
     return made

@@ -45,16 +45,18 @@ def run_demo(out: Path, *, seed: int) -> None:
     found = recover(noisy, cloak)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
-    _draw(picture, flat, noisy, truth, found)
+    _draw(picture, flat, noisy, found)
     _report(flat, cloak.sigma, clean, truth, found)
     say(
-        f"What it means: each of {flat.sensors} sensors added noise of {cloak.sigma:.2f} degrees to its own reading before "
-        f"sending it. Someone who sees all of them cannot tell whether a person moved by {cloak.alpha:g} m: any event is at "
-        f"most e^{cloak.epsilon:g} times likelier either way, plus {cloak.delta:g}. They still learn roughly which part of "
-        "the flat is occupied. Presence, number of people and which side of a wall they are on are not hidden."
+        f"What it means: each of {flat.sensors} sensors added noise of {cloak.sigma:.2f} degrees to its own reading "
+        f"before sending it. Someone who sees all of them cannot tell whether a person moved by {cloak.alpha:g} m: "
+        f"any event is at most e^{cloak.epsilon:g} times likelier either way, plus {cloak.delta:g}. They still learn "
+        "roughly which part of the flat is occupied. Presence, number of people and which side of a wall they are on "
+        "are not hidden."
     )
     say(
-        f"Settings: 1 m reach, 0.5 m footprint, alpha {cloak.alpha:g} m, one reading an hour; `cloakwork init` writes them."
+        f"Settings: 1 m reach, 0.5 m footprint, alpha {cloak.alpha:g} m, epsilon {cloak.epsilon:g}, "
+        "one reading an hour; `cloakwork init` writes them to a file."
     )
     note(
         f"drew {picture} in {time.perf_counter() - began:.1f} s; now try: cloakwork init, then cloakwork plan site.toml"
@@ -64,7 +66,8 @@ def run_demo(out: Path, *, seed: int) -> None:
 def _report(flat: FloorPlan, sigma: float, clean: FloatArray, truth: FloatArray, found: Recovery) -> None:
     rows = []
     apart = np.array([[_apart(source, at) for source in found.sources] for at in PEOPLE.values()])
-    matched = dict(zip(*optimize.linear_sum_assignment(apart.reshape(len(PEOPLE), -1)), strict=True))
+    people, chosen = optimize.linear_sum_assignment(apart.reshape(len(PEOPLE), -1))
+    matched = dict(zip(people.tolist(), chosen.tolist(), strict=True))
     for number, (who, at) in enumerate(PEOPLE.items()):
         if number not in matched:
             rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", "not found", "", ""))
@@ -84,7 +87,7 @@ def _apart(source: Source, at: tuple[float, float]) -> float:
     return float(np.hypot(*(np.asarray(source.at) - np.asarray(at))))
 
 
-def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, truth: FloatArray, found: Recovery) -> None:
+def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, found: Recovery) -> None:
     figure = Figure(figsize=(15, 4.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     floor(left, flat.rooms, None)

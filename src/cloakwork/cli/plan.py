@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cloakwork._checks import FloatArray
 from cloakwork.cli.output import as_json, say, table
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, load_site
@@ -80,7 +81,7 @@ def _print(site: Site, cloak: Cloak) -> None:
     say(cloak.explain())
 
 
-def _range(values: np.ndarray) -> str:  # type: ignore[type-arg]
+def _range(values: FloatArray) -> str:
     low, high = float(values.min()), float(values.max())
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 

@@ -34,7 +34,7 @@ def _push(heap: IntArray, keys: FloatArray, place: IntArray, size: int, node: in
 @compiled_part
 def _pop(heap: IntArray, keys: FloatArray, place: IntArray, size: int) -> int:
     """Take the node with the least key off the heap, which then holds size - 1."""
-    top = heap[0]
+    top = int(heap[0])
     place[top] = -2
     size -= 1
     if size > 0:
@@ -70,7 +70,8 @@ def cheapest_flow(
     """Send every positive excess to the negative ones; the cost, or -1 if some cannot be sent.
 
     Arcs of node v are start[v]:start[v+1], to `ends` at `costs`; `twins` is the reverse of each arc, with the opposite
-    cost and the flow that can be undone as its `capacity` (infinite for a forward arc). Amounts below `crumb` are dropped.
+    cost and the flow that can be undone as its `capacity` (infinite for a forward arc). Amounts up to `crumb` are
+    dropped.
     """
     n = len(start) - 1
     potential = np.zeros(n)

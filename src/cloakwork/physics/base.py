@@ -59,12 +59,12 @@ class Physics(ABC):
     @property
     def places(self) -> int:
         """Number of places, n."""
-        return self.matrix.shape[1]
+        return int(self.matrix.shape[1])
 
     @property
     def sensors(self) -> int:
         """Number of sensors, m."""
-        return self.matrix.shape[0]
+        return int(self.matrix.shape[0])
 
     def apply(self, sources: ArrayLike) -> FloatArray:
         """The true readings that sources cause: shape (..., n) in, (..., m) out."""
@@ -96,7 +96,9 @@ class Physics(ABC):
 
     def rows(self, sensors: IntArray) -> FloatArray:
         """Rows of M for sensors placed at the given places instead, shape (len(sensors), n)."""
-        raise PhysicsError(f"{type(self).__name__} has fixed sensors: position errors cannot be evaluated.")
+        raise PhysicsError(
+            f"{type(self).__name__} has fixed sensors: rows for {len(sensors)} other places are not known."
+        )
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
         """Go through the neighbour pairs in pieces: (which pairs, columns M_i - M_j with shape (m, pairs))."""
@@ -155,7 +157,9 @@ class Physics(ABC):
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """For each sensor the places within `distance` of it."""
-        raise PhysicsError(f"{type(self).__name__} does not know where its sensors are: leave out position errors.")
+        raise PhysicsError(
+            f"{type(self).__name__} does not know where its sensors are: leave out position errors ({distance:g})."
+        )
 
 
 def differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:

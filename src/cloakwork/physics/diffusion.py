@@ -27,7 +27,7 @@ def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
     half = sparse.coo_array((weights, (i, j)), shape=(n, n))
     adjacency = (half + half.T).tocsr()
     degrees = np.asarray(adjacency.sum(axis=1)).ravel()
-    return (sparse.diags_array(degrees) - adjacency).tocsr()
+    return sparse.csr_array(sparse.diags_array(degrees) - adjacency)
 
 
 def unit_rows(n: int, places: IntArray) -> FloatArray:

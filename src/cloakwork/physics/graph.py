@@ -159,7 +159,8 @@ def _read(graph: Any, lengths: Any) -> _Edges:
     if isinstance(graph, nx.Graph):
         return _from_networkx(graph)
     if sparse.issparse(graph) or isinstance(graph, np.ndarray):
-        return _from_adjacency(sparse.coo_array(graph), lengths)
+        given: Any = graph
+        return _from_adjacency(sparse.coo_array(given), lengths)
     raise PhysicsError(f"graph is a {type(graph).__name__}: give a NetworkX graph or a sparse adjacency matrix.")
 
 

@@ -74,7 +74,7 @@ class HeatLine(Physics):
             raise PhysicsError(f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m)
         if len(outside):
             raise PhysicsError(
-                f"sensor {outside[0]} at {where[outside[0]]!r} is outside the line: positions run from 0 to {self.length}.",
+                f"sensor {outside[0]} at {where[outside[0]]:g} is outside: positions run from 0 to {self.length:g}.",
                 sensor=int(outside[0]),
             )
 

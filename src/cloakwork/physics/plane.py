@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, count, frozen, points, positive
 from cloakwork.errors import PhysicsError
@@ -69,10 +70,8 @@ class HeatPlane(Physics):
     def sensor_positions(self) -> FloatArray:
         """Where the sensors are, shape (m, 2)."""
         if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
-            axes = [
-                side * np.arange(1, count("m", int(str(k)), error=PhysicsError) + 1) / int(str(k))
-                for side, k in zip(self.size, self.m, strict=True)
-            ]
+            mx, my = (count("m", value, error=PhysicsError) for value in self.m if isinstance(value, int | np.integer))
+            axes = [self.size[0] * np.arange(1, mx + 1) / mx, self.size[1] * np.arange(1, my + 1) / my]
             return frozen(_product(axes))
         return frozen(points("m", self.m, error=PhysicsError))
 
@@ -119,6 +118,6 @@ class HeatPlane(Physics):
         return 1 / (4 * np.pi * self.T)
 
 
-def _product(axes: list[FloatArray]) -> FloatArray:
+def _product(axes: Sequence[NDArray[np.floating[Any]]]) -> FloatArray:
     x, y = np.meshgrid(*axes, indexing="ij")
-    return np.stack([x.ravel(), y.ravel()], axis=1)
+    return np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float64)

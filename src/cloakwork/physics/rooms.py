@@ -64,7 +64,7 @@ class Rooms:
         door_of_cell = (ndimage.label(marks == "+")[0] - 1)[floor]
         pairs = _neighbours(grid)
         door = np.maximum(door_of_cell[pairs[:, 0]], door_of_cell[pairs[:, 1]]).astype(np.int64)
-        return cls(grid, cell, pairs, door)._checked()
+        return _connected(cls(grid, cell, pairs, door))
 
     @classmethod
     def from_walls(
@@ -99,7 +99,7 @@ class Rooms:
             door[_crosses(start, end, opening)] = number
         open_pairs = ~cut | (door >= 0)
         door[~cut] = -1
-        return cls(grid, cell, pairs[open_pairs], door[open_pairs])._checked()
+        return _connected(cls(grid, cell, pairs[open_pairs], door[open_pairs]))
 
     def __post_init__(self) -> None:
         positive("cell", self.cell, error=PhysicsError)
@@ -141,16 +141,17 @@ class Rooms:
             )
         return int(self.grid[row, column])
 
-    def _checked(self) -> "Rooms":
-        parts = self.space.components()
-        if parts.max() > 0:
-            where = [self.space.name(int(np.flatnonzero(parts == part)[0])) for part in range(2)]
-            raise PhysicsError(
-                f"the floor has {parts.max() + 1} parts without a way between them (one at ({where[0]}), another "
-                f"at ({where[1]})): distance between them is undefined. Draw a door, or make one site for each.",
-                places=where,
-            )
-        return self
+
+def _connected(rooms: Rooms) -> Rooms:
+    parts = rooms.space.components()
+    if parts.max() > 0:
+        where = [rooms.space.name(int(np.flatnonzero(parts == part)[0])) for part in range(2)]
+        raise PhysicsError(
+            f"the floor has {parts.max() + 1} parts without a way between them (one at ({where[0]}), another "
+            f"at ({where[1]})): distance between them is undefined. Draw a door, or make one site for each.",
+            places=where,
+        )
+    return rooms
 
 
 def _characters(drawing: str) -> NDArray[np.str_]:
@@ -182,7 +183,7 @@ def _neighbours(grid: IntArray) -> IntArray:
 def _centres(grid: IntArray, cell: float) -> FloatArray:
     rows, columns = np.nonzero(grid >= 0)
     order = np.argsort(grid[rows, columns])
-    return (np.stack([columns, rows], axis=1)[order] + 0.5) * cell
+    return np.asarray((np.stack([columns, rows], axis=1)[order] + 0.5) * cell, dtype=np.float64)
 
 
 def _whole(side: float, cell: float) -> int:
@@ -195,11 +196,12 @@ def _whole(side: float, cell: float) -> int:
 def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np.bool_]:
     """Which of the ways from `start` to `end` touch the segment."""
     try:
-        a, b = np.asarray(segment, dtype=np.float64)
-        if a.shape != (2,) or not np.isfinite([a, b]).all():
-            raise ValueError(segment)
+        ends = np.array(segment, dtype=np.float64)
     except (TypeError, ValueError):
-        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.") from None
+        ends = np.empty(0)
+    if ends.shape != (2, 2) or not np.isfinite(ends).all():
+        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.")
+    a, b = ends
 
     def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
         u, v = q - p, r - p

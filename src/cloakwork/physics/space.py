@@ -82,12 +82,12 @@ class Space:
         return cls(np.empty((n, 0)), array, given, Metric.PATH)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return int(self.places.shape[0])
 
     @property
     def dimension(self) -> int:
         """Number of coordinates that a place needs; 1 for a graph without a layout."""
-        return max(1, self.places.shape[1])
+        return max(1, int(self.places.shape[1]))
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
@@ -104,7 +104,7 @@ class Space:
     def distances(self, place: int) -> FloatArray:
         """Distance from one place to all, shape (n,); infinite where no path leads."""
         if self.metric is Metric.PATH:
-            found = csgraph.dijkstra(self.adjacency, directed=False, indices=place)
+            found = csgraph.dijkstra(self.adjacency, directed=False, indices=[place])[0]
             return np.asarray(found, dtype=np.float64)
         offsets = self.places - self.places[place]
         return np.asarray(np.sqrt((offsets**2).sum(axis=1)), dtype=np.float64)

@@ -39,7 +39,7 @@ class NumericalRange:
     @property
     def rank(self) -> int:
         """Number of singular values above 1e-10 of the largest."""
-        return self.reduced.shape[0]
+        return int(self.reduced.shape[0])
 
 
 class Side(StrEnum):

@@ -43,7 +43,7 @@ class Cloak:
     readings_per_window
         Frames that (epsilon, delta) covers together.
     sigma
-        Noise to use instead of the calibrated one, one for all or one per sensor; refused if it does not meet the claim.
+        Noise to use instead of the calibrated one, one for all or one per sensor; refused if it misses the claim.
     tolerance
         How wrong the model may be; the claim then holds over the whole declared set.
 
@@ -87,7 +87,8 @@ class Cloak:
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
         self._sigma, self._step = self._noise(sigma, resolution)
-        self._refuse_too_little_noise()
+        self._frame_mu = exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=self._step)
+        self._refuse_too_little_noise(step_follows_sigma=resolution is None)
         self._ledger = Ledger(self.readings_per_window)
 
     @property
@@ -167,7 +168,7 @@ class Cloak:
         delta = self.delta - math.exp(min(float(log_loss), 0.0))
         if delta <= 0:
             raise CalibrationError(
-                f"epsilon={self.epsilon:g} with delta={self.delta:g}: the noise table's own error is as large as delta. "
+                f"epsilon={self.epsilon:g} with delta={self.delta:g}: the error of the noise table exceeds delta. "
                 "Use a smaller epsilon or a larger delta.",
                 epsilon=self.epsilon,
                 delta=self.delta,
@@ -198,17 +199,20 @@ class Cloak:
                 "no move of a source changes any reading, so there is nothing to hide and no noise to calibrate."
             )
 
-    def _refuse_too_little_noise(self) -> None:
-        terms = {"alpha": self.alpha, "scope": self.scope, "sigma": self._sigma}
-        self._frame_mu = exposure(self.family, **terms, step=self._step)
-        if self._frame_mu > self._mu:
-            raise CalibrationError(
-                f"this noise gives mu={self._frame_mu:.6g} a frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
-                f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
-                f"{self._frame_mu / self._mu:.4g}, or leave it out.",
-                mu=self._frame_mu,
-                allowed=self._mu,
-            )
+    def _refuse_too_little_noise(self, *, step_follows_sigma: bool) -> None:
+        if self._frame_mu <= self._mu:
+            return
+        # what rounding costs stays the same when the step grows with sigma
+        fixed = self._frame_mu - self._frame_mu_without_rounding() if step_follows_sigma else 0.0
+        factor = (self._frame_mu - fixed) / (self._mu - fixed)
+        raise CalibrationError(
+            f"this noise gives mu={self._frame_mu:.6g} a frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
+            f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
+            f"{factor * 1.0001:.4f}, or leave it out.",
+            mu=self._frame_mu,
+            allowed=self._mu,
+            factor=factor,
+        )
 
     def _frame_mu_without_rounding(self) -> float:
         none = np.zeros_like(self._step)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cloakwork._checks import FloatArray
 from cloakwork.physics import Metric, Placement
 from cloakwork.physics.line import HeatLine
 from cloakwork.privacy.gaussian import Profile
@@ -48,8 +49,8 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         f"Someone who sees {window} of {who} cannot tell whether a unit source moved by up to {cloak.alpha:g} "
         f"({distance}): any event they wait for is at most e^{cloak.epsilon:g} times likelier, plus {cloak.delta:g}.",
-        f"The same holds for total weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
-        f"a source of weight 2 only within {cloak.alpha / 2:g}.",
+        f"The same holds for weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
+        f"one of weight 2 only within {cloak.alpha / 2:g}.",
     ]
     model = cloak.physics
     if isinstance(model, HeatLine) and model.placement is Placement.GRID:
@@ -66,7 +67,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
 def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         "That sources are present, how many there are, and how strong they are together.",
-        f"Moves that add up to more than {cloak.alpha:g}: two sources that each move by it are a move of twice as much.",
+        f"Moves that add up to more than {cloak.alpha:g}: two sources that each move by it have moved twice as much.",
         "Which side of a wall a source is on, and anything outside the model.",
     ]
     far = Profile(cloak.frame_mu).times(cloak.readings_per_window * 24)
@@ -85,14 +86,16 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         f"Each reading carries noise of standard deviation {noise}; a hidden move shifts the readings by "
         f"at most {cloak.sensitivity:.4g}.",
-        f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs {100 * cloak.resolution_cost:.2g} % more noise.",
+        f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs "
+        f"{100 * cloak.resolution_cost:.2g} % more noise.",
     ]
     if cloak.readings_per_window > 1:
         root = float(np.sqrt(cloak.readings_per_window))
         lines.append(f"Covering {cloak.readings_per_window} frames costs {root:.3g} times the noise of covering one.")
     spread = cloak.alpha / (cloak.frame_mu * float(np.sqrt(cloak.readings_per_window)))
     lines.append(
-        f"Rule of thumb: from one window a unit source can at best be found with a standard deviation of about {spread:.3g}."
+        "Rule of thumb: from one window a unit source can at best be found with a standard deviation of about "
+        f"{spread:.3g}."
     )
     return tuple(lines)
 
@@ -122,6 +125,6 @@ def _drivers(cloak: "Cloak") -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _share(slopes: np.ndarray) -> str:  # type: ignore[type-arg]
+def _share(slopes: FloatArray) -> str:
     largest = float(slopes.max(initial=0.0))
     return f"{float(np.median(slopes)) / largest:.2f}" if largest > 0 else "none"

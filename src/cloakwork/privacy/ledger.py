@@ -35,9 +35,9 @@ class Ledger:
             left = self._allowed - self._spent
             if frames > left:
                 raise BudgetError(
-                    f"{frames} frames asked for, {left} of {self._allowed} left in this window: (epsilon, delta) covers "
-                    f"{self._allowed}. Make the cloak with readings_per_window={self._spent + frames}, which adds noise, "
-                    "or wait for the next window; to experiment, use simulate().",
+                    f"{frames} frames asked for, {left} of {self._allowed} left in this window: (epsilon, delta) "
+                    f"covers {self._allowed}. Make the cloak with readings_per_window={self._spent + frames}, which "
+                    "adds noise, or wait for the next window; to experiment, use simulate().",
                     asked=frames,
                     left=left,
                     allowed=self._allowed,

@@ -81,7 +81,6 @@ Kernel = Callable[[slice, FloatArray, IntArray, FloatArray, FloatArray], None]
 def run_frames(
     kernel: Kernel,
     problem: Problem,
-    seen: Projected,
     rho2: FloatArray,
     names: dict[int, Status],
     progress: Progress | None,
@@ -96,7 +95,7 @@ def run_frames(
 
     def work(piece: slice) -> int:
         kernel(piece, maps, codes, misfits, gaps)
-        return piece.stop - piece.start
+        return int(piece.stop - piece.start)
 
     if problem.range.rank and len(pieces) == 1:
         done = work(pieces[0])

@@ -24,7 +24,9 @@ class CloakLike(Protocol):
     def steps(self) -> FloatArray:
         """Step of each sensor."""
 
-    physics: Physics
+    @property
+    def physics(self) -> Physics:
+        """How sources become readings."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,10 +34,10 @@ def read_off(found: FloatArray, problem: Problem) -> tuple[Source, ...]:
 
     Notes
     -----
-    The vicinity of a source of weight w at i are the places j with w ||M_j - M_i|| / sigma below the 90 % quantile for the
-    dimension of the space: those to which it could have been moved without the readings showing it. Starting from the
-    heaviest place, all weights within the vicinity of a source of weight 0.5 there are one source; its radius is that of
-    the vicinity for the weight that they have together. The radius is a guide, not a calibrated interval.
+    The vicinity of a source of weight w at i are the places j with w ||M_j - M_i|| / sigma below the 90 % quantile for
+    the dimension of the space: those to which it could have been moved without the readings showing it. Starting from
+    the heaviest place, all weights within the vicinity of a source of weight 0.5 there are one source; its radius is
+    that of the vicinity for the weight that they have together. It is a guide, not a calibrated interval.
     """
     space = problem.physics.space
     left = found.copy()

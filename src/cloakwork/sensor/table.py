@@ -20,7 +20,7 @@ def look_up(table: bytes, word: int) -> int:
     1
     """
     if not table or len(table) % WORD_BYTES:
-        raise TableError("a table holds one or more cut points of 16 bytes each; this one has %d bytes" % len(table))
+        raise TableError(f"a table holds one or more cut points of 16 bytes each; this one has {len(table)} bytes")
     if not 0 <= word < 1 << 128:
         raise TableError("a random word has 128 bits")
     size = len(table) // WORD_BYTES

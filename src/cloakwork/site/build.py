@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
 from cloakwork.physics import (
     FloorPlan,
@@ -93,7 +94,9 @@ def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
 
 def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
     graph: nx.Graph[Any] = nx.Graph()
-    rows = _rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
+    rows: Sequence[Sequence[str | int | float]] = (
+        _rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
+    )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
             raise SiteError(f"edge {number} names {len(row)} nodes: give from, to, and optionally weight and length.")
@@ -113,7 +116,7 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
 def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
     path = folder / physics.file
     try:
-        values = (
+        values: FloatArray = (
             np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
         )
     except (OSError, ValueError) as problem:

@@ -9,9 +9,9 @@ Path = tuple[str | int, ...]
 
 
 def locate(text: str, path: Path) -> int:
-    """Line (from 1) of the key at `path`, or of what is first inside it, or of the nearest table around it.
+    r"""Line (from 1) of the key at `path`, or of what is first inside it, or of the nearest table around it.
 
-    >>> locate('name = "a"\\n[physics]\\nT = 0.05\\n', ("physics", "T"))
+    >>> locate('name = "a"\n[physics]\nT = 0.05\n', ("physics", "T"))
     3
     """
     lines = _index(text)

@@ -1,7 +1,7 @@
 """Readings in CSV files: `time,sensor,seq,value`, streamed frame by frame, whatever the size of the file."""
 
 import csv
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +48,7 @@ class Problems:
 
 
 class ReadingsFile:
-    """A file of readings; iterate over it for frames in the order of their time of arrival.
+    """A file of readings; iterate over it for frames in the order of their time.
 
     After (and during) the iteration `problems` says which rows were left out and why, and `rows` how many were read.
     """
@@ -82,38 +82,34 @@ class ReadingsFile:
             raise ReadingError(f"{self.path}: the file is empty. The first line is {','.join(HEADER)}.")
         if tuple(cell.strip() for cell in header) != HEADER:
             raise ReadingError(f"{self.path}: the first line is not {','.join(HEADER)}.")
-        pending: OrderedDict[int, Frame] = OrderedDict()
-        newest_done = -1
+        pending: dict[int, Frame] = {}
+        finished = -1
         for number, row in enumerate(csv.reader(lines), start=2):
-            if not row:
-                continue
-            self.rows += 1
-            parsed = self._parse(number, row)
+            parsed = self._parse(number, row) if row else None
             if parsed is None:
                 continue
             time, sensor, value = parsed
-            if time not in pending and time <= newest_done:
-                self.problems.add(number, "too late: a later frame was finished already")
+            if time <= finished:
+                self.problems.add(number, "too late: this frame or a later one was finished already")
                 continue
-            frame = pending.get(time)
-            if frame is None:
-                frame = pending[time] = Frame(
-                    time, np.zeros(len(self._index), dtype=np.int64), np.zeros(len(self._index), dtype=bool)
-                )
-            if frame.present[sensor]:
-                self.problems.add(number, "a second reading of one sensor at one time; the first is kept")
-                continue
-            frame.steps[sensor], frame.present[sensor] = value, True
+            if time not in pending:
+                pending[time] = Frame(time, np.zeros(len(self._index), np.int64), np.zeros(len(self._index), bool))
+            self._enter(number, pending[time], sensor, value)
             if len(pending) > OPEN_FRAMES:
-                oldest = min(pending)
-                newest_done = max(newest_done, oldest)
-                yield pending.pop(oldest)
+                finished = min(pending)
+                yield pending.pop(finished)
         yield from (pending[time] for time in sorted(pending))
         if self.rows == self.problems.total:
             raise ReadingError(
                 f"{self.path}: no usable reading in {self.rows} rows"
                 + (f"; {self.problems.shown[0]}." if self.problems.shown else ".")
             )
+
+    def _enter(self, number: int, frame: Frame, sensor: int, value: int) -> None:
+        if frame.present[sensor]:
+            self.problems.add(number, "a second reading of one sensor at one time; the first is kept")
+            return
+        frame.steps[sensor], frame.present[sensor] = value, True
 
     def _counted(self, file: TextIO) -> Iterator[str]:
         for line in file:
@@ -122,6 +118,7 @@ class ReadingsFile:
             yield line.replace("\0", "\ufffd")
 
     def _parse(self, number: int, row: list[str]) -> tuple[int, int, int] | None:
+        self.rows += 1
         if len(row) != len(HEADER):
             self.problems.add(number, f"{len(row)} columns instead of {len(HEADER)}")
             return None

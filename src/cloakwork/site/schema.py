@@ -169,7 +169,7 @@ class SiteSpec(_Table):
         )
         if self.sources.kind == "lasting" and pulse:
             raise ValueError(
-                'sources.kind = "lasting" with a model of a pulse: a lasting source keeps emitting, and the noise for a '
-                'pulse would not hide it. Use a floorplan with regime = "steady", or sources.kind = "pulse"'
+                'sources.kind = "lasting" with a model of a pulse: a lasting source keeps emitting, and the noise for '
+                'a pulse would not hide it. Use a floorplan with regime = "steady", or sources.kind = "pulse"'
             )
         return self

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, SiteError
@@ -110,7 +110,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
 
 
 def _sentences(problem: ValidationError, text: str, name: str) -> str:
-    lines = []
+    lines: list[str] = []
     for error in problem.errors(include_url=False):
         path: KeyPath = tuple(part for part in error["loc"] if part not in _KINDS)
         # a union of types reports once for each of them; the first is enough
@@ -135,7 +135,7 @@ def _sentences(problem: ValidationError, text: str, name: str) -> str:
 
 
 def _allowed(path: tuple[int | str, ...]) -> str:
-    tables = {
+    tables: dict[str, type[BaseModel]] = {
         "line": schema.LineSpec,
         "plane": schema.PlaneSpec,
         "floorplan": schema.FloorPlanSpec,

@@ -9,7 +9,7 @@ from cloakwork.physics import Space
 
 
 def even_places(space: Space, number: int) -> IntArray:
-    """`number` different places, spread evenly: far apart first, then moved to the middle of what each is nearest to."""
+    """`number` different places, spread evenly: on a lattice, or far apart and then each in the middle of its own."""
     if number > len(space):
         raise SiteError(f"sensors = {number}: there are only {len(space)} places.", sensors=number)
     lattice = _lattice(space, number)

@@ -1,0 +1,1 @@
+"""Speed and memory against named rivals, at equal accuracy, in one run."""

@@ -1,0 +1,269 @@
+"""The cloak: what it includes, what it refuses, and that brute force finds no larger shift."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import threading
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, ReadingError
+from cloakwork.measure import emd
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+    Tolerance,
+)
+from cloakwork.privacy import Cloak, Profile, Scope, largest_mu, sensitivity
+
+ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
+SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
+MODELS: dict[str, Physics] = {
+    "line": HeatLine(n=12, m=5, T=0.02),
+    "line anywhere": HeatLine(n=12, m=5, T=0.02, placement="anywhere"),  # type: ignore[arg-type]
+    "plane": HeatPlane(n=(4, 3), m=(3, 2), T=0.03),
+    "graph": Graph(nx.karate_club_graph(), tau=0.4, sensors=[0, 5, 16, 33]),
+    "steady": FloorPlan(ROOMS, SENSORS, Steady(0.8), footprint=0.3),
+    "pulse": FloorPlan(ROOMS, SENSORS, Pulse(0.6)),
+    "matrix": Matrix(
+        np.random.default_rng(1).normal(size=(4, 6)), Space.path([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]])
+    ),
+}
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("name", MODELS)
+def test_brute_force_neighbours_never_exceed_the_sensitivity(name: str, scope: Scope, rng: np.random.Generator) -> None:
+    model = MODELS[name]
+    alpha = 0.37
+    limit = sensitivity(model, alpha=alpha, scope=scope)
+    worst = 0.0
+    for trial in range(300):
+        f = rng.dirichlet(np.full(model.places, 0.3))
+        g = rng.dirichlet(np.full(model.places, 0.3))
+        if trial % 2:  # a unit source that moves along one neighbour pair
+            i, j = model.space.pairs[rng.integers(len(model.space.pairs))]
+            f, g = np.eye(model.places)[[i, j]]
+        distance = emd(f, g, model.space)
+        share = min(1.0, alpha / distance)
+        shift = np.abs(model.apply(share * (g - f)))
+        worst = max(worst, float(np.linalg.norm(shift)) if scope is Scope.NETWORK else float(shift.max()))
+        if share == 1.0:
+            assert worst <= limit * (1 + 1e-12)
+    assert worst <= limit * (1 + 1e-12)
+    assert worst >= 0.5 * limit
+
+
+def test_sensitivity_has_the_published_value(line: HeatLine) -> None:
+    assert sensitivity(line, alpha=0.01) == pytest.approx(0.135897, abs=5e-7)
+    anywhere = HeatLine(n=100, m=50, T=0.05, placement="anywhere")  # type: ignore[arg-type]
+    assert sensitivity(anywhere, alpha=0.01) == pytest.approx(0.135917, abs=5e-7)
+
+
+def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
+    assert cloak.sigma == pytest.approx(1.01 * 4.224679 * cloak.sensitivity, rel=1e-5)
+    assert cloak.sigma / cloak.resolution == pytest.approx(3017, abs=1)
+    assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
+
+
+def test_a_coarse_resolution_costs_what_is_said(line: HeatLine) -> None:
+    step = 0.3 * sensitivity(line, alpha=0.01) / np.sqrt(50)
+    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, resolution=step)
+    assert cloak.resolution_cost == pytest.approx(0.30, rel=1e-3)
+    assert cloak.sigma / cloak.resolution == pytest.approx(129, abs=1)
+
+
+def test_sensor_scope_needs_less_noise_than_network_scope(line: HeatLine) -> None:
+    whole = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    single = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, scope="sensor")
+    assert single.sigma < whole.sigma / 3
+    assert single.sigma == pytest.approx(1.01 * 4.224679 * single.sensitivity, rel=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 60, 5000])
+def test_a_window_of_k_frames_meets_the_claim_exactly(line: HeatLine, k: int) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=k)
+    assert cloak.profile.delta(1.0) <= 1e-6
+    assert cloak.profile.delta(1.0) >= 0.999e-6
+    assert cloak.profile == Profile(cloak.frame_mu).times(k)
+    assert cloak.sigma / cloak.resolution <= 2**14 + 1
+
+
+def test_unequal_noise_is_checked_by_the_exact_condition(line: HeatLine) -> None:
+    base = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    shape = np.linspace(0.8, 1.3, 50)
+    columns = line.matrix[:, 1:] - line.matrix[:, :-1]
+    for scale, private in ((0.9, False), (1.4, True)):
+        sigma = scale * base.sigma * shape
+        mu = np.sqrt(((columns / sigma[:, None]) ** 2).sum(axis=0)).max() * 0.01 / 0.01
+        assert bool(mu * 1.01 <= largest_mu(1, 1e-6)) is private
+        if private:
+            cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
+            assert np.array_equal(cloak.sigma, sigma)
+            assert cloak.frame_mu >= mu
+            assert np.ptp(cloak.sigma / cloak.resolution) < 1e-9 * cloak.sigma[0] / cloak.resolution[0]
+        else:
+            with pytest.raises(CalibrationError, match="multiply sigma by at least"):
+                Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
+
+
+def test_the_factor_in_the_refusal_is_enough(line: HeatLine) -> None:
+    sigma = 0.3 * np.linspace(0.8, 1.3, 50)
+    with pytest.raises(CalibrationError) as caught:
+        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
+    factor = caught.value.factor
+    assert isinstance(factor, float)
+    Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma * factor * 1.0001)
+    with pytest.raises(CalibrationError):
+        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma * factor * 0.9999)
+
+
+def test_a_declared_tolerance_adds_noise_and_is_printed(line: HeatLine) -> None:
+    plain = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    wide = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, tolerance=Tolerance(diffusion=0.2, gain=0.05, position=0.01))
+    smallest = Cloak(HeatLine(n=100, m=50, T=0.04), epsilon=1, delta=1e-6, alpha=0.01)
+    assert wide.sensitivity >= 1.05 * smallest.sensitivity > plain.sensitivity
+    assert "0.8 and 1.2 times" in str(wide.explain())
+    assert "within 5 %" in str(wide.explain())
+
+
+def test_the_papers_calibration_is_larger_and_refused_where_it_fails(line: HeatLine) -> None:
+    exact = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
+    paper = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration="paper")
+    assert paper.sigma / exact.sigma == pytest.approx(4.65, abs=0.01)
+    with pytest.raises(CalibrationError, match=r"not private above 39\.3"):
+        Cloak(line, epsilon=50, delta=0.1, alpha=0.01, calibration="paper")
+
+
+def test_frames_are_counted_and_more_are_refused_with_nothing_spent(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=5)
+    cloak.release(np.zeros((3, 50)))
+    assert cloak.spent == 3
+    with pytest.raises(BudgetError, match="3 frames asked for, 2 of 5 left"):
+        cloak.release(np.zeros((3, 50)))
+    assert cloak.spent == 3
+    cloak.release(np.zeros((2, 50)))
+    with pytest.raises(BudgetError, match="0 of 5 left"):
+        cloak.release(np.zeros(50))
+    cloak.simulate(np.zeros((100, 50)), rng=np.random.default_rng(0))
+    assert cloak.spent == 5
+
+
+def test_a_bad_reading_spends_nothing_and_is_not_shown(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    for bad, says in ((np.nan, "not a finite number"), (np.inf, "not a finite"), (12345.678e9, "does not fit")):
+        readings = np.zeros(50)
+        readings[7] = bad
+        with pytest.raises(ReadingError, match=says) as caught:
+            cloak.release(readings)
+        assert "7" in str(caught.value)
+        assert "12345" not in str(caught.value)
+        assert "12345" not in repr(caught.value.values)
+    for shape in ((49,), (2, 3, 50), ()):
+        with pytest.raises(ReadingError):
+            cloak.release(np.zeros(shape))
+    assert cloak.spent == 0
+
+
+def test_many_threads_cannot_overspend(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=50, resolution=0.5)
+    done: list[int] = []
+
+    def work() -> None:
+        for _ in range(20):
+            try:
+                cloak.release(np.zeros(50))
+            except BudgetError:
+                return
+            done.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == cloak.spent == 50
+
+
+def test_a_budget_cannot_be_copied(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    with pytest.raises(BudgetError, match="cannot be copied"):
+        pickle.dumps(cloak)
+    with pytest.raises(BudgetError, match="cannot be copied"):
+        copy.deepcopy(cloak)
+    twin = copy.copy(cloak)
+    twin.release(np.zeros(50))
+    assert cloak.spent == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+
+    def child() -> None:
+        try:
+            cloak.release(np.zeros(50))
+            queue.put("released")
+        except CloakworkError as problem:
+            queue.put(type(problem).__name__)
+
+    process = context.Process(target=child)
+    process.start()
+    assert queue.get(timeout=60) == "BudgetError"
+    process.join()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"alpha": 0}, "alpha=0: give a finite number above 0"),
+        ({"alpha": float("nan")}, "alpha=nan"),
+        ({"epsilon": -1}, "epsilon=-1"),
+        ({"delta": 0}, "delta=0"),
+        ({"scope": "world"}, 'scope=\'world\': give "network" or "sensor"'),
+        ({"calibration": "best"}, 'give "exact" or "paper"'),
+        ({"readings_per_window": 0}, "readings_per_window=0"),
+        ({"readings_per_window": 2.5}, "readings_per_window=2.5"),
+        ({"resolution": -1}, "resolution holds a value"),
+        ({"resolution": [1, 2]}, "one for each of the 50 sensors"),
+        ({"sigma": float("inf")}, "sigma holds a value"),
+        ({"epsilon": 400.0, "delta": 1e-9}, "the error of the noise table exceeds delta"),
+    ],
+)
+def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], says: str) -> None:
+    arguments: dict[str, object] = {"epsilon": 1.0, "delta": 1e-6, "alpha": 0.01}
+    with pytest.raises(CalibrationError, match=says):
+        Cloak(line, **(arguments | change))  # type: ignore[arg-type]
+
+
+def test_readings_that_no_move_changes_need_no_cloak() -> None:
+    same = Matrix(np.array([[1.0, 1.0]]) / np.sqrt(2), Space.line(2))
+    with pytest.raises(CalibrationError, match="nothing to hide"):
+        Cloak(same, epsilon=1, delta=1e-6, alpha=0.1)
+
+
+def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
+    spiky = np.full((6, 10), 0.1)
+    spiky[2, 4] = 5.0
+    cloak = Cloak(Matrix(spiky, Space.line(10)), epsilon=1, delta=1e-6, alpha=0.1)
+    text = str(cloak.explain())
+    assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
+    assert "Sensors 2," in text
+    assert "would lower the noise of the others by 100 %" in text
+    for promise in ("how many there are", "Which side of a wall", "24 windows", "weight 2 only within"):
+        assert promise in text

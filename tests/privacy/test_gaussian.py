@@ -1,0 +1,128 @@
+"""Calibration against closed values, mpmath, and two libraries that we did not write."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import CalibrationError
+from cloakwork.privacy import Profile, largest_mu, paper_mu
+from cloakwork.privacy.gaussian import log_delta
+
+CHECKS = {(1, 0.1): 1.085878, (4, 0.1): 0.485541, (10, 0.01): 0.350097, (1, 1e-6): 4.224679, (0.1, 1e-8): 45.93737}
+
+
+def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize(("claim", "printed"), CHECKS.items())
+def test_exact_sigma_has_the_published_value_rounded_up(claim: tuple[float, float], printed: float) -> None:
+    sigma = 1 / largest_mu(*claim)
+    assert sigma <= printed
+    assert sigma == pytest.approx(printed, rel=3e-6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(epsilon=st.floats(1e-4, 60), log10_delta=st.floats(-30, -0.01))
+def test_the_noise_meets_the_claim_and_barely(epsilon: float, log10_delta: float) -> None:
+    delta = 10**log10_delta
+    mu = largest_mu(epsilon, delta)
+    assert exact_delta(epsilon, mu) <= delta
+    assert exact_delta(epsilon, mu * (1 + 1e-6)) > delta
+
+
+@settings(max_examples=200, deadline=None)
+@given(epsilon=st.floats(0, 50), mu=st.floats(1e-3, 20))
+def test_delta_is_never_understated_and_tight(epsilon: float, mu: float) -> None:
+    exact = exact_delta(epsilon, mu)
+    stated = math.exp(log_delta(epsilon, mu))
+    assert stated >= exact * (1 - mpmath.mpf(10) ** -14) or stated == 0.0
+    if exact > 1e-100:
+        assert stated <= exact * 1.001 + 1e-13
+
+
+@pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
+def test_the_profile_agrees_with_dp_accounting(mu: float) -> None:
+    theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        assert Profile(mu).delta(epsilon) == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=1e-2, abs=1e-9)
+
+
+def test_composition_agrees_with_dp_accounting() -> None:
+    event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(4.224679), 24)
+    theirs = pld.from_gaussian_mechanism(4.224679, value_discretization_interval=1e-4).self_compose(24)
+    assert event.count == 24
+    ours = Profile(1 / 4.224679).times(24).epsilon(1e-6)
+    assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)
+
+
+def test_windows_compose_as_published() -> None:
+    window = Profile(largest_mu(1, 1e-6))
+    assert [window.times(k).epsilon(1e-6) for k in (2, 24, 720)] == pytest.approx([1.45, 5.8, 49.6], rel=4e-3)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 100])
+def test_k_releases_are_one_with_sigma_over_root_k(k: int) -> None:
+    assert Profile(0.3).times(k).mu == pytest.approx(0.3 * math.sqrt(k), rel=1e-15)
+
+
+def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
+    profile = Profile(0.7)
+    for delta in (1e-9, 1e-5, 1e-2):
+        assert profile.delta(profile.epsilon(delta)) == pytest.approx(delta, rel=1e-6)
+    assert profile.epsilon(0.9) == 0.0
+
+
+@pytest.mark.parametrize(("claim", "factor"), list(zip(CHECKS, (4.65, 2.60, 2.76, 6.65, 8.12), strict=True)))
+def test_the_papers_formula_is_valid_but_wasteful_where_it_holds(claim: tuple[float, float], factor: float) -> None:
+    mu = paper_mu(*claim)
+    assert exact_delta(claim[0], mu) <= claim[1]
+    assert largest_mu(*claim) / mu == pytest.approx(factor, abs=0.01)
+
+
+@pytest.mark.parametrize(("delta", "limit"), [(0.5, 7.6), (0.2, 21.9), (0.1, 39.3), (0.01, 142.8)])
+def test_the_papers_formula_is_refused_where_it_is_not_private(delta: float, limit: float) -> None:
+    paper_mu(limit - 0.2, delta)
+    assert exact_delta(limit + 0.2, (limit + 0.2) / (2 * math.log(1.25 / delta))) > delta
+    with pytest.raises(CalibrationError, match=r'the paper\'s formula is not private above .*"exact"') as caught:
+        paper_mu(limit + 0.2, delta)
+    assert caught.value.limit == pytest.approx(limit, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "says"),
+    [
+        (0, 0.1, "epsilon=0: give a finite number above 0"),
+        (-1, 0.1, "epsilon=-1"),
+        (math.nan, 0.1, "epsilon=nan"),
+        (math.inf, 0.1, "epsilon=inf"),
+        (1, 0, "delta=0: Gaussian noise never gives pure differential privacy"),
+        (1, 1, "delta=1: give a number between 0 and 1"),
+        (1, -1e-9, "delta=-1e-09"),
+        (1, math.nan, "delta=nan"),
+        (1, "x", "delta='x': give a number"),
+        (True, 0.1, "epsilon=True: give a number"),
+    ],
+)
+def test_a_meaningless_claim_is_refused(epsilon: float, delta: float, says: str) -> None:
+    with pytest.raises(CalibrationError, match=says):
+        largest_mu(epsilon, delta)
+
+
+def test_a_discrete_gaussian_of_the_same_sigma_would_not_meet_delta() -> None:
+    # why the noise is a rounded Gaussian and not a discrete one: sensitivity of one step, (1, 0.1)
+    sigma = 1 / largest_mu(1, 0.1)
+    k = np.arange(-60, 61)
+    discrete = np.exp(-(k**2) / (2 * sigma**2))
+    discrete /= discrete.sum()
+    moved = np.roll(discrete, 1)
+    delta = np.maximum(discrete - math.e * moved, 0).sum()
+    assert delta / 0.1 == pytest.approx(1.10, abs=0.01)

@@ -1,0 +1,97 @@
+"""The verb: from a cloak's readings to sources, and what the accuracy should be."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cloakwork.errors import InputError
+from cloakwork.measure import emd
+from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
+from cloakwork.privacy import Cloak
+from cloakwork.recovery import BasisPursuit, Problem, Radius, Status, read_off, recover
+
+
+def errors(line: HeatLine, at: list[float], calibration: str, radius: Radius) -> tuple[float, float]:
+    """Mean earth mover distance over all frames, and over those that the radius does not make infeasible."""
+    cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration=calibration)
+    truth = sources(line, at)
+    noisy = cloak.simulate(np.tile(line.apply(truth), (1000, 1)), rng=np.random.default_rng(11))
+    found = recover(noisy, cloak, estimator=BasisPursuit(radius=radius))
+    each = [emd(row, truth, line.space) if row.sum() > 0 else np.nan for row in found.map]
+    solved = [error for error, status in zip(each, found.status, strict=True) if status is Status.SOLVED]
+    return float(np.nanmean(each)), float(np.nanmean(solved))
+
+
+@pytest.mark.parametrize(
+    ("at", "calibration", "radius", "published"),
+    [
+        ([0.5], "exact", Radius.CHI_SQUARE, 0.0105),
+        ([0.24, 0.76], "paper", Radius.PAPER, 0.172),
+        ([0.24, 0.76], "exact", Radius.PAPER, 0.0706),
+        ([0.24, 0.76], "exact", Radius.CHI_SQUARE, 0.047),
+    ],
+)
+def test_the_error_is_the_published_one(
+    line: HeatLine, at: list[float], calibration: str, radius: Radius, published: float
+) -> None:
+    assert errors(line, at, calibration, radius)[0] == pytest.approx(published, rel=0.15)
+
+
+@pytest.mark.parametrize(("calibration", "published"), [("paper", 0.058), ("exact", 0.0153)])
+def test_with_the_papers_radius_a_third_of_the_frames_spoil_the_mean(
+    line: HeatLine, calibration: str, published: float
+) -> None:
+    everything, solved = errors(line, [0.5], calibration, Radius.PAPER)
+    assert solved < published < everything * 1.05
+
+
+def test_a_cloak_needs_no_sigma_and_refuses_one(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    with pytest.raises(InputError, match="knows its own sigma"):
+        recover(np.zeros(50), cloak, sigma=1.0)
+
+
+def test_recovery_reads_only_physics_sigma_and_steps(line: HeatLine) -> None:
+    class Bare:
+        physics = line
+        sigmas = np.full(50, 0.1)
+        steps = np.full(50, 0.001)
+
+    found = recover(line.apply(sources(line, [0.3])), Bare())
+    assert found.sources[0].at == pytest.approx(0.3, abs=0.02)
+
+
+def test_rounding_widens_the_noise() -> None:
+    line = HeatLine(n=20, m=10, T=0.05)
+    assert Problem.of(line, 0.3, 0.6).noise == pytest.approx(np.sqrt(0.09 + 0.36 / 6))
+
+
+def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
+    weights = np.zeros(100)
+    weights[[23, 24]] = [0.3, 0.3]
+    weights[75] = 0.9
+    weights[50] = 1e-4
+    found = read_off(weights, Problem.of(line, 0.5))
+    assert [round(s.weight, 6) for s in found] == [0.9, 0.6]
+    assert found[0].at == pytest.approx(0.76)
+    assert found[1].at == pytest.approx(0.245, abs=0.0051)
+    assert found[0].radius < found[1].radius
+
+
+def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
+    weights = np.zeros(100)
+    weights[50] = 1.0
+    radii = [read_off(weights, Problem.of(line, sigma))[0].radius for sigma in (0.05, 0.2, 0.8)]
+    assert radii == sorted(radii)
+    assert radii[0] < radii[2]
+
+
+def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
+    plane = HeatPlane(n=(10, 10), m=(6, 6), T=0.01)
+    found = recover(plane.apply(sources(plane, [(0.3, 0.7)])), plane, sigma=0.01)
+    assert found.sources[0].at == pytest.approx((0.3, 0.7))
+
+    graph = Graph(nx.relabel_nodes(nx.path_graph(6), dict(enumerate("abcdef"))), tau=0.5)
+    found = recover(graph.apply(sources(graph, ["d"])), graph, sigma=0.001)
+    assert found.sources[0].at == "d"
+    assert "at d" in str(found)
