@@ -47,9 +47,10 @@ class Clarabel:
 
 def cvxpy_pursuit(matrix: FloatArray, readings: FloatArray, radius: float) -> Answer:
     """CVXPY with its default choice of solver."""
-    f = cvxpy.Variable(matrix.shape[1])
-    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(f)), [f >= 0, f <= 1, cvxpy.norm(matrix @ f - readings) <= radius])
+    cp: Any = cvxpy
+    f = cp.Variable(matrix.shape[1])
+    problem = cp.Problem(cp.Minimize(cp.sum(f)), [f >= 0, f <= 1, cp.norm(matrix @ f - readings) <= radius])
     problem.solve()
     if f.value is None:
-        return Answer(False, float("nan"), np.zeros(matrix.shape[1]))
+        return Answer(solved=False, objective=float("nan"), map=np.zeros(matrix.shape[1]))
     return Answer(problem.status == "optimal", float(problem.value), np.asarray(f.value))

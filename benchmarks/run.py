@@ -1,0 +1,27 @@
+"""Run all benchmarks, or those named: python -m benchmarks.run [recovery noise transport start]."""
+
+import sys
+
+from rich.console import Console
+
+from benchmarks import noise, recovery, start, transport
+
+ALL = {"start": start.run, "recovery": recovery.run, "noise": noise.run, "transport": transport.run}
+
+
+def main() -> int:
+    """Print one table after the other; 1 if a goal was missed."""
+    console = Console(width=160, highlight=False)
+    chosen = sys.argv[1:] or list(ALL)
+    good = True
+    for name in chosen:
+        console.print(f"running {name} ...", style="dim")
+        table, met = ALL[name]()
+        good &= met
+        console.print(table)
+    console.print("All goals met." if good else "Some goals were MISSED.")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

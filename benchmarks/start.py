@@ -1,0 +1,58 @@
+"""How long a person waits: import, the first call after an install, the first call of a later process; and memory."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from rich.table import Table
+
+IMPORT = "import time; t = time.perf_counter(); import cloakwork; print(time.perf_counter() - t)"
+FIRST = """
+import time, numpy as np, cloakwork as cw
+line = cw.HeatLine(n=100, m=50, T=0.05)
+cloak = cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
+cw.recover
+t = time.perf_counter()
+found = cw.recover(cloak.release(line.apply(cw.sources(line, [0.24, 0.76]))), cloak)
+print(time.perf_counter() - t)
+"""
+LARGE = """
+import time, resource, numpy as np, cloakwork as cw
+t = time.perf_counter()
+rooms = cw.Rooms.from_walls((10, 10), cell=0.1, walls=[((5, 0), (5, 10))], doors=[((5, 4), (5, 5))])
+at = [(x, y) for x in np.linspace(0.35, 9.65, 20) for y in np.linspace(0.5, 9.5, 10)]
+plan = cw.FloorPlan(rooms, at, cw.Steady(1.0), footprint=0.5)
+cloak = cw.Cloak(plan, epsilon=2, delta=1e-5, alpha=0.3)
+cw.recover(cloak.release(plan.apply(cw.sources(plan, [(2, 2), (8, 7)]))), cloak)
+print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def run() -> tuple[Table, bool]:
+    """The table, and whether the goals are met."""
+    table = Table(title="Waiting")
+    for name in ("what", "seen", "goal"):
+        table.add_column(name, justify="left" if name == "what" else "right")
+    imported = min(float(_python(IMPORT)[0]) for _ in range(3))
+    with tempfile.TemporaryDirectory() as fresh:
+        first = float(_python(FIRST, NUMBA_CACHE_DIR=fresh)[0])
+        later = min(float(_python(FIRST, NUMBA_CACHE_DIR=fresh)[0]) for _ in range(2))
+    large = _python(LARGE)
+    rows = (
+        ("import cloakwork", imported, 0.3),
+        ("first release and recovery after an install (compiles)", first, 20.0),
+        ("first release and recovery in a later process", later, 1.0),
+    )
+    for what, seen, goal in rows:
+        table.add_row(what, f"{seen:.3f} s", f"{goal:g} s: {'met' if seen <= goal else 'MISSED'}")
+    table.add_row("10,000 cells, 200 sensors: plan, release, recover", f"{float(large[0]):.1f} s", "usable")
+    table.add_row("   its peak memory", f"{float(large[1]):.0f} MB", "no n x n matrix (800 MB)")
+    return table, all(seen <= goal for _, seen, goal in rows)
+
+
+def _python(code: str, **environment: str) -> list[str]:
+    ran = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=os.environ | environment
+    )
+    return ran.stdout.split()
