@@ -19,12 +19,18 @@ _RELAXED = {
 
 def compiled(function: F) -> F:
     """Compile a loop on first use, cache it on disk, and let other threads run meanwhile."""
-    made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED)(function)
-    return made
+    return _made(function)
 
 
 def compiled_part(function: F) -> F:
     """Like `compiled`, for a function that only compiled ones call: it costs less to compile."""
-    bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **bare)(function)
+    return _made(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _made(function: F, **options: bool) -> F:
+    try:
+        made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
+    except RuntimeError:
+        # nowhere to write a cache (a read-only install without a home): compile anew in each process
+        made = _njit(nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
     return made

@@ -1,5 +1,7 @@
 """Exactness against Clarabel on the unprojected problem, and the certificate against both."""
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -217,7 +219,7 @@ def test_a_large_floor_plan_is_recovered() -> None:
     ],
 )
 def test_bad_readings_and_noise_are_refused(
-    line: HeatLine, readings: np.ndarray[tuple[int, ...], np.dtype[np.float64]], options: dict[str, float], says: str
+    line: HeatLine, readings: np.ndarray[tuple[int, ...], np.dtype[np.float64]], options: dict[str, Any], says: str
 ) -> None:
     with pytest.raises((ReadingError, InputError), match=says):
         recover(readings, line, **options)

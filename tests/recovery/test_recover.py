@@ -71,7 +71,8 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
     weights[[23, 24]] = [0.3, 0.3]
     weights[75] = 0.9
     weights[50] = 1e-4
-    found = read_off(weights, Problem.of(line, 0.5))
+    problem = Problem.of(line, 0.5)
+    found = read_off(weights, problem.range.reduced @ weights, problem)
     assert [round(s.weight, 6) for s in found] == [0.9, 0.6]
     assert found[0].at == pytest.approx(0.76)
     assert found[1].at == pytest.approx(0.245, abs=0.0051)
@@ -81,9 +82,20 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
 def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
     weights = np.zeros(100)
     weights[50] = 1.0
-    radii = [read_off(weights, Problem.of(line, sigma))[0].radius for sigma in (0.05, 0.2, 0.8)]
+    problems = [Problem.of(line, sigma) for sigma in (0.05, 0.2, 0.8)]
+    radii = [read_off(weights, p.range.reduced @ weights, p)[0].radius for p in problems]
     assert radii == sorted(radii)
     assert radii[0] < radii[2]
+
+
+@pytest.mark.parametrize(("at", "least"), [([0.5], 0.85), ([0.24, 0.76], 0.8)])
+def test_a_vicinity_mostly_holds_its_source(line: HeatLine, at: list[float], least: float) -> None:
+    cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
+    readings = np.tile(line.apply(sources(line, at)), (400, 1))
+    found = recover(cloak.simulate(readings, rng=np.random.default_rng(4)), cloak)
+    places = [line.space.index(position) for position in at]
+    held = [any(place in s.vicinity for s in frame) for frame in found.sources for place in places]
+    assert np.mean(held) > least
 
 
 def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:

@@ -99,7 +99,7 @@ def recover(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path("out"),
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, another draw of the noise.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, another draw of the noise.")] = 1,
 ) -> None:
     """Cloak and recover three people in a two-bedroom flat, and draw what everyone sees."""
     from cloakwork.cli.demo import run_demo

@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from scipy import optimize
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.draw import floor, save, vicinities
+from cloakwork.cli.draw import floor, save
 from cloakwork.cli.output import note, say, table
 from cloakwork.measure import emd
 from cloakwork.physics import FloorPlan, sources
@@ -100,18 +100,31 @@ def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, found: Recovery) -> No
         x, y, c=noisy, cmap="coolwarm", vmin=-size, vmax=size, s=90, edgecolors="#555555", linewidths=0.5
     )
     figure.colorbar(dots, ax=middle, label="degrees above the room", shrink=0.8)
-    mesh = floor(right, flat.rooms, found.map)
+    mesh = floor(right, flat.rooms, _spread(found, flat.places))
     right.set_title("What an analyst learns: their vicinities")
-    figure.colorbar(mesh, ax=right, label="weight", shrink=0.8)
-    vicinities(right, found.sources)
+    figure.colorbar(mesh, ax=right, label="sources that may be here", shrink=0.8)
+    for source in found.sources:
+        right.plot(*flat.space.places[source.place], "x", color="#b3261e", markersize=9, markeredgewidth=2)
     for axes in (left, right):
         _furnish(axes)
         for number, at in enumerate(PEOPLE.values()):
             axes.plot(*at, "o", color="#1f5fa8", markersize=9, label="person" if number == 0 else None)
-    left.legend(loc="upper right", framealpha=0.9)
-    right.plot([], [], "x--", color="#b3261e", label="found, with its vicinity")
-    right.legend(loc="upper left", framealpha=0.9, fontsize=8)
+    _legend(left)
+    right.plot([], [], "x", color="#b3261e", markeredgewidth=2, label="found; its vicinity is shaded")
+    _legend(right)
     save(figure, path)
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+
+
+def _spread(found: Recovery, places: int) -> FloatArray:
+    """For each cell the weight of the sources that could be there without the readings showing it."""
+    total = np.zeros(places)
+    for source in found.sources:
+        total[source.vicinity] += source.weight
+    return total
 
 
 def _furnish(axes: Any) -> None:

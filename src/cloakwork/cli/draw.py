@@ -16,7 +16,7 @@ from cloakwork.physics import FloorPlan, HeatPlane, Physics
 from cloakwork.physics.rooms import Rooms
 from cloakwork.recovery import Source
 
-INK, ACCENT, WARM = "#222222", "#b3261e", "YlOrRd"
+INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
 MOST_DRAWN_NODES = 400
 
 
@@ -39,10 +39,15 @@ def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequenc
     save(figure, path)
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture, in the format that its name asks for."""
+def check_picture(path: Path) -> None:
+    """Refuse a name that is not a picture's, before the work and not after it."""
     if path.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise InputError(f"{path}: a picture is a .png, .svg or .pdf file.")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, in the format that its name asks for."""
+    check_picture(path)
     with mpl.rc_context({"svg.hashsalt": "cloakwork"}):
         figure.savefig(path, dpi=150)
 

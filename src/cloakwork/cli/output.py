@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich import box
 from rich.console import Console
@@ -43,6 +43,11 @@ def _plain(value: object) -> object:
     if convert is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
     return convert()
+
+
+def busy(title: str) -> AbstractContextManager[object]:
+    """Something that moves on standard error while work of unknown length goes on (nothing without a terminal)."""
+    return err.status(f"{title} ...") if err.is_terminal else nullcontext()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.output import as_json, say, table
+from cloakwork.cli.output import as_json, busy, say, table
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, load_site
 
@@ -16,11 +16,13 @@ HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
 def run_plan(path: Path, *, json: bool) -> None:
     """Print the plan of a site."""
     site = load_site(path)
-    cloak = site.cloak()
+    with busy("planning the noise"):
+        cloak = site.cloak()
+        values = plan_values(site, cloak)
     if json:
-        as_json(plan_values(site, cloak))
-        return
-    _print(site, cloak)
+        as_json(values)
+    else:
+        _print(site, cloak)
 
 
 def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
@@ -44,7 +46,7 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
         "max_count": site.spec.sources.max_count,
         "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
         "model_set": list(cloak.family.tolerance.sentences()),
-        "explanation": asdict(cloak.explain()),
+        "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
     }
 
 
@@ -78,7 +80,7 @@ def _print(site: Site, cloak: Cloak) -> None:
     over = [(name, f"{epsilon:.3g}") for name, epsilon in _over_time(site, cloak)]
     if over:
         table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
-    say(cloak.explain())
+    say(cloak.explain(sensor_names=site.sensor_ids))
 
 
 def _range(values: FloatArray) -> str:

@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,28 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.draw import draw_map
-from cloakwork.cli.output import as_json, bar, note, say, table
+from cloakwork.cli.draw import check_picture, draw_map
+from cloakwork.cli.output import as_json, bar, busy, note, say, table
+from cloakwork.physics import Space
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import Recovery, Source, Status, recover
+from cloakwork.recovery import Source, Status, recover
 from cloakwork.site import Frame, PartialCloak, ReadingsFile, Site, load_site, reporting
 
 BATCH = 512
 KNOWN_PATTERNS = 64
 SHOWN_FRAMES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was recovered from one frame."""
+
+    time: int
+    sensors: int
+    status: Status
+    gap: float
+    map: FloatArray
+    sources: tuple[Source, ...]
 
 
 @dataclass
@@ -27,29 +41,44 @@ class Summary:
 
     frames: int = 0
     incomplete: int = 0
-    silent: int = 0
     status: Counter[Status] = field(default_factory=Counter)
     worst_gap: float = 0.0
     total: FloatArray | None = None
     last: tuple[Source, ...] = ()
-    shown: list[tuple[int, int, Status, tuple[Source, ...]]] = field(default_factory=list)
+    shown: list[Found] = field(default_factory=list)
+
+    def add(self, found: Found, all_sensors: int) -> None:
+        """Count one frame."""
+        self.frames += 1
+        self.incomplete += found.sensors < all_sensors
+        self.status[found.status] += 1
+        self.worst_gap = max(self.worst_gap, found.gap)
+        self.total = found.map if self.total is None else self.total + found.map
+        self.last = found.sources
+        if len(self.shown) < SHOWN_FRAMES:
+            self.shown.append(found)
 
 
 def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | None, json: bool) -> None:
     """Recover every frame of a file, in batches, and write what was found."""
+    if plot is not None:
+        check_picture(plot)
     site = load_site(path)
-    cloak = site.cloak()
     file = ReadingsFile(readings, site.sensor_ids)
+    size = file.size
+    with busy("planning the noise"):
+        recoveries = _Recoveries(site, site.cloak())
     summary = Summary()
-    writer = _Writer(out, site)
-    with bar("recovering", file.size) as progress, writer:
+    with ExitStack() as stack:
+        write = _writer(out, site.physics.space, stack)
+        progress = stack.enter_context(bar("recovering", size))
         for batch in _batches(file):
-            for times, found, sensors in _recovered(batch, site, cloak):
-                _add(summary, times, found, sensors, len(site.sensor_ids))
-                writer.write(times, found, sensors)
+            for found in recoveries.of(batch):
+                summary.add(found, len(site.sensor_ids))
+                write(found)
             progress(file.bytes_read)
     if plot is not None and summary.total is not None:
-        draw_map(plot, site.physics, summary.total / max(summary.frames, 1), summary.last)
+        draw_map(plot, site.physics, summary.total / summary.frames, summary.last)
         note(f"wrote the picture to {plot}")
     _report(summary, file, site, out, json=json)
 
@@ -65,81 +94,60 @@ def _batches(file: ReadingsFile) -> Iterator[list[Frame]]:
         yield batch
 
 
-class _Seen:
-    """Recoveries need a model for each set of sensors that reported; the last few are kept."""
+class _Recoveries:
+    """Recovers frames; keeps a model for each of the last few sets of sensors that reported."""
 
-    def __init__(self) -> None:
+    def __init__(self, site: Site, cloak: Cloak) -> None:
+        self._site = site
+        self._cloak = cloak
         self._known: dict[bytes, PartialCloak] = {}
 
-    def of(self, cloak: Cloak, frame: Frame) -> PartialCloak:
-        key = frame.present.tobytes()
+    def of(self, batch: list[Frame]) -> list[Found]:
+        """Every frame of a batch, in the order of time."""
+        groups: dict[bytes, list[Frame]] = {}
+        for frame in batch:
+            groups.setdefault(frame.present.tobytes(), []).append(frame)
+        found = [one for key, members in groups.items() for one in self._group(key, members)]
+        return sorted(found, key=lambda one: one.time)
+
+    def _group(self, key: bytes, members: list[Frame]) -> Iterator[Found]:
+        present = members[0].present
         if key not in self._known:
             if len(self._known) >= KNOWN_PATTERNS:
                 self._known.pop(next(iter(self._known)))
-            self._known[key] = reporting(cloak, frame.present)
-        return self._known[key]
-
-
-_SEEN = _Seen()
-
-
-def _recovered(batch: list[Frame], site: Site, cloak: Cloak) -> Iterator[tuple[list[int], Recovery, int]]:
-    groups: dict[bytes, list[Frame]] = {}
-    for frame in batch:
-        groups.setdefault(frame.present.tobytes(), []).append(frame)
-    for members in groups.values():
-        present = members[0].present
-        part = _SEEN.of(cloak, members[0])
+            self._known[key] = reporting(self._cloak, present)
+        part = self._known[key]
         steps = np.stack([frame.steps[present] for frame in members])
-        values = steps * cloak.steps[present] - site.baselines[present]
-        yield [frame.time for frame in members], recover(values, part), int(present.sum())
+        result = recover(steps * part.steps - self._site.baselines[present], part)
+        for k, frame in enumerate(members):
+            yield Found(
+                frame.time,
+                int(present.sum()),
+                result.status[k],
+                float(result.gap[k]),
+                result.map[k],
+                result.sources[k],
+            )
 
 
-def _add(summary: Summary, times: list[int], found: Recovery, sensors: int, all_sensors: int) -> None:
-    summary.frames += len(times)
-    summary.incomplete += len(times) if sensors < all_sensors else 0
-    summary.status.update(found.status)
-    summary.worst_gap = max(summary.worst_gap, float(found.gap.max()))
-    weights = found.map.sum(axis=0)
-    summary.total = weights if summary.total is None else summary.total + weights
-    summary.last = found.sources[-1]
-    for time, status, sources in zip(times, found.status, found.sources, strict=True):
-        if len(summary.shown) < SHOWN_FRAMES:
-            summary.shown.append((time, sensors, status, sources))
+def _writer(path: Path | None, space: Space, stack: ExitStack) -> Any:
+    """A function that writes one row a source, and one row for a frame in which none was found."""
+    if path is None:
+        return lambda _: None
+    axes = ["x", "y"][: space.places.shape[1]]
+    rows = csv.writer(stack.enter_context(path.open("w", newline="", encoding="utf-8")), lineterminator="\n")
+    rows.writerow(["time", "sensors", "place", *axes, "weight", "radius", "status", "gap"])
 
+    def write(found: Found) -> None:
+        start, end = (found.time, found.sensors), (found.status.name.lower(), f"{found.gap:.3g}")
+        if not found.sources:
+            rows.writerow([*start, "", *("" for _ in axes), 0, "", *end])
+        for source in found.sources:
+            at = [f"{value:g}" for value in space.places[source.place]]
+            name = source.place if axes else space.name(source.place)
+            rows.writerow([*start, name, *at, f"{source.weight:.6g}", f"{source.radius:.6g}", *end])
 
-class _Writer:
-    """Writes one row a source, and one row for a frame in which none was found."""
-
-    def __init__(self, path: Path | None, site: Site) -> None:
-        self._path = path
-        self._axes = ["x", "y"][: site.physics.space.places.shape[1]]
-        self._space = site.physics.space
-        self._file: Any = None
-
-    def __enter__(self) -> "_Writer":
-        if self._path is not None:
-            self._file = self._path.open("w", newline="", encoding="utf-8")
-            self._rows = csv.writer(self._file, lineterminator="\n")
-            self._rows.writerow(["time", "sensors", "place", *self._axes, "weight", "radius", "status", "gap"])
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def write(self, times: list[int], found: Recovery, sensors: int) -> None:
-        if self._file is None:
-            return
-        for time, status, gap, sources in zip(times, found.status, found.gap, found.sources, strict=True):
-            ending = (status.name.lower(), f"{gap:.3g}")
-            if not sources:
-                self._rows.writerow([time, sensors, "", *("" for _ in self._axes), 0, "", *ending])
-            for source in sources:
-                at = [f"{value:g}" for value in self._space.places[source.place]]
-                name = self._space.name(source.place) if not self._axes else source.place
-                row = [time, sensors, name, *at, f"{source.weight:.6g}", f"{source.radius:.6g}", *ending]
-                self._rows.writerow(row)
+    return write
 
 
 def _report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *, json: bool) -> None:
@@ -152,14 +160,14 @@ def _report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, 
         as_json(_values(summary, file, site))
         return
     rows = [
-        (str(time), f"{source.at}", f"{source.weight:.3f}", f"{source.radius:.3g}")
-        for time, _, _, sources in summary.shown
-        for source in sources
+        (str(found.time), f"{source.at}", f"{source.weight:.3f}", f"{source.radius:.3g}")
+        for found in summary.shown
+        for source in found.sources
     ]
     if rows:
         table("Recovered sources" + _first(summary), ("time", "at", "weight", "within"), rows)
     for status, number in summary.status.items():
-        say(f"{number:,} of {summary.frames:,} frames {status}")
+        say(f"{number:,} of {summary.frames:,} frames: {status}")
     if summary.incomplete:
         say(f"{summary.incomplete:,} frames lacked readings of some sensors and were recovered from the rest")
     if file.problems.total:
@@ -170,7 +178,7 @@ def _report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, 
 
 
 def _first(summary: Summary) -> str:
-    return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > len(summary.shown) else ""
+    return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
 
 
 def _reasons(file: ReadingsFile) -> str:

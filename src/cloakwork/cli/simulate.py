@@ -1,13 +1,13 @@
 """`cloakwork simulate`."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.output import bar, note
+from cloakwork.cli.output import bar, busy, note
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
@@ -22,7 +22,8 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
     space = site.physics.space
     placed = [_source(text, space) for text in given]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    cloak = site.cloak()
+    with busy("planning the noise"):
+        cloak = site.cloak()
     rng = np.random.default_rng(seed)
     with bar("simulating", frames) as progress:
         rows = write_readings(out, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
@@ -37,7 +38,7 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
 
 
 def _frames(
-    site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator, progress: object
+    site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator, progress: Callable[[int], None]
 ) -> Iterator[tuple[int, int, IntArray]]:
     clean = site.physics.apply(f) + site.baselines
     for start in range(0, frames, BATCH):
@@ -45,8 +46,7 @@ def _frames(
         steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng))
         for k in range(count):
             yield (start + k) * site.period_ms, start + k, steps[k]
-        if callable(progress):
-            progress(start + count)
+        progress(start + count)
 
 
 def _source(text: str, space: Space) -> tuple[object, float]:
@@ -64,7 +64,9 @@ def _source(text: str, space: Space) -> tuple[object, float]:
     except ValueError:
         raise InputError(f"--source {text}: {at!r} is not a position. Give a number, or x,y.") from None
     if space.places.shape[1] == 0:
-        return int(numbers[0]), strength
+        if not at.strip().isdecimal():
+            raise InputError(f"--source {text}: {at!r} is not a place. Give a whole number from 0 to {len(space) - 1}.")
+        return int(at), strength
     return (numbers[0] if len(numbers) == 1 else tuple(numbers)), strength
 
 
@@ -76,4 +78,5 @@ def _write_truth(path: Path, site: Site, f: FloatArray, frames: int) -> None:
         writer.writerow(["time", "place", *axes, "weight"])
         for frame in range(frames):
             for place in np.flatnonzero(f):
-                writer.writerow([frame * site.period_ms, place, *space.places[place], f[place]])
+                name = place if axes else space.name(int(place))
+                writer.writerow([frame * site.period_ms, name, *space.places[place], f[place]])

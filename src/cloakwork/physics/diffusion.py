@@ -80,7 +80,10 @@ def _coefficients(c: float) -> FloatArray:
 
 
 def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> Rows:
-    """Rows @ (kappa L + I)^-1 by a sparse factorisation; the residual bounds the error, as the operator is at least I."""
+    """Multiply rows by (kappa L + I)^-1, by a sparse factorisation.
+
+    The residual bounds the error, as kappa L + I is at least I.
+    """
     system = (kappa * L + sparse.identity(L.shape[0], format="csr")).tocsc()
     solve = sparse_linalg.splu(system).solve
     right = np.ascontiguousarray(rows.T)

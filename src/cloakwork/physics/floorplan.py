@@ -131,7 +131,11 @@ class FloorPlan(Physics):
         return self._spread(sensors).values
 
     def nearby_places(self, distance: float) -> list[IntArray]:
-        return [np.flatnonzero(self.space.distances(int(k)) <= distance) for k in self.sensor_places]
+        """Every cell of which some point is within `distance` of the sensor, as the crow flies, walls or not."""
+        half = self.rooms.cell / 2
+        apart = np.maximum(np.abs(self.space.places - self.sensor_positions[:, None]) - half, 0.0)
+        close = (apart**2).sum(axis=2) <= (distance * (1 + 1e-9)) ** 2
+        return [np.flatnonzero(row) for row in close]
 
     def with_spread(self, factor: float) -> Self:
         scale = float(np.sqrt(factor))

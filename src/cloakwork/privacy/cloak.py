@@ -1,12 +1,13 @@
 """The cloak: a privacy claim, the noise that meets it, and the release itself."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Physics, Tolerance
 from cloakwork.privacy.explain import Explanation, explain
@@ -86,7 +87,7 @@ class Cloak:
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
-        self._sigma, self._step = self._noise(sigma, resolution)
+        self._sigma, self._step = (frozen(values) for values in self._noise(sigma, resolution))
         self._frame_mu = exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
         self._ledger = Ledger(self.readings_per_window)
@@ -149,11 +150,14 @@ class Cloak:
     def to_steps(self, released: ArrayLike) -> IntArray:
         """Released readings as the integers that go over the wire."""
         values = frames("released", released, self.physics.sensors, error=ReadingError)
-        return np.rint(values / self._step).astype(np.int64)
+        return np.asarray(np.rint(values / self._step), dtype=np.int64)
 
-    def explain(self) -> Explanation:
-        """What is hidden from whom, what is not, what it costs, and what drives the noise, in plain sentences."""
-        return explain(self)
+    def explain(self, *, sensor_names: Sequence[str] | None = None) -> Explanation:
+        """What is hidden from whom, what is not, what it costs, and what drives the noise, in plain sentences.
+
+        Sensors are named by their number unless `sensor_names` gives other names.
+        """
+        return explain(self, sensor_names or [str(k) for k in range(self.physics.sensors)])
 
     def __repr__(self) -> str:
         return (
@@ -222,7 +226,7 @@ class Cloak:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
         if values.ndim > 2:
             raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).")
-        steps = np.rint(values / self._step)
+        steps: FloatArray = np.asarray(np.rint(values / self._step))
         far = np.argwhere(np.abs(steps) >= MOST_STEPS)
         if len(far):
             sensor = int(far[0][-1])

@@ -1,5 +1,6 @@
 """A cloak in plain sentences."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,14 +37,14 @@ class Explanation:
         return "\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in parts)
 
 
-def explain(cloak: "Cloak") -> Explanation:
+def explain(cloak: "Cloak", names: Sequence[str]) -> Explanation:
     """Say what a cloak does."""
-    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak))
+    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak, names))
 
 
 def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     k = cloak.readings_per_window
-    window = "one frame" if k == 1 else f"any window of {k} frames"
+    window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     who = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, but no more than one"
     distance = "walking distance" if cloak.physics.space.metric is Metric.PATH else "distance"
     lines = [
@@ -100,11 +101,11 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _drivers(cloak: "Cloak") -> tuple[str, ...]:
+def _drivers(cloak: "Cloak", names: Sequence[str]) -> tuple[str, ...]:
     if cloak.scope is Scope.SENSOR:
         slopes = cloak.family.sensor_slopes()
         worst = int(np.argmax(slopes / cloak.sigmas))
-        return (f"Sensor {worst} is the most exposed; the median sensor has {_share(slopes)} of its slope.",)
+        return (f"Sensor {names[worst]} is the most exposed; the median sensor has {_share(slopes)} of its slope.",)
     weights = 1 / cloak.sigmas
     pair = cloak.family.joint_slope(weights).pair
     name = cloak.physics.space.name
@@ -115,7 +116,7 @@ def _drivers(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         f"The noise is set by moves between the places ({name(pair[0])}) and ({name(pair[1])}); "
         f"the median pair of neighbours has {_share(slopes)} of their slope.",
-        f"Sensors {', '.join(str(int(s)) for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
+        f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
     ]
     kept = weights.copy()
     kept[top] = 0.0

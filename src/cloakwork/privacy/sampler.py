@@ -11,8 +11,6 @@ from cloakwork._compile import compiled
 from cloakwork.privacy.table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
 
-BLOCK = 1 << 20  # words drawn at once
-
 
 def private_words(count: int) -> NDArray[np.uint64]:
     """`count` random words of 128 bits, shape (count, 2), from a fresh key of the operating system.
@@ -20,8 +18,7 @@ def private_words(count: int) -> NDArray[np.uint64]:
     The key lives for one call and no state survives it, so that neither a fork nor a restored process
     can draw the same noise again.
     """
-    key, nonce = os.urandom(32), os.urandom(16)
-    stream = Cipher(algorithms.ChaCha20(key, nonce), mode=None).encryptor()
+    stream = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
     return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 

@@ -68,4 +68,4 @@ class BasisPursuit(Estimator):
                 gaps[piece],
             )
 
-        return run_frames(kernel, problem, rho2, _NAMES, progress)
+        return run_frames(kernel, problem, seen, rho2, _NAMES, progress)

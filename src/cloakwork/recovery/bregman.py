@@ -78,4 +78,4 @@ class Bregman(Estimator):
                 gaps[piece],
             )
 
-        return run_frames(kernel, problem, rho2, _NAMES, progress)
+        return run_frames(kernel, problem, seen, rho2, _NAMES, progress)

@@ -40,8 +40,12 @@ class Radius(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Arrays over frames: maps (frames, n), and for each its status, gap, violation and radius."""
+    """Arrays over frames: maps (frames, n), and for each its status, gap, violation and radius.
 
+    `data` are the readings in the basis of the range, shape (frames, rank).
+    """
+
+    data: FloatArray
     maps: FloatArray
     status: tuple[Status, ...]
     gap: FloatArray
@@ -70,7 +74,7 @@ def squared_radius(radius: float | Radius, quantile: float, problem: Problem, se
     if radius is Radius.CHI_SQUARE:
         rank = problem.range.rank
         inside = problem.noise**2 * float(stats.chi2.ppf(quantile, rank)) if rank else 0.0
-        return np.full(len(seen.outside), inside)
+        return np.full(len(seen.inside), inside)
     total = problem.paper_radius if radius is Radius.PAPER else float(radius)
     return np.asarray(total**2 - seen.outside)
 
@@ -81,6 +85,7 @@ Kernel = Callable[[slice, FloatArray, IntArray, FloatArray, FloatArray], None]
 def run_frames(
     kernel: Kernel,
     problem: Problem,
+    seen: Projected,
     rho2: FloatArray,
     names: dict[int, Status],
     progress: Progress | None,
@@ -109,8 +114,9 @@ def run_frames(
         progress(frames, frames)
     radius = np.sqrt(np.maximum(rho2, 0.0))
     return Solution(
+        seen.inside,
         maps,
-        tuple(names[int(code)] for code in codes),
+        tuple(names[code] for code in codes.tolist()),
         np.maximum(gaps, 0.0),
         np.maximum(misfits - radius, 0.0),
         radius,

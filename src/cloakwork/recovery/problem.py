@@ -31,10 +31,17 @@ class CloakLike(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Projected:
-    """Readings in the basis of the range, shape (frames, rank), and the squared norm of what lies outside it."""
+    """Whitened readings (frames, m), and the same in the basis of the range."""
 
+    readings: FloatArray
     inside: FloatArray
-    outside: FloatArray
+    basis: FloatArray
+
+    @cached_property
+    def outside(self) -> FloatArray:
+        """Squared norm of what lies outside the range, one a frame."""
+        rest = self.readings - self.inside @ self.basis.T
+        return np.asarray(np.einsum("ij,ij->i", rest, rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +94,11 @@ class Problem:
         """The range of the (whitened) physics."""
         return self.physics.range(self.weights)
 
+    @cached_property
+    def column_squares(self) -> FloatArray:
+        """Squared norm of each column of the reduced physics, shape (n,)."""
+        return np.asarray((self.range.reduced**2).sum(axis=0))
+
     @property
     def paper_radius(self) -> float:
         """Sigma sqrt(m), as Gilbert and McMillan take it."""
@@ -95,6 +107,5 @@ class Problem:
     def project(self, readings: FloatArray) -> Projected:
         """Readings, shape (frames, m), onto the range."""
         scaled = readings if self.weights is None else readings * self.weights
-        inside = scaled @ self.range.basis
-        outside = ((scaled - inside @ self.range.basis.T) ** 2).sum(axis=1)
-        return Projected(np.ascontiguousarray(inside), np.asarray(outside))
+        basis = self.range.basis
+        return Projected(scaled, np.ascontiguousarray(scaled @ basis), basis)

@@ -57,7 +57,8 @@ class Recovery:
     @cached_property
     def sources(self) -> Any:
         """The sources read off the map: place, weight, and radius of the vicinity."""
-        found = tuple(read_off(row, self.problem) for row in self.solution.maps)
+        frames = zip(self.solution.maps, self.solution.data, strict=True)
+        found = tuple(read_off(weights, data, self.problem) for weights, data in frames)
         return found if self.batch else found[0]
 
     def _entry(self, values: FloatArray) -> Any:

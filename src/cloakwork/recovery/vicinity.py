@@ -1,7 +1,6 @@
-"""From a map to a list of sources, each with the vicinity that the noise leaves it."""
+"""From a map to a list of sources, each with the vicinity that the readings leave it."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import stats
@@ -19,57 +18,88 @@ LEVEL = 0.9
 class Source:
     """One recovered source.
 
-    `place` is the index of the place nearest to its centre, `at` that place's coordinates (or a graph's node),
-    `weight` its total weight, `radius` how far around it the readings cannot tell places apart, in units of the space.
+    `place` is the index of the place nearest to its centre, `at` that place's coordinates (or a graph's node), `weight`
+    its total weight, `vicinity` the places where it may be instead, and `radius` the distance to the farthest of them,
+    in units of the space.
     """
 
     place: int
     at: object
     weight: float
     radius: float
+    vicinity: IntArray = field(repr=False, compare=False)
 
 
-def read_off(found: FloatArray, problem: Problem) -> tuple[Source, ...]:
-    """Group the weights of one map into sources, heaviest first.
+def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
+    """Group the weights of one map into sources, heaviest first; `data` are the readings in the basis of the range.
 
     Notes
     -----
-    The vicinity of a source of weight w at i are the places j with w ||M_j - M_i|| / sigma below the 90 % quantile for
-    the dimension of the space: those to which it could have been moved without the readings showing it. Starting from
-    the heaviest place, all weights within the vicinity of a source of weight 0.5 there are one source; its radius is
-    that of the vicinity for the weight that they have together. It is a guide, not a calibrated interval.
+    Starting from the heaviest place i, all weights at places j with ||M_j - M_i|| / (2 sigma) below the 90 % quantile
+    for the dimension of the space are one source: half a source moved from i to j would not show. The vicinity of a
+    source are the places at which one source of any weight up to 1 would fit the readings about as well as at the
+    best such place (within the same quantile of a likelihood ratio), while the other sources may change their weight
+    and move a little: those directions are projected out. It is a guide, not a calibrated region.
     """
-    space = problem.physics.space
     left = found.copy()
-    sources: list[Source] = []
+    groups: list[tuple[float, IntArray]] = []
     while left.max(initial=0.0) > 0:
-        heaviest = int(np.argmax(left))
-        around = vicinity(heaviest, GROUPED, problem)
+        around = _alike(int(np.argmax(left)), problem)
         members = around[left[around] > 0]
-        weight = float(left[members].sum())
-        centre = _centre(members, left[members], space)
-        sources.append(_source(centre, weight, problem))
+        groups.append((float(left[members].sum()), members))
         left[members] = 0.0
-    least = LEAST_SHARE * max((source.weight for source in sources), default=0.0)
-    return tuple(sorted((s for s in sources if s.weight >= least), key=lambda source: -source.weight))
+    least = LEAST_SHARE * max((weight for weight, _ in groups), default=0.0)
+    kept = sorted((group for group in groups if group[0] >= least), key=lambda group: -group[0])
+    space = problem.physics.space
+    centres = [_centre(members, found[members], space) for _, members in kept]
+    vicinities = [_plausible(data, [c for c in centres if c != centre], problem) for centre in centres]
+    sources = zip(kept, centres, vicinities, strict=True)
+    return tuple(_source(weight, centre, around, space) for (weight, _), centre, around in sources)
 
 
-def vicinity(place: int, weight: float, problem: Problem) -> IntArray:
-    """The places that a source of this weight at `place` cannot be told from, itself included."""
-    columns = problem.range.reduced
-    shift = np.sqrt(((columns - columns[:, [place]]) ** 2).sum(axis=0))
-    limit = math.sqrt(float(stats.chi2.ppf(LEVEL, problem.physics.space.dimension)))
-    close = weight * shift <= limit * problem.noise
+def _alike(place: int, problem: Problem) -> IntArray:
+    """The places to which half a source could be moved from `place` unnoticed, itself included."""
+    columns, squares = problem.range.reduced, problem.column_squares
+    shift2 = squares + squares[place] - 2 * (columns[:, place] @ columns)
+    close = GROUPED**2 * shift2 <= _quantile(problem) * problem.noise**2
     close[place] = True
     return np.flatnonzero(close)
 
 
-def _source(place: int, weight: float, problem: Problem) -> Source:
-    space = problem.physics.space
-    around = vicinity(place, weight, problem)
-    distances = space.distances(place)[around]
-    radius = float(distances[np.isfinite(distances)].max())
-    return Source(place, _where(place, space), weight, radius)
+def _source(weight: float, centre: int, around: IntArray, space: Space) -> Source:
+    distances = space.distances(centre)[around]
+    radius = float(distances[np.isfinite(distances)].max(initial=0.0))
+    return Source(centre, _where(centre, space), weight, radius, around)
+
+
+def _plausible(data: FloatArray, others: list[int], problem: Problem) -> IntArray:
+    """The places where one source explains what others near `others` cannot, about as well as any place does."""
+    columns, squares = problem.range.reduced, problem.column_squares
+    if others:
+        free = np.linalg.qr(np.concatenate([_freedom(other, problem) for other in others], axis=1))[0]
+        data = data - free @ (free.T @ data)
+        columns = columns - free @ (free.T @ columns)
+        squares = np.asarray((columns**2).sum(axis=0))
+    match = data @ columns
+    seen = squares > 1e-9 * problem.column_squares
+    best = np.clip(np.divide(match, squares, out=np.zeros_like(match), where=seen), 0.0, 1.0)
+    misfit2 = best * (best * squares - 2 * match)
+    return np.flatnonzero(seen & (misfit2 <= misfit2.min() + _quantile(problem) * problem.noise**2))
+
+
+def _freedom(place: int, problem: Problem) -> FloatArray:
+    """Directions in which a source at `place` changes the readings: its weight, and a small move along each axis."""
+    columns, space = problem.range.reduced, problem.physics.space
+    neighbours = space.adjacency.indices[space.adjacency.indptr[place] : space.adjacency.indptr[place + 1]]
+    here = columns[:, [place]]
+    if not len(neighbours):
+        return here
+    moves = np.linalg.svd(columns[:, neighbours] - here, full_matrices=False)[0]
+    return np.concatenate([here, moves[:, : space.dimension]], axis=1)
+
+
+def _quantile(problem: Problem) -> float:
+    return float(stats.chi2.ppf(LEVEL, problem.physics.space.dimension))
 
 
 def _centre(members: IntArray, weights: FloatArray, space: Space) -> int:

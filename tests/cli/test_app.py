@@ -1,0 +1,262 @@
+"""The commands from outside: exit codes, clean streams, plain messages."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cloakwork.cli import main
+
+SITE = """name = "corridor"
+sensors = 6
+[physics]
+kind = "line"
+places = 20
+T = 0.02
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.02
+"""
+READINGS = "time,sensor,seq,value\n" + "".join(f"0,s{k},0,{k}\n" for k in range(1, 7))
+SCRIPT = Path(sys.executable).with_name("cloakwork")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run one command in this process, as the installed script would."""
+
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
+        capsys.readouterr()
+        code: object = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        said = capsys.readouterr()
+        assert isinstance(code, int)
+        return Outcome(code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    (tmp_path / "readings.csv").write_text(READINGS)
+    return path
+
+
+def script(*arguments: object, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    plain = {k: v for k, v in os.environ.items() if k not in {"FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"}}
+    return subprocess.run(
+        [str(SCRIPT), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=plain | (environment or {}),
+    )
+
+
+def test_init_writes_a_site_that_plans(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "new.toml"
+    first = run("init", path)
+    assert (first.code, first.out) == (0, "")
+    assert f"cloakwork plan {path}" in first.err.replace("\n", "")
+    assert run("plan", path, "--json").code == 0
+
+
+def test_init_does_not_overwrite(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("precious")
+    again = run("init", path)
+    assert again.code == 2
+    assert "is there already: give another name, or move it away" in again.err
+    assert path.read_text() == "precious"
+
+
+def test_plan_prints_its_values_as_json(run: Run, site: Path) -> None:
+    done = run("plan", site, "--json")
+    values = json.loads(done.out)
+    wanted = {"sensitivity", "sigma", "epsilon", "delta", "alpha", "scope", "places", "sensors", "rank"}
+    assert wanted <= values.keys()
+    assert (values["epsilon"], values["delta"], values["alpha"], values["scope"]) == (8.0, 1e-3, 0.02, "network")
+    assert (values["places"], values["sensors"], values["rank"]) == (20, 6, 6)
+    assert values["sigma"] > values["sensitivity"] / 10 > 0
+    assert (done.code, done.err) == (0, "")
+
+
+def test_plan_in_words_has_the_same_values(run: Run, site: Path) -> None:
+    values, done = json.loads(run("plan", site, "--json").out), run("plan", site)
+    assert done.code == 0
+    assert re.search(rf"noise of a reading, sigma +{values['sigma']:.4g}", done.out)
+    assert re.search(rf"sensitivity +{values['sensitivity']:.6g}", done.out)
+    for heading in ("What is hidden", "What is not hidden", "What it costs"):
+        assert heading in done.out
+
+
+def test_the_installed_script_keeps_its_streams_apart(site: Path) -> None:
+    """Nothing but JSON on standard output, no colour codes in a pipe, notes on standard error."""
+    out = site.with_name("found.csv")
+    done = script("recover", site, site.with_name("readings.csv"), "--json", "--out", out)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["frames"] == 1
+    assert "\x1b" not in done.stdout + done.stderr + out.read_text()
+    words = script("plan", site)
+    assert words.returncode == 0
+    assert words.stderr == ""
+    assert "\x1b" not in words.stdout
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]], ids=["words", "json"])
+def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Path) -> None:
+    """`cloakwork plan ... | true` ends quietly and well, however late the output is written."""
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen(
+        [str(SCRIPT), "plan", str(site), *extra], stdout=write, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(write)
+        said = process.communicate()[1]
+    assert said == ""
+    assert process.returncode == 0
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    done = run("--version")
+    assert done.code == 0
+    assert re.fullmatch(r"cloakwork \d+\.\d+\.\d+\S*\n", done.out)
+
+
+def refused(done: Outcome, says: str) -> None:
+    """Exit code 2, one clear line on standard error, nothing on standard output."""
+    assert done.code == 2, done
+    assert re.search(says, done.err), done.err
+    assert done.err.startswith("cloakwork: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("command", [["plan"], ["recover", "-"], ["simulate", "-", "--out", "x.csv"]])
+def test_a_missing_site_is_refused(
+    command: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = [command[0], "none.toml", *(["readings.csv"] if command[0] == "recover" else []), *command[2:]]
+    refused(run(*arguments), r"none\.toml: No such file or directory")
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", r"site\.toml, line 1: name: this key is missing"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "not a text file in UTF-8"),
+        (b"\x00\x01\x02", "not valid TOML"),
+        (SITE.replace("alpha = 0.02", "alpha = 0").encode(), r"line 12: privacy\.alpha = 0"),
+        (SITE.replace("delta = 1e-3", "delta = 0").encode(), r"line 11: privacy\.delta = 0"),
+        (SITE.replace("T = 0.02", "T = nan").encode(), r"line 6: physics\.T = nan"),
+        (SITE.replace("T = 0.02", "T =").encode(), "not valid TOML: .*line 6"),
+    ],
+)
+def test_a_bad_site_is_refused(content: bytes, says: str, run: Run, site: Path) -> None:
+    site.write_bytes(content)
+    done = run("plan", site)
+    assert done.code == 2
+    assert re.search(says, done.err.splitlines()[0])
+    assert "Traceback" not in done.err
+    if content:
+        refused(done, says)
+
+
+def test_a_folder_is_no_file(run: Run, site: Path, tmp_path: Path) -> None:
+    refused(run("plan", tmp_path), "Is a directory")
+    refused(run("recover", site, tmp_path), "Is a directory")
+    refused(run("init", tmp_path), "is there already")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, r"readings\.csv: No such file or directory"),
+        (b"", "the file is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "the first line is not time,sensor,seq,value"),
+        (b"time,sensor,seq,value\n", "no usable reading in 0 rows"),
+        (b"time,sensor,seq,value\n0,z,0,1\n", "no usable reading in 1 rows; row 2: unknown sensor 'z'"),
+    ],
+)
+def test_bad_readings_are_refused(content: bytes | None, says: str, run: Run, site: Path) -> None:
+    readings = site.with_name("readings.csv")
+    readings.unlink()
+    if content is not None:
+        readings.write_bytes(content)
+    refused(run("recover", site, readings), says)
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (["--source", "kitchen"], "--source kitchen: 'kitchen' is not a position"),
+        (["--source", "0.5:heavy"], "--source 0.5:heavy: the weight 'heavy' is not a number"),
+        (["--source", "0.5:nan"], "a weight is finite and 0 or above"),
+        (["--source", "0.5:inf"], "a weight is finite and 0 or above"),
+        (["--source", "0.5:-1"], "a weight is finite and 0 or above"),
+        (["--source", "0.5:"], "the weight '' is not a number"),
+        (["--source", "nan"], "at=nan: give one number"),
+        (["--source", "1.7"], "at=1.7 is outside"),
+        (["--source", "0.1,0.2"], "give one number"),
+    ],
+)
+def test_bad_sources_are_refused(extra: list[str], says: str, run: Run, site: Path) -> None:
+    out = site.with_name("out.csv")
+    refused(run("simulate", site, "--out", out, *extra), says)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("extra", [["--frames", "0"], ["--seed", "-1"], ["--frames", "many"], ["--colour"]])
+def test_bad_options_are_refused(extra: list[str], run: Run, site: Path) -> None:
+    done = run("simulate", site, "--out", site.with_name("out.csv"), *extra)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert extra[0] in done.err
+
+
+@pytest.mark.parametrize("target", ["no/such/folder/out.csv", "/dev/full"])
+def test_an_output_that_cannot_be_written_is_a_failure(target: str, run: Run, site: Path) -> None:
+    if target == "/dev/full" and not Path(target).exists():
+        pytest.skip("this system has no /dev/full")
+    out = target if target.startswith("/") else site.with_name("no") / "such.csv"
+    for done in (
+        run("simulate", site, "--out", out, "--frames", "50"),
+        run("recover", site, site.with_name("readings.csv"), "--out", out),
+    ):
+        assert done.code == 1
+        assert re.match(r"cloakwork: .*(No such file or directory|No space left on device)", done.err)
+        assert done.err.count("\n") == 1
+
+
+def test_a_picture_needs_a_known_format(run: Run, site: Path) -> None:
+    done = run("recover", site, site.with_name("readings.csv"), "--plot", site.with_name("map.docx"))
+    assert done.code == 2
+    assert "a picture is a .png, .svg or .pdf file" in done.err

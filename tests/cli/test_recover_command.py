@@ -1,0 +1,191 @@
+"""`cloakwork recover`: from a file of noisy readings to sources."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloakwork.cli import main
+
+SITE = """name = "corridor"
+baseline = 20.0
+[physics]
+kind = "line"
+places = 50
+T = 0.01
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.01
+"""
+LINE = "sensors = 20\n" + SITE
+HEADER = "time,sensor,seq,value\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    out: str
+    err: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        found = json.loads(self.out)
+        assert isinstance(found, dict)
+        return found
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command that succeeds."""
+
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        assert stop.value.code in {0, None}, said.err
+        return Outcome(said.out, said.err)
+
+    return call
+
+
+@dataclass(frozen=True)
+class Case:
+    site: Path
+    readings: Path
+
+    def rewrite(self, change: Callable[[list[str]], list[str]]) -> None:
+        """Change the rows below the header."""
+        rows = self.readings.read_text().splitlines()[1:]
+        self.readings.write_text(HEADER + "\n".join(change(rows)) + "\n")
+
+
+@pytest.fixture
+def case(run: Run, tmp_path: Path) -> Case:
+    site, readings = tmp_path / "site.toml", tmp_path / "readings.csv"
+    site.write_text(LINE)
+    run("simulate", site, "--out", readings, "--source", "0.24", "--source", "0.76", "--frames", 3, "--seed", 1)
+    return Case(site, readings)
+
+
+def near(values: dict[str, Any], truth: list[float]) -> None:
+    """Each true source has a found one within 0.06, and every found one is that near to a true one."""
+    found = [float(source["at"]) for source in values["last_sources"]]
+    assert found
+    assert max(min(abs(at - place) for at in found) for place in truth) <= 0.06, found
+    assert max(min(abs(at - place) for place in truth) for at in found) <= 0.06, found
+    assert sum(source["weight"] for source in values["last_sources"]) == pytest.approx(len(truth), rel=0.2)
+
+
+def test_simulated_sources_are_found_near_the_truth(run: Run, case: Case) -> None:
+    values = run("recover", case.site, case.readings, "--json").values
+    near(values, [0.24, 0.76])
+    assert (values["frames"], values["incomplete_frames"], values["rows"], values["rows_left_out"]) == (3, 0, 60, {})
+    assert values["status"] == {"solved": 3}
+    assert values["largest_gap"] < 1e-6
+
+
+def test_missing_sensors_are_said_and_done_without(run: Run, case: Case) -> None:
+    case.rewrite(lambda rows: [row for row in rows if not row.startswith(("0,s07,", "0,s12,"))])
+    values = run("recover", case.site, case.readings, "--json").values
+    near(values, [0.24, 0.76])
+    assert (values["frames"], values["incomplete_frames"]) == (3, 1)
+    assert "1 frames lacked readings of some sensors" in run("recover", case.site, case.readings).out
+
+
+def test_bad_rows_and_unknown_sensors_are_named_and_left_out(run: Run, case: Case) -> None:
+    case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,0,5", *rows[2:]])
+    done = run("recover", case.site, case.readings)
+    assert "row 3: value is not a whole number in range" in done.err
+    assert "row 4: unknown sensor 'attic'" in done.err
+    assert "row 5: a second reading of one sensor at one time; the first is kept" in done.err
+    assert "3 of 62 rows left out" in done.out
+    assert "warm" not in done.out + done.err
+    left_out = run("recover", case.site, case.readings, "--json").values["rows_left_out"]
+    assert sum(left_out.values()) == 3
+    assert left_out["unknown sensor"] == 1
+
+
+def test_rows_that_end_anywhere_are_read(run: Run, case: Case) -> None:
+    """The last frame is cut off in the middle of a row, as a log still being written is."""
+    text = case.readings.read_text()
+    case.readings.write_text(text[: text.rindex("s15")])
+    values = run("recover", case.site, case.readings, "--json").values
+    assert (values["frames"], values["incomplete_frames"]) == (3, 1)
+    assert sum(values["rows_left_out"].values()) == 1
+
+
+def test_json_is_all_there_is_on_standard_output(run: Run, case: Case) -> None:
+    case.rewrite(lambda rows: ["0,attic,0,5", *rows])
+    done = run("recover", case.site, case.readings, "--json", "--plot", case.site.with_name("map.png"))
+    assert done.values["frames"] == 3
+    assert "row 2: unknown sensor 'attic'" in done.err
+    assert "wrote the picture" in done.err
+
+
+def test_the_file_of_sources_has_what_was_found(run: Run, case: Case) -> None:
+    out = case.site.with_name("found.csv")
+    last = run("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert list(rows[0]) == ["time", "sensors", "place", "x", "weight", "radius", "status", "gap"]
+    assert {row["time"] for row in rows} == {"0", "3600000", "7200000"}
+    ours = [row for row in rows if row["time"] == "7200000"]
+    assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
+    assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)
+    assert all(row["sensors"] == "20" for row in rows)
+
+
+def test_readings_of_nothing_give_a_row_without_a_source(run: Run, case: Case) -> None:
+    run("simulate", case.site, "--out", case.readings, "--seed", 4)
+    out = case.site.with_name("found.csv")
+    values = run("recover", case.site, case.readings, "--out", out, "--json").values
+    assert values["frames"] == 1
+    assert sum(source["weight"] for source in values["last_sources"]) < 0.3
+    assert len(list(csv.DictReader(out.read_text().splitlines()))) >= 1
+
+
+@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.pdf"])
+def test_the_map_is_drawn(name: str, run: Run, case: Case) -> None:
+    picture = case.site.with_name(name)
+    run("recover", case.site, case.readings, "--plot", picture)
+    assert picture.stat().st_size > 3_000
+
+
+GRAPH = """name = "net"
+sensors = 5
+[physics]
+kind = "graph"
+edges = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["e", "f"], ["f", "a"]]
+tau = 0.2
+"""
+
+
+def test_a_network_names_its_nodes(run: Run, tmp_path: Path) -> None:
+    site, readings, out = tmp_path / "net.toml", tmp_path / "r.csv", tmp_path / "f.csv"
+    site.write_text(GRAPH + SITE[SITE.index("[sources]") :].replace("alpha = 0.01", "alpha = 0.1"))
+    run("simulate", site, "--out", readings, "--source", "c", "--seed", 2)
+    done = run("recover", site, readings, "--out", out, "--plot", tmp_path / "net.png", "--json")
+    assert [source["at"] for source in done.values["last_sources"]][:1] == ["c"]
+    assert next(csv.DictReader(out.read_text().splitlines()))["place"] == "c"
+    assert (tmp_path / "net.png").stat().st_size > 3_000
+
+
+def test_two_sites_in_one_process_do_not_mix(run: Run, tmp_path: Path) -> None:
+    """The same sensors in the opposite order: the first site's model would find the mirror image."""
+    for order in (range(1, 13), range(12, 0, -1)):
+        tables = "".join(f'[[sensor]]\nid = "x{k}"\nat = {position / 12}\n' for k, position in enumerate(order))
+        site, readings = tmp_path / "site.toml", tmp_path / "r.csv"
+        site.write_text(SITE + tables)
+        run("simulate", site, "--out", readings, "--source", "0.2", "--seed", 3)
+        near(run("recover", site, readings, "--json").values, [0.2])

@@ -1,0 +1,139 @@
+"""What holds for every model: the adjoint identity, frames on the leading axes, slopes that round outward."""
+
+from collections.abc import Callable
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+    sources,
+)
+
+ROOMS = Rooms.from_text("#######\n#..#..#\n#..+..#\n#######", cell=0.5)
+AT = [(0.75, 0.75), (2.75, 1.25), (1.25, 1.25)]
+
+MODELS: dict[str, Callable[[], Physics]] = {
+    "line": lambda: HeatLine(n=13, m=5, T=0.02),
+    "line of a length": lambda: HeatLine(n=7, m=[0.0, 1.9, 3.0], T=0.3, length=3.0, gain=2.5),
+    "plane": lambda: HeatPlane(n=(4, 5), m=(3, 2), T=0.03, size=(2.0, 1.0)),
+    "plane with listed sensors": lambda: HeatPlane(n=(3, 3), m=[(0.1, 0.2), (0.9, 0.4)], T=0.05, gain=3.0),
+    "graph": lambda: Graph(nx.karate_club_graph(), tau=0.3, sensors=[0, 5, 33]),
+    "steady floor": lambda: FloorPlan(ROOMS, AT, Steady(reach=1.0)),
+    "steady floor with footprint": lambda: FloorPlan(ROOMS, AT, Steady(reach=1.0), footprint=0.5, gain=4.0),
+    "pulse floor": lambda: FloorPlan(ROOMS, AT, Pulse(length=0.7)),
+    "pulse floor with footprint": lambda: FloorPlan(ROOMS, AT, Pulse(length=0.7), footprint=0.3),
+    "matrix": lambda: Matrix(np.random.default_rng(3).normal(size=(4, 6)), Space.line(6)),
+}
+
+
+@pytest.fixture(params=MODELS, name="physics")
+def _physics(request: pytest.FixtureRequest) -> Physics:
+    return MODELS[str(request.param)]()
+
+
+def test_apply_and_adjoint_are_adjoint(physics: Physics) -> None:
+    rng = np.random.default_rng(1)
+    f, y = rng.normal(size=physics.places), rng.normal(size=physics.sensors)
+    assert physics.apply(f).shape == (physics.sensors,)
+    assert physics.adjoint(y).shape == (physics.places,)
+    assert physics.apply(f) @ y == pytest.approx(f @ physics.adjoint(y), rel=1e-12)
+
+
+def test_a_batch_is_its_frames_one_by_one(physics: Physics) -> None:
+    rng = np.random.default_rng(2)
+    f, y = rng.normal(size=(2, 3, physics.places)), rng.normal(size=(2, 3, physics.sensors))
+    readings, back = physics.apply(f), physics.adjoint(y)
+    assert readings.shape == (2, 3, physics.sensors)
+    assert np.allclose(readings[1, 2], physics.apply(f[1, 2]), rtol=1e-12, atol=1e-14)
+    assert np.allclose(back[0, 1], physics.adjoint(y[0, 1]), rtol=1e-12, atol=1e-14)
+    assert np.vdot(readings, y) == pytest.approx(np.vdot(f, back), rel=1e-12)
+
+
+def test_apply_is_the_matrix(physics: Physics) -> None:
+    assert np.allclose(physics.apply(np.eye(physics.places)).T, physics.matrix, rtol=1e-13, atol=0)
+    with pytest.raises(ValueError, match="read-only"):
+        physics.matrix[0, 0] = 1.0
+
+
+def test_slopes_are_at_least_those_of_every_neighbour_pair(physics: Physics) -> None:
+    i, j = physics.space.pairs.T
+    shifts = (physics.matrix[:, i] - physics.matrix[:, j]) / physics.space.lengths
+    weights = np.random.default_rng(5).uniform(0.1, 2.0, physics.sensors)
+    assert physics.joint_slope().value >= np.linalg.norm(shifts, axis=0).max()
+    assert physics.joint_slope(weights).value >= np.linalg.norm(weights[:, None] * shifts, axis=0).max()
+    assert (physics.sensor_slopes() >= np.abs(shifts).max(axis=1)).all()
+    assert physics.pair_slopes() == pytest.approx(np.linalg.norm(shifts, axis=0), rel=1e-12)
+
+
+def test_the_numerical_range_gives_the_matrix_back(physics: Physics) -> None:
+    found = physics.range()
+    assert np.allclose(found.basis @ found.reduced, physics.matrix, atol=1e-9 * np.linalg.norm(physics.matrix))
+    assert np.allclose(found.basis.T @ found.basis, np.eye(found.rank), atol=1e-12)
+    assert physics.range() is found
+
+
+def test_readings_of_the_wrong_shape_or_not_finite_are_refused(physics: Physics) -> None:
+    n = physics.places
+    with pytest.raises(InputError, match=rf"sources has shape \({n + 1},\): the last axis must have length {n}"):
+        physics.apply(np.zeros(n + 1))
+    bad = np.zeros((2, n))
+    bad[1, 1] = np.nan
+    with pytest.raises(InputError, match=r"sources\[1, 1\] is not a finite number"):
+        physics.apply(bad)
+    with pytest.raises(InputError, match="give an array of numbers"):
+        physics.apply(["warm"] * n)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 5.0)), max_size=6))
+def test_sources_keep_their_weight_and_stand_within_half_a_step(given_sources: list[tuple[float, float]]) -> None:
+    line = HeatLine(n=10, m=3, T=0.1)
+    at, weights = [a for a, _ in given_sources], [w for _, w in given_sources]
+    f = sources(line, at, weights)
+    assert f.sum() == pytest.approx(sum(weights))
+    for position, weight in given_sources:
+        place = line.space.index(position)
+        assert abs(line.space.places[place, 0] - position) <= (0.05 if position > 0.05 else 0.1) + 1e-12
+        assert f[place] >= weight * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("corner", [(0.0, 0.0), (2.0, 0.0), (0.0, 1.0), (2.0, 1.0)])
+def test_a_source_may_be_in_any_corner_of_the_plane(corner: tuple[float, float]) -> None:
+    plane = HeatPlane(n=(6, 5), m=(2, 2), T=0.1, size=(2.0, 1.0))
+    assert sources(plane, [corner]).sum() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("at", "weights", "message"),
+    [
+        ([0.5], [1.0, 2.0], r"1 positions but weights of shape \(2,\)"),
+        ([0.5], [float("nan")], r"weights\[0\] is nan"),
+        ([0.1, 0.5], [1.0, -1.0], r"weights\[1\] is -1.0"),
+        ([float("nan")], None, "at=nan: give one number"),
+        (["here"], None, "at='here': give one number"),
+        ([(0.1, 0.2)], None, "give one number"),
+        ([1.3], None, "at=1.3 is outside"),
+    ],
+)
+def test_impossible_sources_are_refused(at: list[object], weights: list[float] | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sources(HeatLine(n=10, m=3, T=0.1), at, weights)
+
+
+def test_a_model_without_known_sensors_refuses_position_errors() -> None:
+    with pytest.raises(PhysicsError, match="does not know where its sensors are"):
+        Matrix(np.eye(3), Space.line(3)).joint_slope(displacement=0.1)

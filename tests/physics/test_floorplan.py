@@ -1,0 +1,169 @@
+"""Rooms with walls and doors: laws of heat, kernels of open floors, size."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import FloorPlan, HeatPlane, Pulse, Rooms, Steady
+
+FLAT = Rooms.from_text("########\n#...#..#\n#...+..#\n#...#..#\n########", cell=0.5)
+REGIMES: list[Pulse | Steady] = [Pulse(length=0.8), Steady(reach=0.8)]
+
+
+def everywhere(rooms: Rooms) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in rooms.space.places]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("footprint", [0.0, 0.6])
+def test_no_heat_is_lost(regime: Pulse | Steady, footprint: float) -> None:
+    """Summed over the floor in square metres, a unit source reads its gain."""
+    plan = FloorPlan(FLAT, everywhere(FLAT), regime, footprint=footprint, gain=3.0)
+    assert plan.matrix.sum(axis=0) * 0.5**2 == pytest.approx(np.full(plan.places, 3.0), rel=1e-10)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("footprint", [0.0, 0.6])
+def test_the_way_back_is_as_the_way_there(regime: Pulse | Steady, footprint: float) -> None:
+    matrix = FloorPlan(FLAT, everywhere(FLAT), regime, footprint=footprint).matrix
+    assert np.allclose(matrix, matrix.T, atol=1e-12)
+    assert matrix.min() > -1e-12
+
+
+def test_a_footprint_is_a_pulse_more() -> None:
+    """Lengths add like standard deviations."""
+    seen = FloorPlan(FLAT, everywhere(FLAT), Pulse(length=0.4), footprint=0.3).matrix
+    assert np.allclose(seen, FloorPlan(FLAT, everywhere(FLAT), Pulse(length=0.5)).matrix, atol=1e-12)
+
+
+def test_a_footprint_averages_a_steady_reading() -> None:
+    blur = FloorPlan(FLAT, everywhere(FLAT), Pulse(length=0.6)).matrix * 0.5**2
+    sharp = FloorPlan(FLAT, everywhere(FLAT), Steady(reach=0.9))
+    soft = FloorPlan(FLAT, everywhere(FLAT), Steady(reach=0.9), footprint=0.6)
+    assert np.allclose(soft.matrix, blur @ sharp.matrix, atol=1e-12)
+    assert soft.joint_slope().value < sharp.joint_slope().value
+
+
+def test_steady_agrees_with_a_dense_solve() -> None:
+    plan = FloorPlan(FLAT, everywhere(FLAT), Steady(reach=0.9))
+    L = np.zeros((plan.places, plan.places))
+    for i, j in FLAT.pairs:
+        L[[i, j], [i, j]] += 1
+        L[[i, j], [j, i]] -= 1
+    exact = np.linalg.inv((0.9 / 0.5) ** 2 * L + np.eye(plan.places)) / 0.5**2
+    assert np.allclose(plan.matrix, exact, atol=1e-12)
+    assert np.linalg.norm(plan.matrix - exact, 2) <= plan.error + 1e-13
+
+
+def test_a_pulse_on_an_open_floor_is_the_plane() -> None:
+    """Standard deviation `length` along each axis is T = length^2 / 2; no wall within five of them."""
+    rooms = Rooms.from_walls((8, 8), cell=0.1)
+    floor = FloorPlan(rooms, [(4.05, 4.05)], Pulse(length=0.8)).matrix[0].reshape(80, 80)
+    x = rooms.space.places[:80, 0]
+    plane = HeatPlane(n=(80, 80), m=[(4.1, 4.1)], T=0.32, size=(8, 8)).matrix[0].reshape(80, 80)
+    assert x[40] == pytest.approx(4.05)
+    assert np.abs(floor - plane).max() < 0.01 * plane.max()
+
+
+def test_a_steady_source_on_an_open_floor_is_a_bessel_function() -> None:
+    rooms = Rooms.from_walls((8, 8), cell=0.1)
+    plan = FloorPlan(rooms, [(4.05, 4.05)], Steady(reach=0.6))
+    r = np.linalg.norm(rooms.space.places - [4.05, 4.05], axis=1)
+    ring = (r > 0.5) & (r < 2.0)
+    exact = special.k0(r[ring] / 0.6) / (2 * np.pi * 0.6**2)
+    assert plan.matrix[0, ring] == pytest.approx(exact, rel=0.02)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("footprint", [0.0, 0.6])
+def test_heat_passes_a_door_but_no_wall(regime: Pulse | Steady, footprint: float) -> None:
+    rooms = Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))])
+    plan = FloorPlan(rooms, [(1.75, 1.25)], regime, footprint=footprint)
+    shut = plan.with_doors_shut([0])
+    across, here = rooms.cell_at(2.25, 1.25), rooms.cell_at(1.75, 1.25)
+    other_room = rooms.space.places[:, 0] > 2
+    assert plan.matrix[0, across] > 0.1 * plan.matrix[0, here]
+    assert np.array_equal(shut.matrix[0, other_room], np.zeros(other_room.sum()))
+    assert shut.matrix[0, ~other_room].sum() * 0.25 == pytest.approx(1.0, rel=1e-10)
+
+
+def test_heat_goes_round_a_wall() -> None:
+    """The reading falls with walking distance, not with distance as the crow flies."""
+    rooms = Rooms.from_walls((4, 4), cell=0.5, walls=[((2, 0), (2, 3.5))])
+    row = FloorPlan(rooms, [(1.75, 0.25)], Steady(reach=1.0)).matrix[0]
+    assert row[rooms.cell_at(2.25, 0.25)] < 0.05 * row[rooms.cell_at(1.25, 0.25)]
+
+
+def test_a_sensor_reads_the_cell_that_holds_it() -> None:
+    corner, middle = (FloorPlan(FLAT, [at], Steady(reach=1.0)).matrix for at in ((0.51, 0.51), (0.75, 0.75)))
+    assert np.array_equal(corner, middle)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_sensors_moved_within_the_displacement_never_exceed_its_slope(regime: Pulse | Steady) -> None:
+    rng = np.random.default_rng(4)
+    at = np.array([[0.95, 1.2], [2.6, 1.05], [1.45, 0.6]])
+    stated = FloorPlan(FLAT, [(float(x), float(y)) for x, y in at], regime)
+    for distance in (0.1, 0.3, 0.49):  # less than a wall is thick, so that none is jumped
+        slope, alone = stated.joint_slope(displacement=distance).value, stated.sensor_slopes(displacement=distance)
+        for _ in range(25):
+            turn, far = rng.uniform(0, 2 * np.pi, 3), distance * np.sqrt(rng.uniform(0, 1, 3))
+            moved = at + far[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+            try:
+                there = FloorPlan(FLAT, [(float(x), float(y)) for x, y in moved], regime)
+            except PhysicsError:
+                continue  # moved into a wall, where no sensor can be
+            assert there.pair_slopes().max() <= slope
+            i, j = there.space.pairs.T
+            columns = np.abs(there.matrix[:, i] - there.matrix[:, j]) / there.space.lengths
+            assert (columns.max(axis=1) <= alone).all()
+
+
+def test_ten_thousand_cells_need_no_square_matrix() -> None:
+    """A table of all cells by all cells would be 800 MB; two hundred rows are 16."""
+    rooms = Rooms.from_walls((25, 25), cell=0.25, walls=[((12.5, 0), (12.5, 20))])
+    at = [(0.6 + 1.25 * (k % 20), 1.2 + 2.5 * (k // 20)) for k in range(200)]
+    tracemalloc.start()
+    try:
+        plan = FloorPlan(rooms, at, Steady(reach=1.0), footprint=0.5)
+        readings = plan.apply(np.ones(plan.places))
+        slope = plan.joint_slope()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (plan.places, plan.sensors) == (10_000, 200)
+    assert readings == pytest.approx(np.full(200, 16.0), rel=1e-9)
+    assert slope.value >= plan.pair_slopes().max()
+    assert peak < 400e6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"sensors_at": []}, r"sensors_at: give a list of \(x, y\) pairs"),
+        ({"sensors_at": [(1.0, 1.0, 1.0)]}, r"give a list of \(x, y\) pairs"),
+        ({"sensors_at": [(1.0, float("nan"))]}, "pairs of finite numbers"),
+        ({"sensors_at": [(1.0, 1.0), (0.2, 0.2)]}, r"sensor 1: \(0\.2, 0\.2\) is not on the floor"),
+        ({"sensors_at": [(9.0, 1.0)]}, r"sensor 0: \(9, 1\) is not on the floor.* 4 m x 2\.5 m plan"),
+        ({"regime": "steady"}, r"regime='steady': give Steady\(reach=...\) or Pulse\(length=...\)"),
+        ({"footprint": -0.1}, "footprint=-0.1: give a finite number, 0 or above"),
+        ({"footprint": float("nan")}, "footprint=nan"),
+        ({"gain": 0.0}, "gain=0.0"),
+    ],
+)
+def test_impossible_plans_are_refused(wrong: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"rooms": FLAT, "sensors_at": [(1.0, 1.0)], "regime": Steady(1.0)} | wrong
+    with pytest.raises(PhysicsError, match=message):
+        FloorPlan(**arguments)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_impossible_regimes_are_refused(bad: float) -> None:
+    with pytest.raises(PhysicsError, match=r"reach=.*give a finite number above 0"):
+        Steady(reach=bad)
+    with pytest.raises(PhysicsError, match=r"length=.*give a finite number above 0"):
+        Pulse(length=bad)

@@ -1,0 +1,159 @@
+"""Diffusion over a network: laws, closed forms, refusals."""
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import Graph, HeatLine
+
+
+def town(seed: int = 1) -> "nx.Graph[Any]":
+    """A connected graph with weights and lengths that differ."""
+    rng = np.random.default_rng(seed)
+    graph: nx.Graph[Any] = nx.relabel_nodes(nx.connected_watts_strogatz_graph(15, 4, 0.4, seed=seed), str)
+    for u, v in graph.edges:
+        graph.edges[u, v]["weight"] = float(rng.uniform(0.2, 3.0))
+        graph.edges[u, v]["length"] = float(rng.uniform(0.5, 4.0))
+    return graph
+
+
+def test_two_short_times_are_one_long_time() -> None:
+    first, second, both = (Graph(town(), tau=tau).matrix for tau in (0.3, 1.1, 1.4))
+    assert np.allclose(first @ second, both, atol=1e-13)
+
+
+def test_no_heat_is_lost() -> None:
+    graph = Graph(town(), tau=0.7, gain=2.0)
+    assert graph.matrix.sum(axis=0) == pytest.approx(np.full(15, 2.0), rel=1e-12)
+
+
+def test_the_way_back_is_as_the_way_there() -> None:
+    matrix = Graph(town(), tau=0.7).matrix
+    assert np.allclose(matrix, matrix.T, atol=1e-14)
+
+
+def test_without_time_every_node_keeps_its_heat() -> None:
+    assert np.array_equal(Graph(town(), tau=0.0).matrix, np.eye(15))
+
+
+def test_after_a_long_time_heat_is_everywhere_alike() -> None:
+    assert np.allclose(Graph(town(), tau=300.0).matrix, 1 / 15, atol=1e-9)
+
+
+def test_sensors_are_rows_in_the_order_given() -> None:
+    whole = Graph(town(), tau=0.5)
+    some = Graph(town(), tau=0.5, sensors=["9", "2", "9"])
+    picked = [whole.space.index(name) for name in ("9", "2", "9")]
+    assert np.allclose(some.matrix, whole.matrix[picked], atol=1e-14)
+
+
+def test_adjacency_matrix_and_networkx_agree() -> None:
+    graph = town()
+    weights, lengths = (nx.to_scipy_sparse_array(graph, weight=name) for name in ("weight", "length"))
+    named, numbered = Graph(graph, tau=0.6), Graph(weights, tau=0.6, lengths=lengths)
+    assert np.allclose(named.matrix, numbered.matrix, atol=1e-14)
+    assert named.joint_slope().value == pytest.approx(numbered.joint_slope().value, rel=1e-12)
+    assert named.space.distances(4) == pytest.approx(numbered.space.distances(4))
+
+
+def test_an_edge_given_in_two_halves_is_one_edge() -> None:
+    """A sparse matrix adds entries that are given twice: here one edge of weight 1, and of length 1."""
+    halves = sparse.coo_array(([0.5, 0.5, 0.5, 0.5], ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(2, 2))
+    twice, once = Graph(halves, tau=0.3), Graph(np.array([[0.0, 1.0], [1.0, 0.0]]), tau=0.3)
+    assert np.allclose(twice.matrix, once.matrix, atol=1e-15)
+    assert twice.space.distances(0).tolist() == once.space.distances(0).tolist() == [0.0, 1.0]
+
+
+def test_weights_spread_and_lengths_measure() -> None:
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_edge("a", "b", weight=2.0, length=5.0)
+    pair = Graph(graph, tau=0.4)
+    assert pair.matrix[0, 1] == pytest.approx((1 - np.exp(-2 * 0.4 * 2.0)) / 2, rel=1e-13)
+    assert pair.joint_slope().value == pytest.approx(np.sqrt(2) * np.exp(-2 * 0.4 * 2.0) / 5.0, rel=1e-10)
+
+
+@pytest.mark.parametrize(("n", "tau"), [(3, 0.1), (6, 0.25), (20, 0.02)])
+def test_complete_graph_has_its_closed_form(n: int, tau: float) -> None:
+    slope = Graph(nx.complete_graph(n), tau=tau).joint_slope().value
+    assert slope**2 == pytest.approx(2 * np.exp(-2 * tau * n), rel=1e-9)
+    assert slope**2 >= 2 * np.exp(-2 * tau * n)
+
+
+@pytest.mark.parametrize(("n", "tau"), [(3, 0.1), (10, 0.5), (40, 0.05)])
+def test_star_has_its_closed_form(n: int, tau: float) -> None:
+    expected = n / (n - 1) * np.exp(-2 * tau * n) + (n - 2) / (n - 1) * np.exp(-2 * tau)
+    slope = Graph(nx.star_graph(n - 1), tau=tau).joint_slope().value
+    assert slope**2 == pytest.approx(expected, rel=1e-9)
+    assert slope**2 >= expected * (1 - 1e-15)
+
+
+def test_a_fine_path_is_a_line() -> None:
+    """Interior of a path of spacing h with tau = T / h^2 against the heat kernel; no walls within reach."""
+    n, h, T = 201, 0.05, 0.2
+    path = Graph(nx.path_graph(n), tau=T / h**2, sensors=[100]).matrix[0] / h
+    line = HeatLine(n=n, m=[101 * h], T=T, length=n * h).matrix[0]
+    assert np.abs(path - line).max() < 2e-3 * line.max()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.floats(0.5, 4.0))
+def test_sensors_on_nodes_nearby_never_exceed_the_displaced_slope(seed: int, tau: float, distance: float) -> None:
+    graph, rng = town(seed % 7), np.random.default_rng(seed)
+    stated = Graph(graph, tau=tau, sensors=["0", "5", "11"])
+    slope, alone = stated.joint_slope(displacement=distance).value, stated.sensor_slopes(displacement=distance)
+    near = [np.flatnonzero(stated.space.distances(stated.space.index(s)) <= distance) for s in ("0", "5", "11")]
+    for _ in range(5):
+        moved = Graph(graph, tau=tau, sensors=[stated.space.name(int(rng.choice(nodes))) for nodes in near])
+        assert moved.pair_slopes().max() <= slope
+        i, j = moved.space.pairs.T
+        columns = np.abs(moved.matrix[:, i] - moved.matrix[:, j]) / moved.space.lengths
+        assert (columns.max(axis=1) <= alone).all()
+
+
+def edges(*given_edges: tuple[object, ...], directed: bool = False) -> Any:
+    graph: Any = nx.DiGraph() if directed else nx.Graph()
+    for u, v, *values in given_edges:
+        graph.add_edge(u, v, **dict(zip(("weight", "length"), values, strict=False)))
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "extra", "message"),
+    [
+        (nx.Graph(), {}, "the graph has no nodes"),
+        (edges(("a", "b"), directed=True), {}, "the graph is directed"),
+        (nx.MultiGraph([("a", "b"), ("a", "b")]), {}, "parallel edges"),
+        (edges(("hall", "attic"), ("shed", "barn")), {}, "2 parts .*node hall, another node shed"),
+        (edges(("a", "b", -1.0)), {}, "edge 'a'-'b' has weight -1.0: give finite weights above 0"),
+        (edges(("a", "b", 0.0)), {}, "has weight 0.0"),
+        (edges(("a", "b", float("nan"))), {}, "has weight nan"),
+        (edges(("a", "b", float("inf"))), {}, "has weight inf"),
+        (edges(("a", "b", "heavy")), {}, "an edge has a weight or length that is not a number"),
+        (edges(("a", "b", 1.0, -2.0)), {}, "a length that is not a finite number above 0"),
+        (edges(("a", "b")), {"tau": -0.1}, "tau=-0.1: give a finite number, 0 or above"),
+        (edges(("a", "b")), {"tau": float("nan")}, "tau=nan"),
+        (edges(("a", "b")), {"tau": float("inf")}, "tau=inf"),
+        (edges(("a", "b")), {"tau": "1"}, "tau='1': give a number"),
+        (edges(("a", "b")), {"gain": 0.0}, "gain=0.0"),
+        (edges(("a", "b")), {"sensors": []}, "sensors is empty"),
+        (edges(("a", "b")), {"sensors": ["c"]}, "'c' is not a node: the nodes are 'a', 'b'"),
+        ([("a", "b")], {}, "graph is a list: give a NetworkX graph or a sparse adjacency matrix"),
+        (np.zeros((2, 3)), {}, r"shape \(2, 3\): give a square one"),
+        (np.zeros((0, 0)), {}, "give a square one"),
+        (np.array([[0.0, 1.0], [2.0, 0.0]]), {}, "not symmetric: the graph must be undirected"),
+        (np.array([[0.0, -1.0], [-1.0, 0.0]]), {}, "edge 0-1 has weight -1.0"),
+        (np.array([[0.0, np.nan], [np.nan, 0.0]]), {}, "edge 0-1 has weight nan"),
+        (np.zeros((3, 3)), {}, "3 parts that no edge connects"),
+        (np.ones((2, 2)), {"sensors": [2]}, "2 is not a place: places are numbered 0 to 1"),
+        (np.ones((2, 2)), {"lengths": np.zeros((2, 2))}, "a length that is not a finite number above 0"),
+    ],
+)
+def test_impossible_graphs_are_refused(graph: Any, extra: dict[str, Any], message: str) -> None:
+    with pytest.raises(PhysicsError, match=message):
+        Graph(graph, **({"tau": 0.5} | extra))

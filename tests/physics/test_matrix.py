@@ -1,0 +1,96 @@
+"""Any matrix as a model."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import Matrix, Metric, Space
+
+
+def all_pairs(places: NDArray[np.float64]) -> Space:
+    i, j = np.triu_indices(len(places), k=1)
+    lengths = np.linalg.norm(places[i] - places[j], axis=1)
+    return Space(places, np.stack([i, j], axis=1), lengths, Metric.PLANE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.float64, (3, 5), elements=st.floats(-100, 100)))
+def test_slopes_are_the_largest_over_neighbours(values: NDArray[np.float64]) -> None:
+    model = Matrix(values, Space.line(5, length=2.0))
+    steps = np.abs(np.diff(values, axis=1)) / 0.4
+    joint = float(np.linalg.norm(steps, axis=0).max())
+    assert joint <= model.joint_slope().value <= joint * (1 + 1e-9) + 1e-300
+    assert model.sensor_slopes() == pytest.approx(steps.max(axis=1), rel=1e-9)
+    assert (model.sensor_slopes() >= steps.max(axis=1)).all()
+
+
+def test_slopes_do_not_depend_on_how_many_columns_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).normal(size=(3, 40))
+    whole = Matrix(values, Space.line(40))
+    monkeypatch.setattr("cloakwork.physics.base.CHUNK", 10)
+    pieces = Matrix(values, Space.line(40))
+    assert pieces.joint_slope() == whole.joint_slope()
+    assert np.array_equal(pieces.sensor_slopes(), whole.sensor_slopes())
+    assert len(list(pieces.pair_columns())) == 13
+
+
+def test_over_a_plane_all_pairs_bound_every_move() -> None:
+    rng = np.random.default_rng(2)
+    places = rng.uniform(size=(7, 2))
+    values = rng.normal(size=(4, 7))
+    slope = Matrix(values, all_pairs(places)).joint_slope().value
+    for i in range(7):
+        for j in range(i):
+            moved = np.linalg.norm(values[:, i] - values[:, j]) / np.linalg.norm(places[i] - places[j])
+            assert moved <= slope
+
+
+def test_over_a_plane_too_few_pairs_are_refused() -> None:
+    space = Space(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[0, 1], [1, 2]]), np.ones(2), Metric.PLANE)
+    model = Matrix(np.eye(3), space)
+    for slopes in (model.joint_slope, model.sensor_slopes, model.pair_slopes):
+        with pytest.raises(PhysicsError, match="a matrix over a plane needs all pairs of places"):
+            slopes()
+    assert model.apply([1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_over_a_plane_pairs_given_twice_do_not_stand_for_missing_ones() -> None:
+    places = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    space = Space(places, np.array([[0, 1], [1, 2], [1, 0]]), np.ones(3), Metric.PLANE)
+    with pytest.raises(PhysicsError, match="needs all pairs"):
+        Matrix(np.array([[0.0, 1.0, 5.0]]), space).joint_slope()
+
+
+def test_the_numbers_given_are_copied() -> None:
+    values = np.ones((2, 3))
+    model = Matrix(values, Space.line(3))
+    values[:] = 7.0
+    assert model.matrix.tolist() == [[1.0] * 3] * 2
+    assert model.error == 0.0
+
+
+def test_a_matrix_has_no_diffusion_to_vary() -> None:
+    with pytest.raises(PhysicsError, match="a matrix has no diffusion to vary"):
+        Matrix(np.eye(2), Space.line(2)).with_spread(2.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.ones(3), r"shape \(3,\): give sensors x places"),
+        (np.ones((0, 3)), r"shape \(0, 3\)"),
+        (np.ones((3, 0)), r"shape \(3, 0\)"),
+        (np.ones((2, 4)), "4 columns but the space has 3 places"),
+        (np.array([[1.0, np.nan, 0.0]]), "entries that are not finite"),
+        (np.array([[1.0, np.inf, 0.0]]), "entries that are not finite"),
+    ],
+)
+def test_impossible_matrices_are_refused(values: Any, message: str) -> None:
+    with pytest.raises(PhysicsError, match=message):
+        Matrix(values, Space.line(3))

@@ -1,0 +1,100 @@
+"""Heat on a plane: the product of two lines."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import HeatLine, HeatPlane, Metric
+
+
+def test_the_plane_is_the_product_of_two_lines() -> None:
+    plane = HeatPlane(n=(6, 4), m=(3, 5), T=0.02, size=(2.0, 1.0))
+    x = HeatLine(n=6, m=3, T=0.02, length=2.0).matrix
+    y = HeatLine(n=4, m=5, T=0.02, length=1.0).matrix
+    assert np.allclose(plane.matrix, np.kron(x, y), rtol=1e-14, atol=0)
+
+
+def test_place_i_j_has_index_i_ny_plus_j() -> None:
+    plane = HeatPlane(n=(3, 2), m=(1, 1), T=0.1, size=(3.0, 4.0))
+    assert plane.space.places.tolist() == [[1, 2], [1, 4], [2, 2], [2, 4], [3, 2], [3, 4]]
+    assert plane.space.index((2.1, 3.8)) == 3
+    assert plane.space.metric is Metric.PLANE
+
+
+def test_neighbours_are_one_step_along_an_axis() -> None:
+    space = HeatPlane(n=(3, 2), m=(1, 1), T=0.1, size=(3.0, 4.0)).space
+    across = space.places[space.pairs[:, 0]] - space.places[space.pairs[:, 1]]
+    assert np.linalg.norm(across, axis=1) == pytest.approx(space.lengths)
+    assert len(space.pairs) == 2 * 2 + 3 * 1
+
+
+def test_sensors_on_the_places_make_a_symmetric_matrix() -> None:
+    matrix = HeatPlane(n=(5, 4), m=(5, 4), T=0.03).matrix
+    assert np.array_equal(matrix, matrix.T)
+
+
+def test_listed_sensors_read_like_a_grid_of_them() -> None:
+    grid = HeatPlane(n=(4, 4), m=(2, 3), T=0.05)
+    listed = HeatPlane(n=(4, 4), m=[(float(x), float(y)) for x, y in grid.sensor_positions], T=0.05)
+    assert np.array_equal(grid.matrix, listed.matrix)
+    assert grid.joint_slope().value == listed.joint_slope().value
+
+
+def test_two_listed_sensors_are_not_a_grid() -> None:
+    assert HeatPlane(n=(4, 4), m=[(0.0, 0.5), (1.0, 1.0)], T=0.05).sensor_positions.tolist() == [[0.0, 0.5], [1.0, 1.0]]
+
+
+def test_neighbours_alone_would_understate_a_diagonal_move() -> None:
+    plane = HeatPlane(n=(40, 40), m=[(1.0, 1.0)], T=5.0)
+    assert plane.joint_slope().value > 1.35 * plane.pair_slopes().max()
+
+
+def test_turning_the_plane_turns_nothing_else() -> None:
+    wide = HeatPlane(n=(6, 4), m=[(0.3, 0.8), (1.9, 0.1)], T=0.05, size=(2.0, 1.0))
+    tall = HeatPlane(n=(4, 6), m=[(0.8, 0.3), (0.1, 1.9)], T=0.05, size=(1.0, 2.0))
+    turned = tall.matrix.reshape(2, 4, 6).transpose(0, 2, 1).reshape(2, 24)
+    assert np.allclose(wide.matrix, turned, rtol=1e-14, atol=0)
+    assert wide.joint_slope().value == pytest.approx(tall.joint_slope().value, rel=1e-12)
+
+
+def test_one_sensors_slope_is_the_steepest_of_its_bell() -> None:
+    """|grad| = r/(2T) exp(-r^2/4T)/(4 pi T) peaks at r = sqrt(2T)."""
+    plane = HeatPlane(n=(3, 3), m=[(0.5, 0.5)], T=0.01, gain=2.0)
+    r = np.linspace(0, 0.5, 20001)
+    steepest = float((2.0 * r / 0.02 * np.exp(-(r**2) / 0.04) / (0.04 * np.pi)).max())
+    assert steepest <= plane.sensor_slopes()[0] <= steepest * 1.0001
+    assert steepest <= plane.joint_slope().value <= steepest * 1.005
+
+
+def test_a_spread_factor_multiplies_the_diffusion() -> None:
+    assert HeatPlane(n=(3, 3), m=(2, 2), T=0.1).with_spread(2.0).T == 0.2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n": (4,)}, "give two numbers, for x and for y"),
+        ({"n": (4, 4, 4)}, "give two numbers"),
+        ({"n": 4}, "give two numbers"),
+        ({"n": (4, 0)}, "n=0: give a whole number"),
+        ({"n": (4, 1.5)}, "n=1.5: give a whole number"),
+        ({"m": (3, 0)}, "m=0: give a whole number"),
+        ({"m": []}, r"m: give a list of \(x, y\) pairs"),
+        ({"m": 4}, "m"),
+        ({"m": [(0.1, float("nan"))]}, r"m: give a list of \(x, y\) pairs of finite numbers"),
+        ({"m": [(0.1, 0.2, 0.3)]}, r"m: give a list of \(x, y\) pairs"),
+        ({"m": [(0.5, 0.5), (0.5, 1.5)]}, r"sensor 1 at \[0.5, 1.5\] is outside the plane"),
+        ({"m": [(-0.1, 0.5)]}, "sensor 0 at .* is outside the plane"),
+        ({"T": 0.0}, "give a finite number above 0"),
+        ({"T": float("nan")}, "give a finite number above 0"),
+        ({"size": (1.0,)}, "give two numbers"),
+        ({"size": (1.0, -1.0)}, "give a finite number above 0"),
+        ({"gain": float("inf")}, "give a finite number above 0"),
+    ],
+)
+def test_impossible_planes_are_refused(wrong: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"n": (4, 4), "m": (2, 2), "T": 0.05} | wrong
+    with pytest.raises(PhysicsError, match=message):
+        HeatPlane(**arguments)

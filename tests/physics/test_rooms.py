@@ -1,0 +1,148 @@
+"""The geometry of a floor plan: drawings and lists of walls."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import Rooms
+
+TWO_ROOMS = """
+#########
+#...#...#
+#...+...#
+#...#...#
+#########
+"""
+
+
+def ways(rooms: Rooms) -> set[frozenset[tuple[float, float]]]:
+    """The ways between cells, by the positions of the cells."""
+    places = [(round(float(x), 9), round(float(y), 9)) for x, y in rooms.space.places]
+    return {frozenset((places[int(i)], places[int(j)])) for i, j in rooms.pairs}
+
+
+def test_text_and_walls_agree_on_an_open_floor() -> None:
+    text = Rooms.from_text("....\n....\n....", cell=0.5)
+    walls = Rooms.from_walls((2.0, 1.5), cell=0.5)
+    assert np.array_equal(text.grid, walls.grid)
+    assert ways(text) == ways(walls)
+    assert text.size == walls.size == (2.0, 1.5)
+    assert text.doors == walls.doors == 0
+
+
+def test_text_and_walls_agree_on_two_rooms() -> None:
+    """A wall of text is as thick as a cell; without the wall's own column both say the same of each room."""
+    text = Rooms.from_text("...#...\n...+...\n...#...", cell=1.0)
+    walls = Rooms.from_walls((6.0, 3.0), cell=1.0, walls=[((3, 0), (3, 3))], doors=[((3, 1), (3, 2))])
+    assert text.doors == walls.doors == 1
+    assert len(walls.space) == len(text.space) - 1
+    left = {way for way in ways(text) if all(x < 3 for x, _ in way)}
+    assert left == {way for way in ways(walls) if all(x < 3 for x, _ in way)}
+    through = [way for way in ways(walls) if {x for x, _ in way} == {2.5, 3.5}]
+    assert through == [frozenset({(2.5, 1.5), (3.5, 1.5)})]
+    for rooms, far in ((text, 6.0), (walls, 5.0)):
+        start, end = rooms.cell_at(0.5, 1.5), rooms.cell_at(far + 0.5, 1.5)
+        assert rooms.space.distances(start)[end] == pytest.approx(far)
+
+
+def test_y_grows_upwards() -> None:
+    rooms = Rooms.from_text("..\n. ", cell=2.0)
+    assert rooms.space.places.tolist() == [[1.0, 1.0], [1.0, 3.0], [3.0, 3.0]]
+    assert rooms.cell_at(1.0, 1.0) == 0
+    with pytest.raises(PhysicsError, match=r"\(3, 1\) is not on the floor"):
+        rooms.cell_at(3.0, 1.0)
+
+
+def test_doors_are_counted_by_their_touching_cells() -> None:
+    rooms = Rooms.from_text("...+...\n...+...\n...#...\n...+...", cell=1.0)
+    assert rooms.doors == 2
+
+
+def test_shutting_the_only_door_leaves_two_parts() -> None:
+    rooms = Rooms.from_walls((6, 3), cell=1.0, walls=[((3, 0), (3, 3))], doors=[((3, 1), (3, 2))])
+    shut = rooms.shut([0])
+    parts = shut.space.components()
+    assert len(shut.space) == len(rooms.space)
+    assert len(set(parts.tolist())) == 2
+    assert parts[shut.cell_at(0.5, 0.5)] != parts[shut.cell_at(5.5, 0.5)]
+    assert ways(rooms.shut([])) == ways(rooms)
+
+
+def test_a_wall_cuts_only_what_it_covers() -> None:
+    rooms = Rooms.from_walls((4, 4), cell=1.0, walls=[((2, 0), (2, 2))])
+    cut = ways(Rooms.from_walls((4, 4), cell=1.0)) - ways(rooms)
+    assert cut == {frozenset({(1.5, 0.5), (2.5, 0.5)}), frozenset({(1.5, 1.5), (2.5, 1.5)})}
+
+
+def test_a_slanted_wall_has_no_gaps() -> None:
+    with pytest.raises(PhysicsError, match="2 parts without a way between them"):
+        Rooms.from_walls((4, 4), cell=0.25, walls=[((0, 0.4), (4, 3.3))])
+
+
+@pytest.mark.parametrize("x", [1.25, 1.2500001, 1.2499999])
+def test_a_wall_through_the_middle_of_cells_still_parts_the_floor(x: float) -> None:
+    with pytest.raises(PhysicsError, match="2 parts without a way between them"):
+        Rooms.from_walls((2.5, 1.0), cell=0.5, walls=[((x, 0), (x, 1))])
+
+
+def test_a_diagonal_wall_through_the_middle_of_cells_still_parts_the_floor() -> None:
+    with pytest.raises(PhysicsError, match="parts without a way between them"):
+        Rooms.from_walls((2, 2), cell=0.5, walls=[((0, 0), (2, 2))])
+
+
+@pytest.mark.parametrize("same", ["..#\n...", "\n..#\n...\n\n", "..#  \n...", "..#\r\n...", "\r\n..#\r\n...\r\n"])
+def test_line_endings_and_blanks_at_the_end_do_not_matter(same: str) -> None:
+    assert Rooms.from_text(same, cell=1.0).grid.tolist() == [[0, 1, 2], [3, 4, -1]]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "message"),
+    [
+        ("", "the drawing is empty"),
+        ("\n  \n", "the drawing is empty"),
+        ("###\n# #\n###", "the drawing has no floor: draw at least one"),
+        ("#####\n#..x#\n#####", "drawing, line 2, column 4: 'x' has no meaning"),
+        ("..\n.\t.", r"line 2, column 2: '\\t' has no meaning"),
+        ("..#..\n..#..", r"2 parts .*one at \(0\.5, 0\.5\), another at \(3\.5, 0\.5\)"),
+        (". .", "2 parts"),
+        (".\n#\n+", "2 parts"),
+        ("." * 1_000_001, "1000001 x 1 cells: use at most 1,000,000"),
+    ],
+)
+def test_unreadable_drawings_are_refused(drawing: str, message: str) -> None:
+    with pytest.raises(PhysicsError, match=message):
+        Rooms.from_text(drawing, cell=1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cell": 0.0}, "cell=0.0: give a finite number above 0"),
+        ({"cell": float("nan")}, "cell=nan"),
+        ({"cell": 0.3}, "a side of 4 m is not a whole number of cells of 0.3 m"),
+        ({"size": (4.0, 0.0)}, "size=0.0"),
+        ({"size": (4.0, float("inf"))}, "size=inf"),
+        ({"size": (4000.0, 4000.0)}, "4000 x 4000 cells"),
+        ({"walls": [((0, 0), (1,))]}, "is not a wall: give"),
+        ({"walls": [((0, 0), (0, float("nan")))]}, "is not a wall"),
+        ({"doors": ["front"]}, "'front' is not a wall"),
+        ({"walls": [((2, 0), (2, 4))]}, "2 parts without a way between them"),
+    ],
+)
+def test_impossible_walls_are_refused(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"size": (4.0, 4.0), "cell": 1.0} | arguments
+    with pytest.raises(PhysicsError, match=message):
+        Rooms.from_walls(given.pop("size"), **given)
+
+
+@pytest.mark.parametrize("at", [(-0.1, 1.0), (9.1, 1.0), (1.0, 5.1), (0.5, 0.5), (float("nan"), 1.0)])
+def test_a_point_in_a_wall_or_outside_has_no_cell(at: tuple[float, float]) -> None:
+    with pytest.raises(PhysicsError, match="is not on the floor"):
+        Rooms.from_text(TWO_ROOMS, cell=1.0).cell_at(*at)
+
+
+def test_the_last_edge_belongs_to_the_last_cell() -> None:
+    rooms = Rooms.from_walls((2, 2), cell=0.5)
+    assert rooms.cell_at(2.0, 2.0) == 15

@@ -1,0 +1,136 @@
+"""Places, neighbours and distances."""
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial import distance
+
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics import Graph, HeatPlane, Metric, Rooms, Space
+
+
+def test_a_line_has_its_places_at_i_over_n() -> None:
+    space = Space.line(4, length=2.0)
+    assert space.places[:, 0].tolist() == [0.5, 1.0, 1.5, 2.0]
+    assert space.pairs.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert space.lengths.tolist() == [0.5, 0.5, 0.5]
+    assert (len(space), space.dimension, space.metric) == (4, 1, Metric.LINE)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 60), st.floats(0.0, 1.0))
+def test_index_is_the_nearest_place(n: int, at: float) -> None:
+    space = Space.line(n)
+    if n == 1 and at < 1.0:
+        return  # a line of one place has no neighbour to measure a reach by
+    place = space.index(at)
+    assert abs(space.places[place, 0] - at) <= np.abs(space.places[:, 0] - at).min() + 1e-15
+
+
+def test_distances_on_a_plane_are_as_the_crow_flies() -> None:
+    space = HeatPlane(n=(4, 3), m=(1, 1), T=0.1, size=(2.0, 5.0)).space
+    table = np.stack([space.distances(k) for k in range(len(space))])
+    assert np.allclose(table, distance.cdist(space.places, space.places), atol=1e-14)
+
+
+def test_distances_on_a_graph_are_its_shortest_paths() -> None:
+    rng = np.random.default_rng(1)
+    graph: nx.Graph[Any] = nx.connected_watts_strogatz_graph(20, 4, 0.4, seed=2)
+    for u, v in graph.edges:
+        graph.edges[u, v]["length"] = float(rng.uniform(0.1, 3.0))
+    space = Graph(graph, tau=0.1).space
+    for source, found in nx.all_pairs_dijkstra_path_length(graph, weight="length"):
+        assert space.distances(space.index(source)) == pytest.approx([found[node] for node in graph.nodes])
+
+
+def test_distances_on_a_floor_go_round_walls() -> None:
+    rooms = Rooms.from_walls((2, 2), cell=0.5, walls=[((1, 0), (1, 1.5))])
+    start, end = rooms.cell_at(0.75, 0.25), rooms.cell_at(1.25, 0.25)
+    assert rooms.space.distances(start)[end] == pytest.approx(0.5 * 7)
+
+
+def test_distance_is_infinite_where_no_path_leads() -> None:
+    space = Space.path([[0, 1], [2, 3]])
+    assert space.distances(0).tolist() == [0.0, 1.0, np.inf, np.inf]
+    assert space.components().tolist() == [0, 0, 1, 1]
+
+
+def test_places_without_neighbours_are_their_own_parts() -> None:
+    assert sorted(Space.path([[0, 2]], places=4).components().tolist()) == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(("pairs", "lengths"), [([[0, 1], [0, 1]], [2.0, 3.0]), ([[0, 1], [1, 0]], [3.0, 2.0])])
+def test_of_two_ways_between_neighbours_the_shorter_counts(pairs: list[list[int]], lengths: list[float]) -> None:
+    assert Space.path(pairs, lengths).distances(0).tolist() == [0.0, 2.0]
+
+
+def test_names_are_labels_numbers_or_coordinates() -> None:
+    assert Graph(nx.path_graph(["hall", "attic"]), tau=1.0).space.name(1) == "attic"
+    assert Space.path([[0, 1]]).name(1) == "1"
+    assert Space.line(4).name(0) == "0.25"
+    assert HeatPlane(n=(2, 3), m=(1, 1), T=0.1).space.name(0) == "0.5, 0.3333"
+
+
+def test_labels_are_looked_up_by_name() -> None:
+    space = Graph(nx.path_graph(["hall", "attic", ("a", 1)]), tau=1.0).space
+    assert [space.index(name) for name in ("attic", ("a", 1), "hall")] == [1, 2, 0]
+    with pytest.raises(PhysicsError, match="'cellar' is not a node: the nodes are 'hall', 'attic'"):
+        space.index("cellar")
+
+
+def test_many_labels_are_not_all_listed() -> None:
+    with pytest.raises(PhysicsError, match=r"0, 1, 2, 3, 4, 5, 6, 7, \.\.\. \(30 in all\)"):
+        Graph(nx.path_graph(30), tau=1.0).space.index(99)
+
+
+@pytest.mark.parametrize(
+    ("space", "at", "message"),
+    [
+        (Space.path([[0, 1]]), 2, "2 is not a place: places are numbered 0 to 1"),
+        (Space.path([[0, 1]]), -1, "-1 is not a place"),
+        (Space.path([[0, 1]]), 0.5, "0.5 is not a place"),
+        (Space.line(10), 1.2, "at=1.2 is outside: the nearest place is 0.2 away"),
+        (Space.line(10), -0.2, "at=-0.2 is outside"),
+        (Space.line(10), float("nan"), "at=nan: give one number"),
+        (Space.line(10), (0.1, 0.2), "give one number"),
+        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, 0.5, r"at=0.5: give \(x, y\)"),
+        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, (0.5, 9.0), "is outside"),
+    ],
+)
+def test_positions_outside_are_refused(space: Space, at: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        space.index(at)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"places": np.empty((0, 1)), "pairs": [], "lengths": []}, "give one row a place, at least one"),
+        ({"places": np.ones(3)}, "give one row a place"),
+        ({"lengths": [1.0]}, "2 neighbour pairs but 1 lengths"),
+        ({"pairs": [[0, 1], [1, 3]]}, r"names a place outside 0\.\.2"),
+        ({"pairs": [[0, 1], [-1, 2]]}, r"names a place outside 0\.\.2"),
+        ({"lengths": [1.0, 0.0]}, "a length that is not a finite number above 0"),
+        ({"lengths": [1.0, float("nan")]}, "a length that is not a finite number above 0"),
+        ({"lengths": [1.0, float("inf")]}, "a length that is not a finite number above 0"),
+        ({"labels": ("a", "b")}, "3 places but 2 labels"),
+    ],
+)
+def test_impossible_spaces_are_refused(arguments: dict[str, Any], message: str) -> None:
+    given_arguments: dict[str, Any] = {
+        "places": np.arange(3.0)[:, None],
+        "pairs": [[0, 1], [1, 2]],
+        "lengths": [1.0, 1.0],
+        "metric": Metric.PATH,
+    } | arguments
+    with pytest.raises(PhysicsError, match=message):
+        Space(**given_arguments)
+
+
+def test_what_a_space_holds_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Space.line(3).places[0] = 5.0

@@ -1,0 +1,107 @@
+"""The numerical range and the description of a model."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.physics import Graph, HeatLine, Matrix, NumericalRange, Physics, Side, Space
+
+
+def bracket(physics: Physics) -> int:
+    """Check each bound against the slope; how many there are."""
+    described = physics.describe()
+    rounding = np.sqrt(2) * physics.error / physics.space.lengths.min()
+    for bound in described.bounds:
+        if bound.side is Side.LOWER:
+            assert bound.value <= described.slope * (1 + 1e-9) + 1e-12, bound.name
+        else:
+            # the slope itself is rounded outward, which shows when almost nothing is left of it
+            assert bound.value >= described.slope * (1 - 1e-9) - 2 * rounding, bound.name
+    return len(described.bounds)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 6), st.integers(2, 6), st.integers(0, 100_000))
+def test_bounds_bracket_the_slope_of_random_matrices(m: int, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.uniform(0.2, 5.0, n - 1)
+    space = Space.path(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), lengths)
+    values = rng.normal(size=(m, n)) * 10.0 ** rng.uniform(-3, 3, (1, n))
+    assert bracket(Matrix(values, space)) >= 1
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(5, 15), st.floats(0.01, 5.0), st.integers(0, 100_000))
+def test_bounds_bracket_the_slope_of_random_graphs(n: int, tau: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = nx.connected_watts_strogatz_graph(n, 4, 0.5, seed=seed)
+    for u, v in graph.edges:
+        graph.edges[u, v]["weight"] = float(rng.uniform(0.1, 4.0))
+        graph.edges[u, v]["length"] = float(rng.uniform(0.3, 3.0))
+    some = [int(k) for k in rng.choice(n, size=3, replace=False)]
+    assert bracket(Graph(graph, tau=tau, gain=2.0)) >= 3
+    assert bracket(Graph(graph, tau=tau, sensors=some)) >= 3
+
+
+def test_bounds_are_not_vacuous() -> None:
+    bounds = {bound.name: bound.value for bound in Graph(nx.complete_graph(8), tau=0.1).describe().bounds}
+    slope = np.sqrt(2) * np.exp(-0.8)
+    assert bounds["smallest singular value"] == pytest.approx(slope, rel=1e-6)
+    assert slope <= bounds["spectrum of the graph"] < 10 * slope
+    assert slope <= bounds["edge weights"] <= np.sqrt(2)
+
+
+def test_an_orthogonal_matrix_has_condition_one_and_no_coherence() -> None:
+    orthogonal = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]
+    described = Matrix(orthogonal, Space.line(5)).describe()
+    assert described.condition == pytest.approx(1.0, abs=1e-12)
+    assert described.coherence == pytest.approx(0.0, abs=1e-12)
+    assert described.rank == 5
+
+
+def test_coherence_is_the_largest_cosine() -> None:
+    values = np.array([[1.0, 2.0, 0.0], [0.0, 2.0, -3.0]])
+    assert Matrix(values, Space.line(3)).describe().coherence == pytest.approx(np.sqrt(0.5))
+    assert Matrix(values[:, [1, 1, 2]], Space.line(3)).describe().coherence == pytest.approx(1.0)
+
+
+def test_condition_is_that_of_numpy_or_infinite() -> None:
+    values = np.random.default_rng(2).normal(size=(6, 4))
+    assert Matrix(values, Space.line(4)).describe().condition == pytest.approx(np.linalg.cond(values), rel=1e-9)
+    values[:, 3] = values[:, 0]
+    described = Matrix(values, Space.line(4)).describe()
+    assert described.condition == np.inf
+    assert described.rank == 3
+
+
+def test_ill_conditioned_does_not_mean_easy_to_hide() -> None:
+    described = Matrix(np.diag([1.0, 1e-6]), Space.path([[0, 1]])).describe()
+    assert described.condition == pytest.approx(1e6)
+    assert described.slope >= 1.0
+
+
+def test_a_matrix_of_zeros_has_rank_zero() -> None:
+    found = NumericalRange.of(np.zeros((3, 4)))
+    assert found.rank == 0
+    assert found.reduced.shape == (0, 4)
+    described = Matrix(np.zeros((3, 4)), Space.line(4)).describe()
+    assert described.slope == 0.0
+    assert np.isnan(described.coherence)
+
+
+def test_weights_make_a_range_of_their_own() -> None:
+    line = HeatLine(n=20, m=6, T=0.02)
+    weights = np.linspace(1.0, 2.0, 6)
+    scaled = line.range(weights)
+    assert np.allclose(scaled.basis @ scaled.reduced, weights[:, None] * line.matrix, atol=1e-9)
+    assert line.range(weights.copy()) is scaled
+    assert line.range(2 * weights) is not scaled
+
+
+def test_a_description_is_readable() -> None:
+    text = str(HeatLine(n=100, m=50, T=0.05).describe())
+    assert "100 places seen by 50 sensors; numerical rank 11" in text
+    assert "at most 13.5897" in text
+    assert "slope at least" in text

@@ -1,0 +1,135 @@
+"""A declared set of models, and the steepest slope over it."""
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cloakwork.errors import PhysicsError
+from cloakwork.physics import (
+    Family,
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+    Tolerance,
+)
+
+ROOMS = Rooms.from_text("...#...\n...+...\n...#...\n#+###+#\n.......\n.......", cell=0.5)
+FLAT = FloorPlan(ROOMS, [(0.8, 1.9), (2.6, 2.6), (1.2, 0.3)], Steady(reach=0.9), footprint=0.3)
+LINE = HeatLine(n=20, m=6, T=0.02)
+
+
+def test_without_a_tolerance_the_model_stands_alone() -> None:
+    family = Family(LINE)
+    assert family.members == (LINE,)
+    assert family.joint_slope() == LINE.joint_slope()
+    assert np.array_equal(family.sensor_slopes(), LINE.sensor_slopes())
+    assert family.tolerance.sentences() == ()
+
+
+@pytest.mark.parametrize(
+    ("physics", "tolerance"),
+    [
+        (LINE, Tolerance(diffusion=0.3)),
+        (LINE, Tolerance(diffusion=0.3, gain=0.1, position=0.02)),
+        (HeatPlane(n=(4, 4), m=(2, 2), T=0.05), Tolerance(diffusion=0.5, gain=0.2)),
+        (Graph(nx.star_graph(6), tau=0.4), Tolerance(diffusion=0.5, position=1.0)),
+        (FLAT, Tolerance(diffusion=0.2, doors=True)),
+        (FLAT, Tolerance(gain=0.05, position=0.5, doors=True)),
+    ],
+)
+def test_slopes_are_at_least_those_of_every_member(physics: Physics, tolerance: Tolerance) -> None:
+    family = Family(physics, tolerance)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, physics.sensors)
+    joint, weighted, alone = family.joint_slope().value, family.joint_slope(weights).value, family.sensor_slopes()
+    assert physics in family.members
+    for member in family.members:
+        assert joint >= member.joint_slope().value
+        assert weighted >= member.joint_slope(weights).value
+        assert (alone >= member.sensor_slopes()).all()
+
+
+@pytest.mark.parametrize("factor", [0.7, 0.83, 1.0, 1.1, 1.3])
+@pytest.mark.parametrize("physics", [LINE, FLAT, HeatLine(n=10, m=[0.31], T=0.001)], ids=["line", "flat", "sharp"])
+def test_every_diffusion_in_the_range_is_covered(physics: Physics, factor: float) -> None:
+    family = Family(physics, Tolerance(diffusion=0.3))
+    assert physics.with_spread(factor).joint_slope().value <= family.joint_slope().value
+
+
+def test_sensors_with_their_own_gain_errors_are_covered() -> None:
+    family = Family(LINE, Tolerance(gain=0.1))
+    rng = np.random.default_rng(2)
+    slope, alone = family.joint_slope().value, family.sensor_slopes()
+    for _ in range(20):
+        gains = rng.choice([0.9, 1.0, 1.1], 6)
+        real = Matrix(gains[:, None] * LINE.matrix, Space.line(20))
+        assert real.joint_slope().value <= slope
+        assert (real.sensor_slopes() <= alone).all()
+    assert slope == pytest.approx(1.1 * LINE.joint_slope().value)
+
+
+def test_every_door_is_tried_open_and_shut() -> None:
+    family = Family(FLAT, Tolerance(doors=True))
+    assert ROOMS.doors == 3
+    ways = {tuple(len(member.rooms.pairs) for member in family.members if isinstance(member, FloorPlan))}
+    assert len(family.members) == 2**3
+    seen = {frozenset(map(tuple, m.rooms.pairs.tolist())) for m in family.members if isinstance(m, FloorPlan)}
+    assert len(seen) == 8
+    assert min(*ways) < max(*ways)
+
+
+def test_a_shut_door_can_be_the_worst_case() -> None:
+    """Heat kept in by a shut door is steeper; the family must see it."""
+    rooms = Rooms.from_text("....+....", cell=0.5)
+    plan = FloorPlan(rooms, [(1.75, 0.25)], Steady(reach=1.0))
+    shut = plan.with_doors_shut([0]).joint_slope().value
+    assert Family(plan, Tolerance(doors=True)).joint_slope().value >= shut
+    assert shut != plan.joint_slope().value
+
+
+def test_diffusion_and_doors_are_tried_together() -> None:
+    both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
+    worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).joint_slope().value
+    assert both.joint_slope().value >= worst
+    assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
+
+
+def test_the_declared_set_is_said_in_words() -> None:
+    said = " | ".join(Tolerance(diffusion=0.1, gain=0.02, position=0.25, doors=True).sentences())
+    for part in ("between 0.9 and 1.1", "gain within 2 %", "within 0.25 of its stated position", "open or shut"):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"diffusion": 1.0}, "diffusion=1.0: a relative error of 1 or more"),
+        ({"diffusion": -0.1}, "diffusion=-0.1"),
+        ({"gain": float("nan")}, "gain=nan"),
+        ({"position": float("inf")}, "position=inf"),
+        ({"gain": "2 %"}, "gain='2 %': give a number"),
+    ],
+)
+def test_impossible_tolerances_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(PhysicsError, match=message):
+        Tolerance(**wrong)
+
+
+def test_doors_of_a_model_without_doors_are_refused() -> None:
+    with pytest.raises(PhysicsError, match="HeatLine has no doors"):
+        Family(LINE, Tolerance(doors=True)).joint_slope()
+
+
+def test_too_many_doors_are_refused() -> None:
+    rooms = Rooms.from_text(".+" * 7 + ".", cell=1.0)
+    plan = FloorPlan(rooms, [(0.5, 0.5)], Pulse(length=1.0))
+    with pytest.raises(PhysicsError, match="7 doors give 128 plans: at most 6 doors"):
+        Family(plan, Tolerance(doors=True)).joint_slope()

@@ -1,0 +1,145 @@
+"""Models from site files: sensors, edges, matrices, and the files that they name."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.errors import SiteError
+from cloakwork.site import Site, parse_site
+
+TAIL = """[sources]
+kind = "pulse"
+strength = 2.0
+[privacy]
+epsilon = 2.0
+delta = 1e-4
+alpha = 0.02
+"""
+
+
+def site(head: str, folder: Path | None = None) -> Site:
+    return parse_site(f'name = "x"\n{head}\n{TAIL}', name="site.toml", folder=folder)
+
+
+def refusal(head: str, folder: Path | None = None) -> str:
+    with pytest.raises(SiteError) as caught:
+        site(head, folder)
+    return str(caught.value)
+
+
+def test_strength_multiplies_every_model(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("1,2\n")
+    matrix = site('sensors = 1\n[physics]\nkind = "matrix"\nfile = "m.csv"', tmp_path).physics
+    graph = site('sensors = 2\n[physics]\nkind = "graph"\nedges = [["a", "b"]]\ntau = 0.0').physics
+    assert matrix.matrix.tolist() == [[2.0, 4.0]]
+    assert graph.matrix.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+
+
+def test_graph_sensors_stand_on_the_node_of_their_id_or_of_at() -> None:
+    head = '[physics]\nkind = "graph"\nedges = [["a", "b"], ["b", "c"]]\ntau = 0.0\n'
+    named = site(head + '[[sensor]]\nid = "c"\n[[sensor]]\nid = "first"\nat = "a"')
+    assert named.sensor_ids == ("c", "first")
+    assert named.physics.apply([1.0, 2.0, 3.0]).tolist() == [6.0, 2.0]
+
+
+def test_edges_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("# from,to,weight,length\na,b,2,5\n\nb,c\n")
+    head = 'sensors = 3\n[physics]\nkind = "graph"\nedges = "edges.csv"\ntau = 0.5'
+    space = site(head, tmp_path).physics.space
+    assert space.distances(space.index("a")).tolist() == [0.0, 5.0, 6.0]
+
+
+def test_a_matrix_may_be_a_numpy_file_over_pairs(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.arange(6.0).reshape(2, 3))
+    (tmp_path / "pairs.csv").write_text("0,1,2.5\n1,2,0.5\n")
+    head = 'sensors = 2\n[physics]\nkind = "matrix"\nfile = "m.npy"\npairs = "pairs.csv"'
+    physics = site(head, tmp_path).physics
+    assert physics.space.distances(0).tolist() == [0.0, 2.5, 3.0]
+    assert physics.matrix.tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
+def test_line_sensors_stand_where_they_say() -> None:
+    head = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\nlength = 2.0\n'
+    physics: Any = site(head + '[[sensor]]\nid = "a"\nat = 1\n[[sensor]]\nid = "b"\nat = 0.25').physics
+    assert physics.sensor_positions.tolist() == [1.0, 0.25]
+
+
+GRAPH = 'sensors = 1\n[physics]\nkind = "graph"\ntau = 0.5\n'
+MATRIX = 'sensors = 1\n[physics]\nkind = "matrix"\n'
+LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (GRAPH + 'edges = [["a"]]', r"line 6: physics\.edges\[1\]"),
+        (GRAPH + 'edges = [["a", "b", "heavy"]]', "edge 1 has a weight or length that is not a number"),
+        (GRAPH + 'edges = [["a", "b", -1]]', "edge 'a'-'b' has weight -1"),
+        (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', "2 parts that no edge connects"),
+        (GRAPH + "edges = []", "the graph has no nodes"),
+        (GRAPH + 'edges = "missing.csv"', "missing.csv: No such file"),
+        (GRAPH + 'edges = "."', "Is a directory"),
+        (
+            GRAPH.replace("sensors = 1", "sensors = 9") + 'edges = [["a", "b"]]',
+            "line 2: .*sensors = 9: there are only 2 places",
+        ),
+        (
+            GRAPH.replace("sensors = 1\n", "") + 'edges = [["a", "b"]]\n[[sensor]]\nid = "z"',
+            "line [67]: .*'z' is not a node",
+        ),
+        (MATRIX + 'file = "missing.csv"', "physics.file = 'missing.csv': .*[Nn]o such file|missing.csv.*not found"),
+        (LINE + '[[sensor]]\nid = "a"\nat = 1.5', r"line 8: sensor 0 at 1\.5 is outside"),
+        (LINE + '[[sensor]]\nid = "a"\nat = [0.5, 0.5]', r'line 8: sensor "a": at = \[0\.5, 0\.5\]; give one number'),
+        (LINE + '[[sensor]]\nid = "a"\nat = "door"', "line 8: sensor \"a\": at = 'door'; give one number"),
+        (LINE + '[[sensor]]\nid = "a"', 'sensor "a": at = None; give one number'),
+    ],
+)
+def test_what_the_model_refuses_is_named_with_its_line(head: str, says: str, tmp_path: Path) -> None:
+    said = refusal(head, tmp_path)
+    assert re.search(says, said), said
+    assert re.match(r"site\.toml, line \d+: ", said), said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("m.csv", b"1,2\n3\n", "physics.file = 'm.csv': not a table of numbers"),
+        ("m.csv", b"1,warm\n", "not a table of numbers"),
+        ("m.csv", b"1,nan\n", "entries that are not finite"),
+        ("m.csv", b"", "m.csv|shape"),
+        ("m.csv", b"\xff\xfe\x00\x01", "not a table of numbers"),
+        ("m.npy", b"", "physics.file = 'm.npy'"),
+        ("m.npy", b"not numpy at all", "physics.file = 'm.npy'"),
+    ],
+)
+def test_bad_matrix_files_are_refused(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert re.search(says, refusal(MATRIX + f'file = "{name}"', tmp_path))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array(3.0), np.ones(4), np.ones((1, 2, 3)), np.array([["a", "b"]]), np.array([[1j, 2.0]])],
+    ids=["a number", "a row", "a cube", "texts", "complex"],
+)
+def test_arrays_that_are_no_matrix_are_refused(array: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", array)
+    assert "line" in refusal(MATRIX + 'file = "m.npy"', tmp_path)
+
+
+@pytest.mark.parametrize("pairs", ["0,1\n", "a,b,c\n", "0,7,1.0\n", "0,1,-1\n", ""])
+def test_bad_pairs_are_refused(pairs: str, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("1,2\n")
+    (tmp_path / "p.csv").write_text(pairs)
+    said = refusal(MATRIX + 'file = "m.csv"\npairs = "p.csv"', tmp_path)
+    assert re.search(r"give rows of place, place, length|names a place outside|a length that is not", said), said
+
+
+def test_a_matrix_needs_as_many_rows_as_sensors(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("1,2\n3,4\n")
+    assert "sensors = 1, but the matrix has 2 rows" in refusal(MATRIX + 'file = "m.csv"', tmp_path)
+    one = '[physics]\nkind = "matrix"\nfile = "m.csv"\n[[sensor]]\nid = "a"'
+    assert "1 [[sensor]] tables, but the model has 2 sensors" in refusal(one, tmp_path)
