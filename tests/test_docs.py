@@ -1,6 +1,7 @@
 """Documentation that runs: README and pages, commands and keys."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -33,6 +34,12 @@ def test_site_files_on_a_page_load(page: Path) -> None:
     for block in blocks(page, "toml"):
         if {"name", "physics", "privacy"} <= set(tomllib.loads(block)):
             parse_site(block, name=page.name)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(example))
+    assert len(capsys.readouterr().out) > 100
 
 
 def test_the_readme_has_the_contract_word_for_word() -> None:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
+from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Space
@@ -35,17 +37,20 @@ def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Sou
 
     Notes
     -----
-    Starting from the heaviest place i, all weights at places j with ||M_j - M_i|| / (2 sigma) below the 90 % quantile
-    for the dimension of the space are one source: half a source moved from i to j would not show. The vicinity of a
+    Starting from the heaviest place i, all weights that touch it from neighbour to neighbour, or that are at places j
+    with ||M_j - M_i|| / (2 sigma) below the 90 % quantile for the dimension of the space (half a source moved from i to
+    j would not show), are one source. The vicinity of a
     source are the places at which one source of any weight up to 1 would fit the readings about as well as at the
     best such place (within the same quantile of a likelihood ratio), while the other sources may change their weight
     and move a little: those directions are projected out. It is a guide, not a calibrated region.
     """
     left = found.copy()
+    parts = _touching(found, problem.physics.space)
     groups: list[tuple[float, IntArray]] = []
     while left.max(initial=0.0) > 0:
-        around = _alike(int(np.argmax(left)), problem)
-        members = around[left[around] > 0]
+        heaviest = int(np.argmax(left))
+        near = _alike(heaviest, problem) | (parts == parts[heaviest])
+        members = np.flatnonzero(near & (left > 0))
         groups.append((float(left[members].sum()), members))
         left[members] = 0.0
     least = LEAST_SHARE * max((weight for weight, _ in groups), default=0.0)
@@ -57,13 +62,19 @@ def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Sou
     return tuple(_source(weight, centre, around, space) for (weight, _), centre, around in sources)
 
 
-def _alike(place: int, problem: Problem) -> IntArray:
-    """The places to which half a source could be moved from `place` unnoticed, itself included."""
+def _touching(found: FloatArray, space: Space) -> IntArray:
+    """For each place with weight the number of the patch of neighbours with weight that it is in; -1 elsewhere."""
+    parts = np.full(len(found), -1, dtype=np.int64)
+    held = np.flatnonzero(found)
+    parts[held] = csgraph.connected_components(space.adjacency[held][:, held], directed=False)[1]
+    return parts
+
+
+def _alike(place: int, problem: Problem) -> NDArray[np.bool_]:
+    """Which places half a source could be moved to from `place` unnoticed."""
     columns, squares = problem.range.reduced, problem.column_squares
     shift2 = squares + squares[place] - 2 * (columns[:, place] @ columns)
-    close = GROUPED**2 * shift2 <= _quantile(problem) * problem.noise**2
-    close[place] = True
-    return np.flatnonzero(close)
+    return np.asarray(GROUPED**2 * shift2 <= _quantile(problem) * problem.noise**2)
 
 
 def _source(weight: float, centre: int, around: IntArray, space: Space) -> Source:
