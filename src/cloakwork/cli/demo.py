@@ -46,7 +46,7 @@ def run_demo(out: Path, *, seed: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
     _draw(picture, flat, noisy, found)
-    _report(flat, cloak.sigma, clean, truth, found)
+    _report(flat, cloak.sigma, truth, found)
     say(
         f"What it means: each of {flat.sensors} sensors added noise of {cloak.sigma:.2f} degrees to its own reading "
         f"before sending it. Someone who sees all of them cannot tell whether a person moved by {cloak.alpha:g} m: "
@@ -63,7 +63,7 @@ def run_demo(out: Path, *, seed: int) -> None:
     )
 
 
-def _report(flat: FloorPlan, sigma: float, clean: FloatArray, truth: FloatArray, found: Recovery) -> None:
+def _report(flat: FloorPlan, sigma: float, truth: FloatArray, found: Recovery) -> None:
     rows = []
     apart = np.array([[_apart(source, at) for source in found.sources] for at in PEOPLE.values()])
     people, chosen = optimize.linear_sum_assignment(apart.reshape(len(PEOPLE), -1))
@@ -80,7 +80,7 @@ def _report(flat: FloorPlan, sigma: float, clean: FloatArray, truth: FloatArray,
     say(f"{len(found.sources)} sources recovered; {found.status} (gap {found.gap:.1g})")
     if found.map.sum() > 0:
         say(f"earth mover distance between truth and recovered map: {emd(found.map, truth, flat.space):.2f} m")
-    say(f"the warmest true reading is {clean.max():.2f} degrees above the room, the noise {sigma:.2f}")
+    say(f"one person warms the nearest sensor by up to {flat.matrix.max():.2f} degrees; the noise is {sigma:.2f}")
 
 
 def _apart(source: Source, at: tuple[float, float]) -> float:

@@ -9,8 +9,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # main() ends quietly; whoever read our output has seen enough
+
+
+out = _Console(highlight=False, soft_wrap=True)
+err = _Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: object) -> None:
@@ -35,7 +41,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 def as_json(values: Mapping[str, object]) -> None:
     """One JSON object, and nothing else, on standard output."""
-    print(json.dumps(values, indent=2, allow_nan=False, default=_plain))
+    out.out(json.dumps(values, indent=2, allow_nan=False, default=_plain), highlight=False)
 
 
 def _plain(value: object) -> object:

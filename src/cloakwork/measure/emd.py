@@ -33,7 +33,8 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     difference = _normalised("first", first, space) - _normalised("second", second, space)
     if space.metric is Metric.LINE:
         return float(np.abs(np.cumsum(difference)[:-1]) @ space.lengths)
-    if not np.abs(difference).max() > CRUMB:
+    difference[np.abs(difference) <= CRUMB] = 0.0
+    if not difference.any():
         return 0.0
     givers, takers = int((difference > 0).sum()), int((difference < 0).sum())
     if space.metric is Metric.PLANE or givers * takers <= FEW_PAIRS:
@@ -74,13 +75,14 @@ def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
         raise MeasureError(f"the {name} map has shape {weights.shape}: give one map, shape ({len(space)},).")
     if weights.min() < 0:
         raise MeasureError(f"the {name} map has a negative weight at place {int(weights.argmin())}.")
-    total = float(weights.sum())
-    if total <= 0:
+    largest = float(weights.max())
+    if largest <= 0:
         raise MeasureError(
             f"the {name} map is empty: the distance to a map without weight is undefined. "
             "Check found.status; an empty map means that the readings fit no source at all."
         )
-    return weights / total
+    scaled = weights / largest  # so that the sum cannot overflow
+    return np.asarray(scaled / scaled.sum())
 
 
 def _transport(difference: FloatArray, space: Space) -> float:

@@ -106,7 +106,10 @@ def cheapest_flow(
                         came[other] = arc
                         size = _push(heap, distance, place, size, other)
             if sink < 0:
-                return -1.0
+                # roundings of the sinks may leave a little over; more than that has nowhere to go
+                if excess[source] > 4 * n * crumb:
+                    return -1.0
+                break
             reach = distance[sink]
             for node in range(n):
                 potential[node] += min(distance[node], reach)

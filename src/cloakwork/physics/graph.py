@@ -189,7 +189,7 @@ def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> _Edges:
     difference = abs(adjacency - adjacency.T)
     if difference.nnz and difference.max() > 0:
         raise PhysicsError("the adjacency matrix is not symmetric: the graph must be undirected.")
-    upper = sparse.triu(adjacency, k=1).tocoo()
+    upper = sparse.triu(adjacency, k=1).tocsr().tocoo()  # entries given in pieces are added up
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
     weights = np.asarray(upper.data, dtype=np.float64)
     _refuse_bad_weights(weights, [f"{i}-{j}" for i, j in pairs])

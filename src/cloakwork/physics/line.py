@@ -67,6 +67,8 @@ class HeatLine(Physics):
         count("n", self.n, error=PhysicsError)
         for name in ("T", "length", "gain"):
             positive(name, getattr(self, name), error=PhysicsError)
+        if self.placement not in set(Placement):
+            raise PhysicsError(f'placement={self.placement!r}: give "grid" or "anywhere".', placement=self.placement)
         object.__setattr__(self, "placement", Placement(self.placement))
         where = self.sensor_positions
         outside = np.flatnonzero(~((where >= 0) & (where <= self.length)))

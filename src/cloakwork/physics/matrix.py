@@ -63,7 +63,8 @@ class Matrix(Physics):
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
         n = len(self.space)
-        if self.space.metric is Metric.PLANE and len(self.space.pairs) < n * (n - 1) // 2:
+        distinct = self.space.adjacency.nnz // 2
+        if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2:
             raise PhysicsError(
                 "a matrix over a plane needs all pairs of places: with Euclidean distance, neighbours alone "
                 "understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."

@@ -51,9 +51,10 @@ class HeatPlane(Physics):
     gain: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("n", "size"):
-            if len(tuple(getattr(self, name))) != 2:
-                raise PhysicsError(f"{name}={getattr(self, name)!r}: give two numbers, for x and for y.")
+        for name in ("n", "m", "size"):
+            given = getattr(self, name)
+            if not isinstance(given, Sequence | np.ndarray) or (name != "m" and len(given) != 2):
+                raise PhysicsError(f"{name}={given!r}: give two numbers, for x and for y.")
         for number in self.n:
             count("n", number, error=PhysicsError)
         for value in (*self.size, self.T, self.gain):

@@ -155,7 +155,7 @@ def _connected(rooms: Rooms) -> Rooms:
 
 
 def _characters(drawing: str) -> NDArray[np.str_]:
-    lines = [line.rstrip() for line in drawing.strip("\n").splitlines()]
+    lines = [line.rstrip() for line in drawing.strip("\r\n").splitlines()]
     if not any(lines):
         raise PhysicsError("the drawing is empty.")
     width = max(len(line) for line in lines)
@@ -207,6 +207,6 @@ def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np
         u, v = q - p, r - p
         return np.asarray(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
 
-    tolerance = 1e-12
-    apart = side(start, end, a) * side(start, end, b) <= tolerance
-    return np.asarray(apart & (side(a, b, start) * side(a, b, end) < 0))
+    touches = side(start, end, a) * side(start, end, b) <= 1e-12
+    # a centre that lies on the wall counts as one side of it, so that the wall cuts exactly once there too
+    return np.asarray(touches & ((side(a, b, start) >= -1e-12) != (side(a, b, end) >= -1e-12)))

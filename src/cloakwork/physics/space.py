@@ -91,10 +91,14 @@ class Space:
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
-        """Symmetric sparse matrix of the lengths between neighbours."""
-        i, j = self.pairs.T
+        """Symmetric sparse matrix of the lengths between neighbours; of a pair given twice the shorter counts."""
         n = len(self)
-        half = sparse.coo_array((self.lengths, (i, j)), shape=(n, n)).tocsr()
+        pairs = np.sort(self.pairs, axis=1)
+        shortest_first = np.lexsort((self.lengths, pairs[:, 1], pairs[:, 0]))
+        _, first = np.unique(pairs[shortest_first] @ np.array([n, 1]), return_index=True)
+        kept = shortest_first[first]
+        i, j = pairs[kept].T
+        half = sparse.coo_array((self.lengths[kept], (i, j)), shape=(n, n)).tocsr()
         return half.maximum(half.T).tocsr()
 
     def components(self) -> IntArray:
@@ -139,7 +143,7 @@ class Space:
         squared = ((self.places - position) ** 2).sum(axis=1)
         place = int(np.argmin(squared))
         reach = self.lengths.max(initial=0.0)
-        if squared[place] > reach**2 * (1 + 1e-9):
+        if squared[place] > self.dimension * reach**2 * (1 + 1e-9):
             low, high = self.places.min(axis=0).round(3), self.places.max(axis=0).round(3)
             raise PhysicsError(
                 f"at={at!r} is outside: the nearest place is {np.sqrt(squared[place]):.3g} away. "

@@ -102,7 +102,7 @@ def recover(
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> found = recover(line.apply(sources(line, [0.3])), line, sigma=0.01)
     >>> [(s.at, round(s.weight, 2)) for s in found.sources]
-    [(0.3, 0.98)]
+    [(0.3, 0.99)]
     """
     problem = _problem(model, sigma)
     given = frames("readings", readings, problem.physics.sensors, error=ReadingError)

@@ -95,7 +95,7 @@ def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
 def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
     graph: nx.Graph[Any] = nx.Graph()
     rows: Sequence[Sequence[str | int | float]] = (
-        _rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
+        _edge_rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
     )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
@@ -104,9 +104,14 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
             weight, length = (float(row[k]) if len(row) > k else 1.0 for k in (2, 3))
         except ValueError:
             raise SiteError(f"edge {number} has a weight or length that is not a number: {row!r}.") from None
+        if graph.has_edge(str(row[0]), str(row[1])):
+            raise SiteError(f"edge {number} between {row[0]} and {row[1]} is given twice.", key="edges")
         graph.add_edge(str(row[0]), str(row[1]), weight=weight, length=length)
     if spec.sensor:
         nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.sensor]
+        for sensor, node in zip(spec.sensor, nodes, strict=True):
+            if node not in graph:
+                raise SiteError(f'sensor "{sensor.id}": {node!r} is not a node of the graph.', sensor=sensor.id)
     else:
         whole = Graph(graph, tau=physics.tau).space
         nodes = [str(whole.labels[k]) for k in even_places(whole, spec.sensors or 1)] if whole.labels else []
@@ -114,21 +119,14 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
 
 
 def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
-    path = folder / physics.file
-    try:
-        values: FloatArray = (
-            np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-        )
-    except (OSError, ValueError) as problem:
-        raise SiteError(f"physics.file = {physics.file!r}: {_reason(problem)}") from None
+    values = _numbers(folder / physics.file, "file", "rows of numbers, one row a sensor and one column a place")
     if physics.pairs is None:
-        space = Space.line(values.shape[-1], length=physics.length)
+        space = Space.line(values.shape[1], length=physics.length)
     else:
-        try:
-            table = np.array([[float(cell) for cell in row] for row in _rows(folder / physics.pairs)])
-            space = Space.path(table[:, :2], table[:, 2], places=values.shape[-1])
-        except (ValueError, IndexError):
-            raise SiteError(f"physics.pairs = {physics.pairs!r}: give rows of place, place, length.") from None
+        table = _numbers(folder / physics.pairs, "pairs", "rows of place, place, length")
+        if table.shape[1] != 3 or (table[:, :2] != np.rint(table[:, :2])).any():
+            raise SiteError(f"physics.pairs = {physics.pairs!r}: give rows of place, place, length.", key="pairs")
+        space = Space.path(table[:, :2].astype(np.int64), table[:, 2], places=values.shape[1])
     if spec.sensors is not None and spec.sensors != len(values):
         raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
     return Matrix(values * spec.sources.strength, space)
@@ -152,13 +150,31 @@ def _segments(given: list[list[list[float]]]) -> list[tuple[tuple[float, float],
     return [((a[0], a[1]), (b[0], b[1])) for a, b in given]
 
 
-def _rows(path: Path) -> list[list[str]]:
+def _numbers(path: Path, key: str, form: str) -> FloatArray:
+    """A table of numbers from a NumPy or CSV file; `form` says in an error what it should hold."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return [row for row in csv.reader(file) if row and not row[0].lstrip().startswith("#")]
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise SiteError(f"{path.name}: {_reason(problem)}") from None
+        if path.suffix == ".npy":
+            table = np.load(path, allow_pickle=False)
+        else:
+            table = np.array([[float(cell) for cell in row] for row in _rows(path)])
+    except OSError as problem:
+        raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
+    except (ValueError, EOFError, csv.Error):
+        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", key=key) from None
+    if table.dtype.kind not in "fiu" or table.ndim != 2 or not table.size:
+        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", key=key)
+    return np.asarray(table, dtype=np.float64)
 
 
-def _reason(problem: Exception) -> str:
-    return problem.strerror or str(problem) if isinstance(problem, OSError) else f"not a table of numbers ({problem})."
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return [row for row in csv.reader(file) if row and not row[0].lstrip().startswith("#")]
+
+
+def _edge_rows(path: Path) -> list[list[str]]:
+    try:
+        return _rows(path)
+    except OSError as problem:
+        raise SiteError(f"physics.edges = {path.name!r}: {problem.strerror}.", key="edges") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise SiteError(f"physics.edges = {path.name!r}: give rows of from, to, weight, length.", key="edges") from None

@@ -105,7 +105,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     try:
         _ = site.physics
     except InputError as problem:
-        raise SiteError(f"{name}, line {locate(text, _blame(str(problem)))}: {problem}") from None
+        raise SiteError(f"{name}, line {locate(text, _blame(problem, site.spec))}: {problem}") from None
     return site
 
 
@@ -150,9 +150,15 @@ def _allowed(path: tuple[int | str, ...]) -> str:
     return ", ".join(table.model_fields)
 
 
-def _blame(message: str) -> KeyPath:
-    """The table that a model's own complaint is about."""
-    words = message.split(None, 2)
-    if words[:1] == ["sensor"] and len(words) > 1 and words[1].rstrip(":").isdigit():
-        return ("sensor", int(words[1].rstrip(":")), "at")
-    return ("physics", "drawing") if "drawing" in message else ("physics",)
+def _blame(problem: InputError, spec: SiteSpec) -> KeyPath:
+    """The key that a model's own complaint is about, from the values that it carries."""
+    said = problem.values
+    if "sensors" in said:
+        return ("sensors",)
+    if "sensor" in said and spec.sensor:
+        ids = [sensor.id for sensor in spec.sensor]
+        name = said["sensor"]
+        return ("sensor", name if isinstance(name, int) else ids.index(str(name)), "at")
+    if "key" in said:
+        return ("physics", str(said["key"]))
+    return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)

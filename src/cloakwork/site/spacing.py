@@ -1,6 +1,7 @@
 """Sensors spread evenly over a space."""
 
 import numpy as np
+from scipy import spatial
 from scipy.cluster import vq
 
 from cloakwork._checks import IntArray
@@ -45,7 +46,8 @@ def _lattice(space: Space, number: int) -> IntArray | None:
         return None
     x, y = np.meshgrid(np.arange(best) + 0.5, np.arange(number // best) + 0.5, indexing="ij")
     points = low + np.stack([x.ravel(), y.ravel()], axis=1) * steps
-    squared = ((space.places[None] - points[:, None]) ** 2).sum(axis=2)
-    places = np.unique(squared.argmin(axis=1))
-    on_floor = squared.min(axis=1).max() <= 2 * (1.01 * half) ** 2
-    return places.astype(np.int64) if on_floor and len(places) == number else None
+    # a hair off the middle, so that a point between cells always takes the same one of them
+    distances, nearest = (np.asarray(k) for k in spatial.KDTree(space.places).query(points - 1e-6 * half))
+    places = np.unique(nearest).astype(np.int64)
+    on_floor = distances.max() <= np.sqrt(2) * 1.01 * half
+    return places if on_floor and len(places) == number else None
