@@ -80,7 +80,7 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
         (GRAPH + 'edges = [["a", "b", -1]]', "edge 'a'-'b' has weight -1"),
         (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', "2 parts that no edge connects"),
         (GRAPH + "edges = []", "the graph has no nodes"),
-        (GRAPH + 'edges = "missing.csv"', "missing.csv: No such file"),
+        (GRAPH + 'edges = "missing.csv"', "missing.csv': No such file"),
         (GRAPH + 'edges = "."', "Is a directory"),
         (
             GRAPH.replace("sensors = 1", "sensors = 9") + 'edges = [["a", "b"]]',
@@ -106,11 +106,11 @@ def test_what_the_model_refuses_is_named_with_its_line(head: str, says: str, tmp
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("m.csv", b"1,2\n3\n", "physics.file = 'm.csv': not a table of numbers"),
-        ("m.csv", b"1,warm\n", "not a table of numbers"),
+        ("m.csv", b"1,2\n3\n", "physics.file = 'm.csv': give rows of numbers"),
+        ("m.csv", b"1,warm\n", "give rows of numbers"),
         ("m.csv", b"1,nan\n", "entries that are not finite"),
         ("m.csv", b"", "m.csv|shape"),
-        ("m.csv", b"\xff\xfe\x00\x01", "not a table of numbers"),
+        ("m.csv", b"\xff\xfe\x00\x01", "give rows of numbers"),
         ("m.npy", b"", "physics.file = 'm.npy'"),
         ("m.npy", b"not numpy at all", "physics.file = 'm.npy'"),
     ],

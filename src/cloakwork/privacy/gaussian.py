@@ -136,7 +136,8 @@ class Profile:
         """The least delta at `epsilon` (0 or above), rounded up."""
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
-        return min(1.0, math.exp(log_delta(epsilon, self.mu)) * (1 + 8 * _ULP))
+        found = math.exp(log_delta(epsilon, self.mu) * (1 - 2 * _ULP)) * (1 + 8 * _ULP)
+        return min(1.0, math.nextafter(found, math.inf))
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at `delta`, rounded up; 0 when delta alone covers it."""
