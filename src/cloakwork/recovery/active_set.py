@@ -18,7 +18,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.free_set import BANNED, ONE, ZERO, Marks, admit, pin
+from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
 
 Buffers = tuple[
     FloatArray,
@@ -200,6 +200,30 @@ def _settle(
 
 
 @compiled_part
+def _guess(
+    columns: FloatArray, f: FloatArray, Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, state: Marks
+) -> int:
+    """Make the places where `f` is not zero free, at zero, as far as their columns are independent; clear `f`."""
+    k = 0
+    for i in range(len(f)):
+        if f[i] != 0.0:
+            f[i] = 0.0
+            if k < Q.shape[1] and append(columns, i, Q, R, k):
+                free[k] = i
+                x[k] = 0.0
+                state[i] = FREE
+                k += 1
+    return k
+
+
+@compiled_part
+def _unban(state: Marks) -> None:
+    for i in range(len(state)):
+        if state[i] >= BANNED:
+            state[i] -= BANNED
+
+
+@compiled_part
 def solve(
     B: FloatArray,
     columns: FloatArray,
@@ -212,22 +236,27 @@ def solve(
 ) -> tuple[int, float]:
     """Solve one frame into `f`, and say how it ended (a code, and the multiplier t); `columns` is B'.
 
+    On entry the places where `f` is not zero are a guess of those that matter; a good one saves steps, none is needed.
     Mode BALL minimises the total within the radius; mode PENALTY minimises penalty sum(f) + ||B f - b||^2 / 2.
     """
     Q, R, x, free, remaining, residual, correlation, z, u, state = buffers
     rank, n = B.shape
-    f[:] = 0.0
     state[:] = ZERO
     remaining[:] = b
     residual[:] = b
-    k, t = 0, penalty
+    t = penalty
     phase = PENALTY if mode == PENALTY else FIT
     r2 = 0.0
     for i in range(rank):
         r2 += b[i] * b[i]
     if mode == BALL and r2 <= rho2:
+        f[:] = 0.0
         return EMPTY, 0.0
     size = math.sqrt(r2)
+    k = _guess(columns, f, Q, R, x, free, state)
+    if k > 0:
+        k, t, r2 = _settle(columns, Q, R, x, free, remaining, residual, z, u, state, k, phase, rho2, t)
+        _unban(state)
     code = STOPPED
     steps = 0
     j = 0
@@ -255,9 +284,7 @@ def solve(
             dirty = True
         elif dirty:
             dirty = False
-            for i in range(n):
-                if state[i] >= BANNED:
-                    state[i] -= BANNED
+            _unban(state)
     for i in range(n):
         if state[i] == ONE or state[i] == ONE + BANNED:
             f[i] = 1.0
@@ -328,6 +355,8 @@ def pursue(
     buffers = workspace(B.shape[0], B.shape[1])
     residual, correlation = buffers[5], buffers[6]
     for k in range(len(data)):
+        if k > 0:
+            maps[k] = maps[k - 1]  # frames that follow each other are often alike: the last one is the first guess
         code, t = solve(B, columns, data[k], BALL, rho2[k], 0.0, maps[k], buffers)
         codes[k] = code
         rho = math.sqrt(max(rho2[k], 0.0))
