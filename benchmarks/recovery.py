@@ -46,7 +46,9 @@ def run() -> tuple[Table, bool]:
 def _setting(n: int, m: int, T: float, goal: int | None) -> tuple[list[str], bool]:
     line = HeatLine(n=n, m=m, T=T)
     rng = np.random.default_rng(1)
-    readings = line.apply(sources(line, [0.24, 0.76])) + SIGMA * rng.standard_normal((BATCH, m))
+    # two other sources in every frame, so that a frame tells nothing about the next
+    scenes = np.stack([sources(line, list(rng.uniform(0.02, 1.0, size=2))) for _ in range(BATCH)])
+    readings = line.apply(scenes) + SIGMA * rng.standard_normal((BATCH, m))
     radius = 1.05 * SIGMA * np.sqrt(m)
     estimator = BasisPursuit(radius=float(radius))
     recover(readings[:2], line, sigma=SIGMA, estimator=estimator)
