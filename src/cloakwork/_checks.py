@@ -51,10 +51,9 @@ def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] 
 
     The message names positions only: what is checked here may be a true reading.
     """
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise error(f"{name}: give an array of numbers with {width} in each row.", width=width) from None
+    array = _floats(values)
+    if array is None:
+        raise error(f"{name}: give an array of numbers with {width} in each row.", width=width)
     if array.ndim == 0 or array.shape[-1] != width:
         raise error(
             f"{name} has shape {array.shape}: the last axis must have length {width}.",
@@ -75,13 +74,40 @@ def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] 
 
 def points(name: str, values: ArrayLike | Sequence[object], *, error: type[InputError] = InputError) -> FloatArray:
     """`values` as points in the plane, shape (k, 2)."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty((0,))
-    if array.ndim != 2 or array.shape[1] != 2 or not len(array) or not np.isfinite(array).all():
+    array = _floats(values)
+    if array is None or array.ndim != 2 or array.shape[1] != 2 or not len(array) or not np.isfinite(array).all():
         raise error(f"{name}: give a list of (x, y) pairs of finite numbers.", given=values)
     return array
+
+
+def _floats(values: Any) -> FloatArray | None:
+    """`values` as float64, or None: an error raised from here would carry what could not be read in its context."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def up(value: float, digits: int = 4) -> str:
+    """`value` in a few significant digits, never smaller than it is: for upper bounds.
+
+    >>> up(13.589715, 6), up(13.581), up(0.1)
+    ('13.5898', '13.59', '0.1')
+    """
+    return _outward(value, digits, 1.0)
+
+
+def down(value: float, digits: int = 4) -> str:
+    """`value` in a few significant digits, never larger than it is: for lower bounds."""
+    return _outward(value, digits, -1.0)
+
+
+def _outward(value: float, digits: int, direction: float) -> str:
+    text = f"{value:.{digits}g}"
+    if value == 0 or not math.isfinite(value) or direction * (float(text) - value) >= 0:
+        return text
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return f"{float(text) + direction * step:.{digits}g}"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -167,3 +167,24 @@ def test_impossible_regimes_are_refused(bad: float) -> None:
         Steady(reach=bad)
     with pytest.raises(PhysicsError, match=r"length=.*give a finite number above 0"):
         Pulse(length=bad)
+
+
+def test_the_slope_covers_a_source_as_wide_as_a_cell_that_slides_through_a_doorway() -> None:
+    """On a grid five times finer, a source that fills one coarse cell moves across the edge of a doorway.
+
+    A point would change the readings more and more steeply there as cells shrink; a source as large as a cell
+    does not.
+    """
+    layout = {"walls": [((2.0, 0.0), (2.0, 3.0))], "doors": [((2.0, 1.0), (2.0, 2.0))]}
+    at = [(x, y) for x in (0.6, 1.4, 2.6, 3.4) for y in (0.6, 1.4, 2.4)]
+    coarse = FloorPlan(Rooms.from_walls((4, 3), cell=0.25, **layout), at, Steady(1.0), footprint=0.5)
+    fine_rooms = Rooms.from_walls((4, 3), cell=0.05, **layout)
+    fine = FloorPlan(fine_rooms, [tuple(p) for p in coarse.sensor_positions], Steady(1.0), footprint=0.5)
+    field = fine.matrix.reshape(fine.sensors, *fine_rooms.grid.shape)
+    through = field[:, 20:25, 20:60]  # the lowest 25 cm of the doorway
+    boxes = np.stack([through[:, :, k : k + 5].mean(axis=(1, 2)) for k in range(36)])
+    slopes = np.linalg.norm(np.diff(boxes, axis=0), axis=1) / 0.05
+    assert slopes.max() <= coarse.joint_slope().value
+    assert slopes.max() >= 0.6 * coarse.joint_slope().value
+    points = np.linalg.norm(np.diff(through[:, 0], axis=1), axis=0) / 0.05
+    assert points.max() > coarse.joint_slope().value

@@ -55,7 +55,7 @@ def test_over_a_plane_too_few_pairs_are_refused() -> None:
     space = Space(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[0, 1], [1, 2]]), np.ones(2), Metric.PLANE)
     model = Matrix(np.eye(3), space)
     for slopes in (model.joint_slope, model.sensor_slopes, model.pair_slopes):
-        with pytest.raises(PhysicsError, match="a matrix over a plane needs all pairs of places"):
+        with pytest.raises(PhysicsError, match="Matrix over a plane needs all pairs of places"):
             slopes()
     assert model.apply([1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
 
@@ -94,3 +94,8 @@ def test_a_matrix_has_no_diffusion_to_vary() -> None:
 def test_impossible_matrices_are_refused(values: Any, message: str) -> None:
     with pytest.raises(PhysicsError, match=message):
         Matrix(values, Space.line(3))
+
+
+def test_unconnected_places_are_refused_where_a_slope_is_asked_for() -> None:
+    with pytest.raises(PhysicsError, match="no neighbour pair connects"):
+        Matrix(np.array([[0.0, 0.0, 1.0, 5.0]]), Space.path([(0, 1), (1, 2)], places=4)).joint_slope()

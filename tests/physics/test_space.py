@@ -134,3 +134,20 @@ def test_impossible_spaces_are_refused(arguments: dict[str, Any], message: str) 
 def test_what_a_space_holds_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         Space.line(3).places[0] = 5.0
+
+
+@pytest.mark.parametrize(
+    ("places", "pairs", "lengths", "metric", "says"),
+    [
+        ([[0.0], [1.0], [2.0]], [(0, 1), (1, 2)], [100.0, 100.0], Metric.LINE, "1 apart but have length 100"),
+        ([[0.0], [1.0], [2.0]], [(0, 1)], [1.0], Metric.LINE, "follow each other on the line but are not neighbours"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0, 1)], [3.0], Metric.PLANE, "1 apart but have length 3"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0, 0)], [1.0], Metric.PATH, "joins a place to itself"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0.9, 1.9)], [1.0], Metric.PATH, "not whole"),
+    ],
+)
+def test_a_space_whose_pairs_do_not_make_its_metric_is_refused(
+    places: list[list[float]], pairs: list[tuple[float, float]], lengths: list[float], metric: Metric, says: str
+) -> None:
+    with pytest.raises(PhysicsError, match=says):
+        Space(np.array(places), pairs, lengths, metric)  # type: ignore[arg-type]

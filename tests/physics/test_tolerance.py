@@ -133,3 +133,22 @@ def test_too_many_doors_are_refused() -> None:
     plan = FloorPlan(rooms, [(0.5, 0.5)], Pulse(length=1.0))
     with pytest.raises(PhysicsError, match="7 doors give 128 plans: at most 6 doors"):
         Family(plan, Tolerance(doors=True)).joint_slope()
+
+
+def test_values_between_those_evaluated_are_covered() -> None:
+    """A slope need not be monotone in the diffusion: the steepest may lie between two evaluated values."""
+    line = HeatLine(n=5, m=[0.9341581049437999], T=0.010029104671771406)
+    declared = Family(line, Tolerance(diffusion=0.9)).joint_slope().value
+    within = [line.with_spread(float(k)).joint_slope().value for k in np.geomspace(0.1, 1.9, 401)]
+    assert max(within) <= declared
+
+
+def test_a_node_at_exactly_the_declared_distance_counts() -> None:
+    path = nx.path_graph(12)
+    for _, _, edge in path.edges(data=True):
+        edge["length"] = 0.1
+    assert 3 in Graph(path, tau=0.5, sensors=[0]).nearby_places(0.3)[0]
+
+
+def test_a_shut_door_is_said_to_be_a_wall() -> None:
+    assert "which side of it a source is on is not hidden" in Tolerance(doors=True).sentences()[0]

@@ -265,5 +265,39 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
     assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
     assert "Sensors 2," in text
     assert "would lower the noise of the others by 100 %" in text
-    for promise in ("how many there are", "Which side of a wall", "24 windows", "weight 2 only within"):
+    for promise in ("how many there are", "Which side of a wall", "and 24 give", "weight 2 only within"):
         assert promise in text
+
+
+def test_a_cloak_does_not_change(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    for name in ("epsilon", "delta", "alpha", "scope", "sigma", "physics", "_sigma"):
+        with pytest.raises(AttributeError):
+            setattr(cloak, name, 0.001)
+    with pytest.raises(ValueError, match="read-only"):
+        cloak.sigmas[0] = 0.0
+
+
+def test_too_fine_a_step_is_refused_before_anything_is_spent(line: HeatLine) -> None:
+    with pytest.raises(CalibrationError, match="Give a coarser resolution"):
+        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, resolution=1e-9)
+
+
+def test_what_could_not_be_read_is_not_kept_in_the_error(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
+    for bad in (["21.7 secret"] * 50, [10**400] * 50):
+        with pytest.raises(ReadingError) as caught:
+            cloak.release(bad)
+        chain: BaseException | None = caught.value
+        while chain is not None:
+            assert "21.7" not in repr(chain)
+            chain = chain.__context__
+    assert cloak.spent == 0
+
+
+def test_one_table_serves_sensors_that_differ_by_roundings_only(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
+    ratios = cloak.sigmas / cloak.steps
+    assert len(np.unique(ratios)) > 1
+    assert len(np.unique(cloak._ratios)) == 1  # noqa: SLF001 - not public, but what decides the tables
+    assert cloak._ratios[0] >= ratios.max()  # noqa: SLF001

@@ -49,7 +49,8 @@ def run_demo(out: Path, *, seed: int) -> None:
     _report(flat, cloak.sigma, truth, found)
     say(
         f"What it means: each of {flat.sensors} sensors added noise of {cloak.sigma:.2f} degrees to its own reading "
-        f"before sending it. Someone who sees all of them cannot tell whether a person moved by {cloak.alpha:g} m: "
+        f"before sending it. Someone who sees all of them cannot tell well whether a person moved by "
+        f"{cloak.alpha:g} m: "
         f"any event is at most e^{cloak.epsilon:g} times likelier either way, plus {cloak.delta:g}. They still learn "
         "roughly which part of the flat is occupied. Presence, number of people and which side of a wall they are on "
         "are not hidden."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, up
 from cloakwork.cli.output import as_json, busy, say, table
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, load_site
@@ -53,7 +53,8 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
 def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
     window = site.spec.privacy.window
     return [
-        (name, cloak.profile.times(max(1, int(np.ceil(seconds / window)))).epsilon(cloak.delta))
+        # an interval of this length can touch one window more than it holds
+        (name, cloak.profile.times(int(np.ceil(seconds / window)) + 1).epsilon(cloak.delta))
         for name, seconds in HORIZONS
         if seconds > window
     ]
@@ -70,14 +71,14 @@ def _print(site: Site, cloak: Cloak) -> None:
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
         ("against someone who sees", "all sensors" if cloak.scope == "network" else "one sensor"),
         ("readings in a window", f"{cloak.readings_per_window}"),
-        ("sensitivity", f"{cloak.sensitivity:.6g}"),
+        ("sensitivity", up(cloak.sensitivity, 6)),
         ("noise of a reading, sigma", _range(cloak.sigmas)),
         ("largest reading of one source", f"{peak:.4g}"),
         ("step of a reading", _range(cloak.steps)),
-        ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
+        ("cost of the step", f"{up(100 * cloak.resolution_cost, 2)} % more noise"),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
-    over = [(name, f"{epsilon:.3g}") for name, epsilon in _over_time(site, cloak)]
+    over = [(name, up(epsilon, 3)) for name, epsilon in _over_time(site, cloak)]
     if over:
         table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
     say(cloak.explain(sensor_names=site.sensor_ids))
@@ -85,7 +86,7 @@ def _print(site: Site, cloak: Cloak) -> None:
 
 def _range(values: FloatArray) -> str:
     low, high = float(values.min()), float(values.max())
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    return up(high) if low == high else f"{up(low)} to {up(high)}"
 
 
 def _duration(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """What every model of physics offers: how sources become readings, and how fast readings change with place."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.space import Space
+from cloakwork.physics.diffusion import Rows
+from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
 CHUNK = 2_000_000  # numbers held at once while columns of neighbouring places are compared
@@ -57,6 +59,11 @@ class Physics(ABC):
         """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
 
     @property
+    def covers_the_plane(self) -> bool:
+        """Whether this model finds its slopes over all of a plane itself, and not from pairs of neighbours."""
+        return False
+
+    @property
     def places(self) -> int:
         """Number of places, n."""
         return int(self.matrix.shape[1])
@@ -94,14 +101,20 @@ class Physics(ABC):
         """Bounds on the slope that this kind of model has beyond the general ones."""
         return ()
 
-    def rows(self, sensors: IntArray) -> FloatArray:
-        """Rows of M for sensors placed at the given places instead, shape (len(sensors), n)."""
+    def rows(self, sensors: IntArray) -> Rows:
+        """Rows of M for sensors placed at the given places instead, shape (len(sensors), n), with their error."""
         raise PhysicsError(
             f"{type(self).__name__} has fixed sensors: rows for {len(sensors)} other places are not known."
         )
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
         """Go through the neighbour pairs in pieces: (which pairs, columns M_i - M_j with shape (m, pairs))."""
+        n, distinct = len(self.space), self.space.adjacency.nnz // 2
+        if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2 and not self.covers_the_plane:
+            raise PhysicsError(
+                f"{type(self).__name__} over a plane needs all pairs of places: with Euclidean distance, neighbours "
+                "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
+            )
         yield from differences(self.matrix, self.space)
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
@@ -118,42 +131,46 @@ class Physics(ABC):
         `weights` multiplies the sensors first (1/sigma when they differ); `displacement` is how far
         each sensor may be from where the model puts it.
         """
-        slopes = self.pair_slopes(weights)
-        if displacement > 0:
-            slopes = np.sqrt((self._displaced(displacement, weights) ** 2).sum(axis=0)) / self.space.lengths
-        return self._outward(slopes, 1.0 if weights is None else float(np.max(weights)))
+        largest = 1.0 if weights is None else float(np.max(weights))
+        if displacement == 0:
+            return self._outward(self.pair_slopes(weights), largest * self.error)
+        moved = self._displaced(displacement)
+        columns = moved.values if weights is None else moved.values * weights[:, None]
+        slopes = np.sqrt((columns**2).sum(axis=0)) / self.space.lengths
+        return self._outward(slopes, largest * moved.error * math.sqrt(self.sensors))
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         """Steepest change of each sensor's own reading, shape (m,), rounded outward."""
+        steepest, error = np.zeros(self.sensors), self.error
         if displacement > 0:
-            steepest = (self._displaced(displacement, None) / self.space.lengths).max(axis=1, initial=0.0)
+            moved = self._displaced(displacement)
+            steepest, error = (moved.values / self.space.lengths).max(axis=1, initial=0.0), moved.error
         else:
-            steepest = np.zeros(self.sensors)
             for which, columns in self.pair_columns():
                 steepest = np.maximum(steepest, (np.abs(columns) / self.space.lengths[which]).max(axis=1))
-        return np.asarray((steepest + self._slack(1.0)) * (1 + 1e-12))
+        return np.asarray((steepest + self._slack(error)) * (1 + 1e-12))
 
-    def _slack(self, weight: float) -> float:
-        shortest = self.space.lengths.min(initial=np.inf)
-        return float(np.sqrt(2) * self.error * weight / shortest)
+    def _slack(self, error: float) -> float:
+        """What an error of M in the spectral norm can do to a slope."""
+        return float(np.sqrt(2) * error / self.space.lengths.min(initial=np.inf))
 
-    def _outward(self, slopes: FloatArray, weight: float) -> Slope:
+    def _outward(self, slopes: FloatArray, error: float) -> Slope:
         if not len(slopes):
             return Slope(0.0, (0, 0))
         steepest = int(np.argmax(slopes))
         i, j = (int(k) for k in self.space.pairs[steepest])
-        return Slope(float((slopes[steepest] + self._slack(weight)) * (1 + 1e-12)), (i, j))
+        return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
 
-    def _displaced(self, distance: float, weights: FloatArray | None) -> FloatArray:
+    def _displaced(self, distance: float) -> Rows:
         """Largest |M_li - M_lj| when sensor l may stand at any place within `distance`, shape (m, p)."""
         nearby = self.nearby_places(distance)
         stood = np.unique(np.concatenate(nearby))
         moved = self.rows(stood)
         largest = np.zeros((self.sensors, len(self.space.pairs)))
-        for which, columns in differences(moved, self.space):
+        for which, columns in differences(moved.values, self.space):
             for sensor, places in enumerate(nearby):
                 largest[sensor, which] = np.abs(columns[np.searchsorted(stood, places)]).max(axis=0)
-        return largest if weights is None else largest * weights[:, None]
+        return Rows(largest, moved.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """For each sensor the places within `distance` of it."""

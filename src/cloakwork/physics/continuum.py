@@ -30,6 +30,15 @@ def kernel(offsets: FloatArray, T: float) -> FloatArray:
     return np.asarray(np.exp(-(offsets**2) / (4 * T)) / np.sqrt(4 * np.pi * T))
 
 
+def kernel_error(offsets: FloatArray, T: float, length: float) -> FloatArray:
+    """How many roundings a computed kernel value is off at the most, relative to it.
+
+    A handful for the arithmetic, those of the exponent multiplied by its size, and those of the two positions
+    (each half an ulp of `length`) multiplied by the slope of the logarithm of the kernel.
+    """
+    return np.asarray(8 + 3 * offsets**2 / (4 * T) + np.abs(offsets) * length / T)
+
+
 def steepest_kernel(T: float) -> float:
     """Largest |g'|, at a distance of sqrt(2T)."""
     return float(np.exp(-0.5) / np.sqrt(2 * T) / np.sqrt(4 * np.pi * T))

@@ -20,6 +20,12 @@ class Rows:
     values: FloatArray
     error: float
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.values).all() and np.isfinite(self.error)):
+            raise PhysicsError(
+                "the diffusion cannot be computed for these parameters: the time or the weights are too large."
+            )
+
 
 def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
     """L = D - W of an undirected graph."""

@@ -43,7 +43,8 @@ class FloorPlan(Physics):
     Parameters
     ----------
     rooms
-        The geometry, from `Rooms.from_text` or `Rooms.from_walls`.
+        The geometry, from `Rooms.from_text` or `Rooms.from_walls`. A source fills one cell: make cells as large as the
+        smallest source. (At the edge of a doorway the field of a smaller source changes faster without limit.)
     sensors_at
         (x, y) of each sensor in metres; a sensor reads the cell that holds it.
     regime
@@ -127,8 +128,8 @@ class FloorPlan(Physics):
     def error(self) -> float:
         return self._rows.error
 
-    def rows(self, sensors: IntArray) -> FloatArray:
-        return self._spread(sensors).values
+    def rows(self, sensors: IntArray) -> Rows:
+        return self._spread(sensors)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """Every cell of which some point is within `distance` of the sensor, as the crow flies, walls or not."""

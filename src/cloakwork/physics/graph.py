@@ -113,11 +113,12 @@ class Graph(Physics):
     def with_spread(self, factor: float) -> Self:
         return self._replaced(tau=self.tau * factor)
 
-    def rows(self, sensors: IntArray) -> FloatArray:
-        return self.gain * pulse(self._laplacian, self.tau, unit_rows(len(self.space), sensors)).values
+    def rows(self, sensors: IntArray) -> Rows:
+        spread = pulse(self._laplacian, self.tau, unit_rows(len(self.space), sensors))
+        return Rows(self.gain * spread.values, self.gain * spread.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
-        return [np.flatnonzero(self.space.distances(int(k)) <= distance) for k in self.sensor_places]
+        return [np.flatnonzero(self.space.distances(int(k)) <= distance * (1 + 1e-9)) for k in self.sensor_places]
 
     def bounds(self) -> tuple[SpectralBound, ...]:
         """Certified upper bounds on the slope from the edges alone and from the spectrum of L.
@@ -131,9 +132,11 @@ class Graph(Physics):
         if not len(edges.pairs):
             return ()
         found = []
+        # a node with several sensors is seen as often
+        gain = self.gain * float(np.sqrt(np.bincount(self.sensor_places).max()))
         if self.tau > 0:
             edgewise = np.minimum(np.sqrt(2), 1 / np.sqrt(2 * np.e * self.tau * edges.weights))
-            value = self.gain * float((edgewise / edges.lengths).max())
+            value = gain * float((edgewise / edges.lengths).max())
             found.append(SpectralBound("edge weights", Side.UPPER, value))
         if len(self.space) <= DENSE_SPECTRUM:
             values, vectors = np.linalg.eigh(self._laplacian.toarray())
@@ -141,7 +144,7 @@ class Graph(Physics):
             # computed eigenvalues may be too large by a few roundings of ||L||, so they are taken smaller
             safe = np.maximum(values - 1e-12 * values[-1], 0.0)
             sums = np.abs(vectors[i, 1:] - vectors[j, 1:]) @ np.exp(-self.tau * safe[1:])
-            value = self.gain * float((sums / edges.lengths).max())
+            value = gain * float((sums / edges.lengths).max())
             found.append(SpectralBound("spectrum of the graph", Side.UPPER, value * (1 + 1e-9)))
         return tuple(found)
 

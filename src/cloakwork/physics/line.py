@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import kernel, line_peak, steepest_kernel
+from cloakwork.physics.continuum import kernel, kernel_error, line_peak, steepest_kernel
 from cloakwork.physics.space import Space
 
 
@@ -104,9 +104,9 @@ class HeatLine(Physics):
 
     @property
     def error(self) -> float:
-        # each entry is a handful of roundings, amplified by the exponent of exp
-        ulps = 8 + self.length**2 / (4 * self.T)
-        return float(np.finfo(float).eps * min(ulps, 800.0) * np.linalg.norm(self.matrix))
+        offsets = self.sensor_positions[:, None] - self.space.places[:, 0]
+        ulps = kernel_error(offsets, self.T, self.length)
+        return float(np.finfo(float).eps * np.linalg.norm(ulps * self.matrix))
 
     def with_spread(self, factor: float) -> Self:
         return replace(self, T=self.T * factor)

@@ -9,7 +9,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, frozen
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
-from cloakwork.physics.space import Metric, Space
+from cloakwork.physics.space import Space
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -62,11 +62,8 @@ class Matrix(Physics):
         raise PhysicsError("a matrix has no diffusion to vary: give the tolerance as a gain.", factor=factor)
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        n = len(self.space)
-        distinct = self.space.adjacency.nnz // 2
-        if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2:
+        if self.space.components().max() > 0:
             raise PhysicsError(
-                "a matrix over a plane needs all pairs of places: with Euclidean distance, neighbours alone "
-                "understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
+                "the space has parts that no neighbour pair connects: distance between them is undefined."
             )
         yield from super().pair_columns()

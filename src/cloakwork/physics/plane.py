@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, count, frozen, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import kernel, plane_peak, steepest_kernel
+from cloakwork.physics.continuum import kernel, kernel_error, plane_peak, steepest_kernel
 from cloakwork.physics.space import Metric, Space
 
 
@@ -95,8 +95,16 @@ class HeatPlane(Physics):
 
     @property
     def error(self) -> float:
-        ulps = 16 + (self.size[0] ** 2 + self.size[1] ** 2) / (4 * self.T)
-        return float(np.finfo(float).eps * min(ulps, 1600.0) * np.linalg.norm(self.matrix))
+        each = [
+            kernel_error(self.sensor_positions[:, k, None] - np.unique(self.space.places[:, k]), self.T, self.size[k])
+            for k in range(2)
+        ]
+        ulps = each[0][:, :, None] + each[1][:, None, :]
+        return float(np.finfo(float).eps * np.linalg.norm(ulps.reshape(self.matrix.shape) * self.matrix))
+
+    @property
+    def covers_the_plane(self) -> bool:
+        return True
 
     def with_spread(self, factor: float) -> Self:
         return replace(self, T=self.T * factor)

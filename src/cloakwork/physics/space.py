@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,7 +52,7 @@ class Space:
 
     def __post_init__(self) -> None:
         places = np.array(self.places, dtype=np.float64)
-        pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        pairs = _whole_pairs(self.pairs)
         lengths = np.array(self.lengths, dtype=np.float64).reshape(-1)
         if places.ndim != 2 or len(places) == 0:
             raise PhysicsError(f"places has shape {places.shape}: give one row a place, at least one.")
@@ -61,6 +62,12 @@ class Space:
             raise PhysicsError(f"a neighbour pair names a place outside 0..{len(places) - 1}.")
         if not (np.isfinite(lengths).all() and (lengths > 0).all()):
             raise PhysicsError("a neighbour pair has a length that is not a finite number above 0.")
+        if (pairs[:, 0] == pairs[:, 1]).any():
+            raise PhysicsError("a neighbour pair joins a place to itself.")
+        if self.metric is not Metric.PATH:
+            _refuse_other_lengths(places, pairs, lengths)
+        if self.metric is Metric.LINE:
+            _refuse_gaps(places, pairs)
         if self.labels is not None and len(self.labels) != len(places):
             raise PhysicsError(f"{len(places)} places but {len(self.labels)} labels.")
         for name, array in (("places", places), ("pairs", pairs), ("lengths", lengths)):
@@ -76,7 +83,7 @@ class Space:
     @classmethod
     def path(cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None) -> "Space":
         """Places known only by who is next to whom; `lengths` are 1 when left out."""
-        array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        array = _whole_pairs(pairs)
         n = int(places if places is not None else array.max(initial=0) + 1)
         given = np.ones(len(array)) if lengths is None else np.asarray(lengths, dtype=np.float64)
         return cls(np.empty((n, 0)), array, given, Metric.PATH)
@@ -159,6 +166,34 @@ class Space:
         if self.places.shape[1] == 0:
             return str(place)
         return ", ".join(f"{value:.4g}" for value in self.places[place])
+
+
+def _whole_pairs(given: ArrayLike) -> IntArray:
+    pairs = np.asarray(given, dtype=np.float64).reshape(-1, 2)
+    if not (pairs == np.rint(pairs)).all():
+        raise PhysicsError("a neighbour pair names a place by a number that is not whole.")
+    return pairs.astype(np.int64)
+
+
+def _refuse_other_lengths(places: FloatArray, pairs: IntArray, lengths: FloatArray) -> None:
+    """On a line or plane a length is the distance between two places; a longer one would hide a slope."""
+    apart = np.sqrt(((places[pairs[:, 0]] - places[pairs[:, 1]]) ** 2).sum(axis=1))
+    wrong = np.flatnonzero(np.abs(lengths - apart) > 1e-9 * np.maximum(apart, lengths))
+    if len(wrong):
+        i, j = pairs[wrong[0]]
+        raise PhysicsError(
+            f"places {i} and {j} are {apart[wrong[0]]:g} apart but have length {lengths[wrong[0]]:g}: on a line or "
+            "plane lengths follow from the places. Use Metric.PATH for lengths of your own."
+        )
+
+
+def _refuse_gaps(places: FloatArray, pairs: IntArray) -> None:
+    """On a line each place must be next to the one after it, or a move between the two would go unseen."""
+    order = np.argsort(places[:, 0], kind="stable")
+    joined = {(min(i, j), max(i, j)) for i, j in pairs.tolist()}
+    for i, j in pairwise(order.tolist()):
+        if (min(i, j), max(i, j)) not in joined:
+            raise PhysicsError(f"places {i} and {j} follow each other on the line but are not neighbours.")
 
 
 def _few(labels: Sequence[object]) -> str:

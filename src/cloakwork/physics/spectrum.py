@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import linalg
 
-from cloakwork._checks import FloatArray, frozen
+from cloakwork._checks import FloatArray, down, frozen, up
 from cloakwork.physics.space import Space
 
 RANK_TOLERANCE = 1e-10
@@ -57,6 +57,10 @@ class SpectralBound:
     side: Side
     value: float
 
+    def __str__(self) -> str:
+        shown = (up if self.side is Side.UPPER else down)(self.value, 6)
+        return f"{self.side} {shown} ({self.name})"
+
 
 @dataclass(frozen=True, eq=False)
 class Description:
@@ -78,10 +82,10 @@ class Description:
     def __str__(self) -> str:
         lines = [
             f"{self.places} places seen by {self.sensors} sensors; numerical rank {self.rank}",
-            f"a unit source that moves by one unit of distance shifts the readings by at most {self.slope:.6g}",
+            f"a unit source that moves by one unit of distance shifts the readings by at most {up(self.slope, 6)}",
             f"condition number {self.condition:.3g}; coherence {self.coherence:.6g}",
         ]
-        lines += [f"slope {bound.side} {bound.value:.6g} ({bound.name})" for bound in self.bounds]
+        lines += [f"slope {bound}" for bound in self.bounds]
         return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.floorplan import FloorPlan
 
-SPREADS = 5  # diffusion values evaluated across its range
+SPREADS = 9  # diffusion values evaluated across its range
 MOST_DOORS = 6  # 2^6 plans are evaluated at the most
 
 
@@ -28,7 +28,7 @@ class Tolerance:
     position
         How far each sensor may be from where the model puts it, in units of the space.
     doors
-        Whether each door of a floor plan may be open or shut.
+        Whether each door of a floor plan may be open or shut. A shut door is a wall: neighbours across it are none.
     """
 
     diffusion: float = 0.0
@@ -48,14 +48,14 @@ class Tolerance:
         if self.diffusion:
             said.append(
                 f"diffusion between {1 - self.diffusion:g} and {1 + self.diffusion:g} times the stated one "
-                f"({SPREADS} values evaluated)"
+                f"({SPREADS} values evaluated, with half the largest change between two of them added)"
             )
         if self.gain:
             said.append(f"each sensor's gain within {100 * self.gain:g} % of the stated one")
         if self.position:
             said.append(f"each sensor within {self.position:g} of its stated position")
         if self.doors:
-            said.append("each door open or shut")
+            said.append("each door open or shut (a shut door is a wall: which side of it a source is on is not hidden)")
         return tuple(said)
 
 
@@ -66,32 +66,55 @@ class Family:
     physics: Physics
     tolerance: Tolerance = Tolerance()
 
-    @cached_property
+    @property
     def members(self) -> tuple[Physics, ...]:
-        """The models that are evaluated, the stated one first."""
-        found: list[Physics] = [self.physics]
+        """The models that are evaluated."""
+        return tuple(member for spreads in self._by_doors for member in spreads)
+
+    @cached_property
+    def _by_doors(self) -> tuple[tuple[Physics, ...], ...]:
+        """For each set of shut doors the models over the range of the diffusion, in order."""
+        spreads: list[Physics] = [self.physics]
         if self.tolerance.diffusion:
             low, high = 1 - self.tolerance.diffusion, 1 + self.tolerance.diffusion
-            found += [self.physics.with_spread(float(k)) for k in np.geomspace(low, high, SPREADS)]
-        if self.tolerance.doors:
-            found += [shut for member in found for shut in _shut(member)]
-        return tuple(found)
+            factors = np.unique(np.append(np.geomspace(low, high, SPREADS), 1.0))
+            spreads = [self.physics if k == 1 else self.physics.with_spread(float(k)) for k in factors]
+        if not self.tolerance.doors:
+            return (tuple(spreads),)
+        return tuple(zip(*(_shut(member) for member in spreads), strict=True))
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
         """The steepest joint slope over the set."""
         move = self.tolerance.position
-        slopes = [member.joint_slope(weights, displacement=move) for member in self.members]
-        steepest = max(slopes, key=lambda slope: slope.value)
+        steepest = Slope(0.0, (0, 0))
+        for spreads in self._by_doors:
+            slopes = [member.joint_slope(weights, displacement=move) for member in spreads]
+            values = np.array([slope.value for slope in slopes])
+            best = int(np.argmax(values))
+            value = float(values[best] + _between(values))
+            if not value <= steepest.value:
+                steepest = Slope(value, slopes[best].pair)
         return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
 
     def sensor_slopes(self) -> FloatArray:
         """The steepest slope of each sensor over the set, shape (m,)."""
         move = self.tolerance.position
-        slopes = [member.sensor_slopes(displacement=move) for member in self.members]
-        return np.asarray(np.max(slopes, axis=0) * (1 + self.tolerance.gain))
+        steepest = np.zeros(self.physics.sensors)
+        for spreads in self._by_doors:
+            values = np.stack([member.sensor_slopes(displacement=move) for member in spreads])
+            steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
+        return np.asarray(steepest * (1 + self.tolerance.gain))
+
+
+def _between(values: FloatArray) -> FloatArray:
+    """Allowance for what lies between evaluated values: half the largest change from one to the next."""
+    if len(values) < 2:
+        return np.zeros(values.shape[1:])
+    return np.asarray(np.abs(np.diff(values, axis=0)).max(axis=0) / 2)
 
 
 def _shut(member: Physics) -> list[Physics]:
+    """The plan with every set of its doors shut, the empty set first."""
     if not isinstance(member, FloorPlan):
         raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.")
     doors = range(member.rooms.doors)
@@ -100,5 +123,5 @@ def _shut(member: Physics) -> list[Physics]:
             f"{len(doors)} doors give {2 ** len(doors)} plans: at most {MOST_DOORS} doors can be left open or shut.",
             doors=len(doors),
         )
-    chosen = (c for k in range(1, len(doors) + 1) for c in itertools.combinations(doors, k))
-    return [member.with_doors_shut(c) for c in chosen]
+    chosen = (c for k in range(len(doors) + 1) for c in itertools.combinations(doors, k))
+    return [member.with_doors_shut(c) if c else member for c in chosen]

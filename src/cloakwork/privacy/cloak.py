@@ -90,7 +90,15 @@ class Cloak:
         self._sigma, self._step = (frozen(values) for values in self._noise(sigma, resolution))
         self._frame_mu = exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
+        self._ratios = np.array([_rounded_up(ratio) for ratio in self._sigma / self._step])
+        self._refuse_too_fine_a_step()
         self._ledger = Ledger(self.readings_per_window)
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
+        object.__setattr__(self, name, value)
 
     @property
     def sigma(self) -> Any:
@@ -218,6 +226,15 @@ class Cloak:
             factor=factor,
         )
 
+    def _refuse_too_fine_a_step(self) -> None:
+        largest = int(np.argmax(self._ratios))
+        if self._ratios[largest] > LARGEST_RATIO:
+            raise CalibrationError(
+                f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
+                f"steps, and a table for more than {LARGEST_RATIO:,.0f} is too large. Give a coarser resolution.",
+                resolution=float(self._step[largest]),
+            )
+
     def _frame_mu_without_rounding(self) -> float:
         none = np.zeros_like(self._step)
         return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=none)
@@ -241,14 +258,17 @@ class Cloak:
         shape = steps.shape
         drawn = words.reshape(-1, self.physics.sensors, 2)
         total = steps.reshape(-1, self.physics.sensors)
-        ratios = self._sigma / self._step
-        for ratio in np.unique(ratios):
-            which = ratios == ratio
+        for ratio in np.unique(self._ratios):
+            which = self._ratios == ratio
             chosen = np.ascontiguousarray(drawn[:, which]).reshape(-1, 2)
-            # the table's sigma is rounded up to its ratio, never down
-            table = noise_table(float(np.nextafter(ratio * (1 + 4e-16), np.inf)))
-            total[:, which] += noise(table, chosen).reshape(-1, int(which.sum()))
+            total[:, which] += noise(noise_table(float(ratio)), chosen).reshape(-1, int(which.sum()))
         return np.asarray(total * self._step).reshape(shape)
+
+
+def _rounded_up(ratio: float) -> float:
+    """Noise in steps, a hair more, to 40 bits: never less noise, and one table for sensors that differ by roundings."""
+    mantissa, exponent = math.frexp(ratio * (1 + 1e-15))
+    return math.ldexp(math.ceil(mantissa * 2**40) / 2**40, exponent)
 
 
 def _choice(kind: Any, name: str, given: object) -> Any:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
-from cloakwork.physics import Metric, Placement
-from cloakwork.physics.line import HeatLine
+from cloakwork._checks import FloatArray, up
+from cloakwork.physics import FloorPlan, HeatLine, Metric, Physics, Placement
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.sensitivity import Scope
 
@@ -46,16 +45,14 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     who = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, but no more than one"
-    distance = "walking distance" if cloak.physics.space.metric is Metric.PATH else "distance"
     lines = [
-        f"Someone who sees {window} of {who} cannot tell whether a unit source moved by up to {cloak.alpha:g} "
-        f"({distance}): any event they wait for is at most e^{cloak.epsilon:g} times likelier, plus {cloak.delta:g}.",
+        f"Someone who sees {window} of {who} cannot tell well whether a unit source moved by up to {cloak.alpha:g}: "
+        f"any event they wait for is at most e^{cloak.epsilon:g} times likelier for the one than for the other, plus "
+        f"{cloak.delta:g}.",
         f"The same holds for weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"one of weight 2 only within {cloak.alpha / 2:g}.",
+        *_where(cloak.physics),
     ]
-    model = cloak.physics
-    if isinstance(model, HeatLine) and model.placement is Placement.GRID:
-        lines.append("Sources are taken to be on the grid of places; for sources anywhere use placement='anywhere'.")
     declared = cloak.family.tolerance.sentences()
     lines.append(
         "The claim holds for the model as stated and for: " + "; ".join(declared) + "."
@@ -65,16 +62,31 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _where(model: Physics) -> tuple[str, ...]:
+    """What the model takes a source to be."""
+    if isinstance(model, FloorPlan):
+        return (
+            "Distance is walked along the axes of the grid: a diagonal step counts both its legs. A source fills a "
+            f"cell of {model.rooms.cell:g} m: one that is smaller is not covered at the edge of a doorway.",
+        )
+    if isinstance(model, HeatLine) and model.placement is Placement.GRID:
+        return ("Sources are taken to be on the grid of places; for sources anywhere use placement='anywhere'.",)
+    if model.space.metric is Metric.PATH:
+        return ("Distance is the shortest way from neighbour to neighbour.",)
+    return ()
+
+
 def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         "That sources are present, how many there are, and how strong they are together.",
         f"Moves that add up to more than {cloak.alpha:g}: two sources that each move by it have moved twice as much.",
         "Which side of a wall a source is on, and anything outside the model.",
     ]
-    far = Profile(cloak.frame_mu).times(cloak.readings_per_window * 24)
+    window = Profile(cloak.frame_mu).times(cloak.readings_per_window)
+    two, day = (up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     lines.append(
-        f"The same source over many windows: 24 windows together give epsilon {far.epsilon(cloak.delta):.3g} "
-        f"at delta {cloak.delta:g}."
+        f"The same source over many windows: at delta {cloak.delta:g}, two windows together (or an interval across the "
+        f"border of two) give epsilon {two}, and 24 give {day}."
     )
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from someone who combines several sensors.")
@@ -83,20 +95,22 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
 
 def _cost(cloak: "Cloak") -> tuple[str, ...]:
     low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
-    noise = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}, by sensor"
+    noise = up(high) if low == high else f"{up(low)} to {up(high)}, by sensor"
     lines = [
         f"Each reading carries noise of standard deviation {noise}; a hidden move shifts the readings by "
-        f"at most {cloak.sensitivity:.4g}.",
+        f"at most {up(cloak.sensitivity)}.",
         f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs "
-        f"{100 * cloak.resolution_cost:.2g} % more noise.",
+        f"{up(100 * cloak.resolution_cost, 2)} % more noise.",
     ]
     if cloak.readings_per_window > 1:
         root = float(np.sqrt(cloak.readings_per_window))
-        lines.append(f"Covering {cloak.readings_per_window} frames costs {root:.3g} times the noise of covering one.")
+        lines.append(
+            f"Covering {cloak.readings_per_window} frames costs {up(root, 3)} times the noise of covering one."
+        )
     spread = cloak.alpha / (cloak.frame_mu * float(np.sqrt(cloak.readings_per_window)))
     lines.append(
-        "Rule of thumb: from one window a unit source can at best be found with a standard deviation of about "
-        f"{spread:.3g}."
+        "Rule of thumb: from one window alone, the place of a unit source can be told with a standard deviation of "
+        f"about {spread:.3g} at the best."
     )
     return tuple(lines)
 

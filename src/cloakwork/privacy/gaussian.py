@@ -132,6 +132,10 @@ class Profile:
 
     mu: float
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mu) and self.mu >= 0):
+            raise CalibrationError(f"mu={self.mu}: give a finite number, 0 or above.", mu=self.mu)
+
     def delta(self, epsilon: float) -> float:
         """The least delta at `epsilon` (0 or above), rounded up."""
         if not (math.isfinite(epsilon) and epsilon >= 0):
