@@ -29,7 +29,7 @@ test: $(STAMP) ## run all tests
 check: $(STAMP) ## lint, types, import layers and documentation
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy src tests benchmarks
+	@$(BIN)/mypy src tests benchmarks examples
 	@$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
 	@$(BIN)/mkdocs build --quiet --strict
 

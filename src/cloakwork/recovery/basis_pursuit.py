@@ -3,19 +3,9 @@
 from dataclasses import dataclass
 from typing import final
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork.recovery import active_set
-from cloakwork.recovery.estimator import (
-    Estimator,
-    Progress,
-    Radius,
-    Solution,
-    Status,
-    check_radius,
-    run_frames,
-    scaled,
-    squared_radius,
-)
+from cloakwork.recovery.estimator import Estimator, Progress, Radius, Solution, Status, check_radius, fit_within_radius
 from cloakwork.recovery.problem import Problem
 
 _NAMES = {
@@ -52,20 +42,5 @@ class BasisPursuit(Estimator):
         check_radius(self.radius, self.quantile)
 
     def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
-        seen = problem.project(readings)
-        rho2 = squared_radius(self.radius, self.quantile, problem, seen)
-        reduced, columns = scaled(problem)
-
-        def kernel(piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray) -> None:
-            active_set.pursue(
-                reduced,
-                columns,
-                seen.inside[piece],
-                rho2[piece],
-                maps[piece],
-                codes[piece],
-                misfits[piece],
-                gaps[piece],
-            )
-
-        return run_frames(kernel, problem, seen, rho2, _NAMES, progress)
+        rule = (self.radius, self.quantile)
+        return fit_within_radius(active_set.pursue, (), _NAMES, problem, readings, rule, progress)

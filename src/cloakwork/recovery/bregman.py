@@ -3,20 +3,10 @@
 from dataclasses import dataclass
 from typing import final
 
-from cloakwork._checks import FloatArray, IntArray, count
+from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
-from cloakwork.recovery.estimator import (
-    Estimator,
-    Progress,
-    Radius,
-    Solution,
-    Status,
-    check_radius,
-    run_frames,
-    scaled,
-    squared_radius,
-)
+from cloakwork.recovery.estimator import Estimator, Progress, Radius, Solution, Status, check_radius, fit_within_radius
 from cloakwork.recovery.problem import Problem
 
 _NAMES = {
@@ -60,22 +50,7 @@ class Bregman(Estimator):
             raise InputError(f"penalty={self.penalty}: give a share between 0 and 1.", penalty=self.penalty)
 
     def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
-        seen = problem.project(readings)
-        rho2 = squared_radius(self.radius, self.quantile, problem, seen)
-        reduced, columns = scaled(problem)
-
-        def kernel(piece: slice, maps: FloatArray, codes: IntArray, misfits: FloatArray, gaps: FloatArray) -> None:
-            active_set.iterate(
-                reduced,
-                columns,
-                seen.inside[piece],
-                rho2[piece],
-                self.penalty,
-                self.iterations,
-                maps[piece],
-                codes[piece],
-                misfits[piece],
-                gaps[piece],
-            )
-
-        return run_frames(kernel, problem, seen, rho2, _NAMES, progress)
+        rule = (self.radius, self.quantile)
+        return fit_within_radius(
+            active_set.iterate, (self.penalty, self.iterations), _NAMES, problem, readings, rule, progress
+        )

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import FloatArray, IntArray, positive
+from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
 from cloakwork.recovery.problem import Problem, Projected
@@ -79,51 +79,50 @@ def squared_radius(radius: float | Radius, quantile: float, problem: Problem, se
     return np.asarray(total**2 - seen.outside)
 
 
-Kernel = Callable[[slice, FloatArray, IntArray, FloatArray, FloatArray], None]
-
-
-def run_frames(
-    kernel: Kernel,
-    problem: Problem,
-    seen: Projected,
-    rho2: FloatArray,
+def fit_within_radius(
+    loop: Callable[..., None],
+    options: tuple[float | int, ...],
     names: dict[int, Status],
+    problem: Problem,
+    readings: FloatArray,
+    rule: tuple[float | Radius, float],
     progress: Progress | None,
 ) -> Solution:
-    """Run a compiled kernel over all frames, on all cores, and gather the certificates."""
+    """Run a compiled loop over all frames, on all cores, and gather the certificates.
+
+    `loop` takes the reduced matrix, its transpose, the projected readings, squared radii, its own `options`, and arrays
+    to fill: maps, codes (which `names` translates), misfits and gaps. `rule` is the radius and its quantile.
+    """
+    seen = problem.project(readings)
+    rho2 = squared_radius(*rule, problem, seen)
+    reduced = problem.range.reduced
+    columns = np.ascontiguousarray(reduced.T)
     frames = len(rho2)
     maps = np.zeros((frames, problem.physics.places))
     codes = np.full(frames, active_set.EMPTY, dtype=np.int64)
     misfits, gaps = np.zeros(frames), np.zeros(frames)
-    pieces = [slice(start, min(start + CHUNK, frames)) for start in range(0, frames, CHUNK)]
-    done = 0
 
     def work(piece: slice) -> int:
-        kernel(piece, maps, codes, misfits, gaps)
+        filled = (maps[piece], codes[piece], misfits[piece], gaps[piece])
+        loop(reduced, columns, seen.inside[piece], rho2[piece], *options, *filled)
         return int(piece.stop - piece.start)
 
-    if problem.range.rank and len(pieces) == 1:
+    _on_all_cores(work, frames if problem.range.rank else 0, progress)
+    radius = np.sqrt(np.maximum(rho2, 0.0))
+    status = tuple(names[code] for code in codes.tolist())
+    return Solution(seen.inside, maps, status, np.maximum(gaps, 0.0), np.maximum(misfits - radius, 0.0), radius)
+
+
+def _on_all_cores(work: Callable[[slice], int], frames: int, progress: Progress | None) -> None:
+    pieces = [slice(start, min(start + CHUNK, frames)) for start in range(0, frames, CHUNK)]
+    done = 0
+    if len(pieces) == 1:
         done = work(pieces[0])
-    elif problem.range.rank:
+    elif pieces:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for future in as_completed([pool.submit(work, piece) for piece in pieces]):
                 done += future.result()
-                if progress is not None:
+                if progress is not None and done < frames:
                     progress(done, frames)
     if progress is not None:
         progress(frames, frames)
-    radius = np.sqrt(np.maximum(rho2, 0.0))
-    return Solution(
-        seen.inside,
-        maps,
-        tuple(names[code] for code in codes.tolist()),
-        np.maximum(gaps, 0.0),
-        np.maximum(misfits - radius, 0.0),
-        radius,
-    )
-
-
-def scaled(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """The reduced matrix and its transpose, both contiguous."""
-    reduced = problem.range.reduced
-    return reduced, np.ascontiguousarray(reduced.T)
