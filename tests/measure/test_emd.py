@@ -179,3 +179,10 @@ def test_plainer_distances_are_not_scaled() -> None:
             plain([1, float("nan")], [1, 0])
         with pytest.raises(MeasureError, match="give one map"):
             plain([[1, 0]], [[1, 0]])
+
+
+def test_transport_is_balanced_so_that_a_shared_source_hides_nothing() -> None:
+    # with inequalities and a total flow of one, as the papers print it, these two maps would be at distance 0
+    first, second = np.zeros(10), np.zeros(10)
+    first[[1, 5]], second[[1, 9]] = 1.0, 1.0
+    assert emd(first, second, Space.line(10)) == pytest.approx(0.5 * 0.4)

@@ -125,3 +125,17 @@ def test_impossible_lines_are_refused(wrong: dict[str, Any], message: str) -> No
     arguments: dict[str, Any] = {"n": 10, "m": 5, "T": 0.05} | wrong
     with pytest.raises(PhysicsError, match=message):
         HeatLine(**arguments)
+
+
+def test_an_early_reading_of_a_pulse_is_more_revealing() -> None:
+    """A pulse's slope holds only for readings taken at least T after it: 2.2 times at 0.4 T, 6.2 times at T/10."""
+    late = HeatLine(n=100, m=50, T=0.05)
+    for share, factor in ((0.4, 2.2), (0.1, 6.2)):
+        assert late.with_spread(share).joint_slope().value / late.joint_slope().value == pytest.approx(factor, abs=0.06)
+
+
+@pytest.mark.parametrize("T", [0.002, 0.005, 0.01])
+def test_at_short_times_the_slope_scales_as_known(T: float) -> None:
+    for n, m in ((200, 50), (400, 100)):
+        per_step = HeatLine(n=n, m=m, T=T).joint_slope().value / n
+        assert per_step == pytest.approx(0.2233 * np.sqrt(m) * T**-0.75 / n, rel=0.02)
