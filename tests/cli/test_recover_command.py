@@ -101,7 +101,7 @@ def test_missing_sensors_are_said_and_done_without(run: Run, case: Case) -> None
     values = run("recover", case.site, case.readings, "--json").values
     near(values, [0.24, 0.76])
     assert (values["frames"], values["incomplete_frames"]) == (3, 1)
-    assert "1 frames lacked readings of some sensors" in run("recover", case.site, case.readings).out
+    assert "1 frame lacked readings of some sensors" in run("recover", case.site, case.readings).out
 
 
 def test_bad_rows_and_unknown_sensors_are_named_and_left_out(run: Run, case: Case) -> None:

@@ -265,7 +265,7 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
     assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
     assert "Sensors 2," in text
     assert "would lower the noise of the others by 100 %" in text
-    for promise in ("how many there are", "Which side of a wall", "and 24 give", "weight 2 only within"):
+    for promise in ("how many there are", "Anything outside the model", "and 24 give", "weight 2 only within"):
         assert promise in text
 
 

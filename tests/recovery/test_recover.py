@@ -8,7 +8,7 @@ from cloakwork.errors import InputError
 from cloakwork.measure import emd
 from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Problem, Radius, Status, read_off, recover
+from cloakwork.recovery import BasisPursuit, Problem, Radius, Status, noticed, read_off, recover
 
 
 def errors(line: HeatLine, at: list[float], calibration: str, radius: Radius) -> tuple[float, float]:
@@ -107,3 +107,24 @@ def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
     found = recover(graph.apply(sources(graph, ["d"])), graph, sigma=0.001)
     assert found.sources[0].at == "d"
     assert "at d" in str(found)
+
+
+def test_the_share_of_frames_in_which_a_source_is_noticed_is_right(line: HeatLine) -> None:
+    problem = Problem.of(line, 2.0)
+    predicted = noticed(problem)[49]
+    readings = line.apply(sources(line, [0.5])) + 2.0 * np.random.default_rng(6).standard_normal((4000, 50))
+    seen = np.mean([status is not Status.EMPTY for status in recover(readings, line, sigma=2.0).status])
+    assert 0.3 < predicted < 0.99
+    assert seen == pytest.approx(predicted, abs=0.03)
+
+
+def test_arguments_in_the_wrong_order_are_told_apart(line: HeatLine) -> None:
+    with pytest.raises(InputError, match=r"call recover\(readings, cloak\)"):
+        recover(np.zeros(50), np.zeros(50))  # type: ignore[arg-type]
+
+
+def test_a_result_has_a_short_repr(line: HeatLine) -> None:
+    found = recover(line.apply(sources(line, [0.3])), line, sigma=0.1)
+    assert len(found) == 1
+    assert repr(found).startswith("<Recovery of 1 frame>")
+    assert len(repr(found)) < 300

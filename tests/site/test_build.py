@@ -75,7 +75,7 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
 @pytest.mark.parametrize(
     ("head", "says"),
     [
-        (GRAPH + 'edges = [["a"]]', r"line 6: physics\.edges\[1\]"),
+        (GRAPH + 'edges = [["a"]]', r"line 6: physics\.edges = \[\['a'\]\]: give a file name, or a list"),
         (GRAPH + 'edges = [["a", "b", "heavy"]]', "edge 1 has a weight or length that is not a number"),
         (GRAPH + 'edges = [["a", "b", -1]]', "edge 'a'-'b' has weight -1"),
         (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', "2 parts that no edge connects"),
@@ -91,7 +91,7 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
             "line [67]: .*'z' is not a node",
         ),
         (MATRIX + 'file = "missing.csv"', "physics.file = 'missing.csv': .*[Nn]o such file|missing.csv.*not found"),
-        (LINE + '[[sensor]]\nid = "a"\nat = 1.5', r"line 8: sensor 0 at 1\.5 is outside"),
+        (LINE + '[[sensor]]\nid = "a"\nat = 1.5', r'line 8: sensor "a" at 1\.5 is outside'),
         (LINE + '[[sensor]]\nid = "a"\nat = [0.5, 0.5]', r'line 8: sensor "a": at = \[0\.5, 0\.5\]; give one number'),
         (LINE + '[[sensor]]\nid = "a"\nat = "door"', "line 8: sensor \"a\": at = 'door'; give one number"),
         (LINE + '[[sensor]]\nid = "a"', 'sensor "a": at = None; give one number'),

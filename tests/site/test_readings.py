@@ -24,7 +24,8 @@ def read(path: Path, content: str | bytes, ids: tuple[str, ...] = IDS) -> tuple[
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     frames = [(1000 * k, k, np.array([k, -k, 7 * k], dtype=np.int64)) for k in range(200)]
-    assert write_readings(tmp_path / "r.csv", IDS, frames) == 600
+    with (tmp_path / "r.csv").open("w", newline="") as file_out:
+        assert write_readings(file_out, IDS, frames) == 600
     file = ReadingsFile(tmp_path / "r.csv", IDS)
     found = list(file)
     assert [frame.time for frame in found] == [time for time, _, _ in frames]

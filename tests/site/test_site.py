@@ -158,7 +158,7 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
         ("T = 0.02", "T = nan", r"line 7: physics\.T = nan: .*finite"),
         ("T = 0.02", "T = inf", r"line 7: physics\.T = inf: .*finite"),
         ("places = 30", "places = 0", r"line 6: physics\.places = 0: .*greater than or equal to 1"),
-        ("places = 30", "places = 2.5", r"line 6: physics\.places = 2\.5: .*integer"),
+        ("places = 30", "places = 2.5", r"line 6: physics\.places = 2\.5: give a whole number"),
         ('kind = "line"', 'kind = "tube"', r"line 5: .*kind = one of floorplan, graph, line, matrix, plane"),
         ('kind = "line"\n', "", r"line 4: .*kind = one of floorplan, graph, line, matrix, plane"),
         ("delta = 1e-4", "delta = 0.0", r"line 12: privacy\.delta = 0\.0: .*greater than 0"),
@@ -196,13 +196,17 @@ def test_a_bad_value_is_named_with_its_line(old: str, new: str, says: str) -> No
     ("old", "new", "says"),
     [
         ('id = "study"', 'id = "hall"', r'line 11: sensor: sensors 1 and 2 are both called "hall"; ids must differ'),
-        ("at = [2.3, 0.3]", "at = [9.0, 0.3]", r"line 16: sensor 1: \(9, 0\.3\) is not on the floor"),
-        ("at = [2.3, 0.3]", "at = [1.2, 0.9]", r"line 16: sensor 1: \(1\.2, 0\.9\) is not on the floor"),
+        ("at = [2.3, 0.3]", "at = [9.0, 0.3]", r'line 16: sensor "study": \(9, 0\.3\) is not on the floor'),
+        ("at = [2.3, 0.3]", "at = [1.2, 0.9]", r'line 16: sensor "study": \(1\.2, 0\.9\) is not on the floor'),
         ("at = [2.3, 0.3]", "at = 2.3", r'line 16: .*sensor "study": at = 2\.3; give \[x, y\]'),
         ("at = [2.3, 0.3]\n", "", r'line 1[45]: .*sensor "study": .*give \[x, y\]'),
         ("at = [2.3, 0.3]", "at = [2.3, nan]", r"line 16: sensor\[2\]\.at"),
         ('id = "study"', 'id = "the study"', r"line 15: sensor\[2\]\.id = 'the study'"),
-        ('name = "flat"', 'name = "flat"\nsensors = 4', "give either sensors = N for even spacing, or one .*not both"),
+        (
+            'name = "flat"',
+            'name = "flat"\nsensors = 4',
+            "give either sensors = N for even spacing, or one .*both are given",
+        ),
         ("..#..", "..x..", r"line 5: drawing, line 1, column 3: 'x' has no meaning"),
         ("..+..", "..#..", r"line 5: the floor has 2 parts|line 2: the floor has 2 parts"),
         ("reach = 1.0", "length = 1.0", r'line 2: physics: regime = "steady" needs reach \(metres\), and no length'),
@@ -244,3 +248,27 @@ def test_a_folder_or_a_huge_file_is_not_a_site(tmp_path: Path) -> None:
     huge.write_bytes(b"#" * 10_000_001)
     with pytest.raises(SiteError, match="larger than 10 MB"):
         load_site(huge)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "flat"', 'name = "my flat"', "name = 'my flat': give letters, digits, - and _"),
+        ("reach = 1.0", "rech = 1.0", r"physics\.rech = 1\.0: there is no such key here .*did you mean reach\?"),
+        ("cell = 0.5", 'cell = "50cm"', r"physics\.cell = '50cm': give a number, without quotes and without a unit"),
+        (
+            'kind = "floorplan"',
+            'kind = "floor plan"',
+            r"physics\.kind = 'floor plan': give kind = one of floorplan, graph",
+        ),
+        ("at = [2.3, 0.3]", "at = [1, 2, 3]", r"sensor\[2\]\.at = \[1, 2, 3\]: give a number on a line, \[x, y\]"),
+    ],
+)
+def test_a_slip_gets_the_words_a_person_needs(old: str, new: str, says: str) -> None:
+    said = refusal(changed(FLAT, old, new))
+    assert re.search(says, said), said
+
+
+def test_a_missing_table_is_called_a_table() -> None:
+    said = refusal(FLAT[: FLAT.index("[privacy]")])
+    assert "the table [privacy] is missing" in said

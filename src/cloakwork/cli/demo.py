@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from scipy import optimize
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.draw import floor, save
-from cloakwork.cli.output import note, say, table
+from cloakwork.cli.draw import cross, floor, save
+from cloakwork.cli.output import counted, note, say, table
 from cloakwork.measure import emd
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.recovery import Recovery, Source, recover
@@ -20,12 +20,12 @@ from cloakwork.site import parse_site
 
 PEOPLE = {"reading on the sofa": (2.1, 2.4), "asleep": (8.6, 6.6), "at the desk": (8.4, 1.6)}
 FURNITURE = {
-    "sofa": (1.2, 1.6, 1.8, 0.8),
+    "sofa": (1.2, 1.5, 1.8, 0.7),
     "table": (2.6, 5.2, 1.6, 1.0),
     "kitchen": (0.1, 7.3, 4.0, 0.6),
-    "bed ": (8.0, 5.9, 1.8, 1.6),
+    "bed ": (7.2, 5.9, 1.8, 1.4),
     "bed": (8.1, 2.4, 1.8, 1.4),
-    "desk": (7.4, 0.3, 1.6, 0.7),
+    "desk": (7.6, 0.7, 1.6, 0.7),
 }
 
 
@@ -71,17 +71,20 @@ def _report(flat: FloorPlan, sigma: float, truth: FloatArray, found: Recovery) -
     matched = dict(zip(people.tolist(), chosen.tolist(), strict=True))
     for number, (who, at) in enumerate(PEOPLE.items()):
         if number not in matched:
-            rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", "not found", "", ""))
+            rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", "not found", "", "", ""))
             continue
         source = found.sources[matched[number]]
         where = ", ".join(f"{value:.1f}" for value in flat.space.places[source.place])
         off = float(apart[number, matched[number]])
-        rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", where, f"{off:.2f} m", f"{source.radius:.2f} m"))
-    table("Three people in a flat", ("person", "is at", "analyst says", "off by", "says within"), rows)
-    say(f"{len(found.sources)} sources recovered; {found.status} (gap {found.gap:.1g})")
+        row = (where, f"{off:.2f} m", f"{source.radius:.2f} m", f"{source.weight:.2f}")
+        rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", *row))
+    columns = ("person", "is at", "found at", "off by", "within", "weight")
+    table("Three people in a flat", columns, rows)
+    say(f"{counted(len(found.sources), 'source')} recovered; the map is proved best of its kind to {found.gap:.0e}.")
     if found.map.sum() > 0:
-        say(f"earth mover distance between truth and recovered map: {emd(found.map, truth, flat.space):.2f} m")
-    say(f"one person warms the nearest sensor by up to {flat.matrix.max():.2f} degrees; the noise is {sigma:.2f}")
+        far = emd(found.map, truth, flat.space)
+        say(f"To turn the recovered map into the truth, warmth must be carried {far:.2f} m on average (scaled to 1).")
+    say(f"One person warms a sensor straight above by {flat.matrix.max():.2f} degrees; the noise is {sigma:.2f}.")
 
 
 def _apart(source: Source, at: tuple[float, float]) -> float:
@@ -89,7 +92,7 @@ def _apart(source: Source, at: tuple[float, float]) -> float:
 
 
 def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, found: Recovery) -> None:
-    figure = Figure(figsize=(15, 4.9), layout="constrained")
+    figure = Figure(figsize=(15, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     floor(left, flat.rooms, None)
     left.set_title("The truth: three people at home")
@@ -100,12 +103,12 @@ def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, found: Recovery) -> No
     dots = middle.scatter(
         x, y, c=noisy, cmap="coolwarm", vmin=-size, vmax=size, s=90, edgecolors="#555555", linewidths=0.5
     )
-    figure.colorbar(dots, ax=middle, label="degrees above the room", shrink=0.8)
+    figure.colorbar(dots, ax=middle, label="degrees", shrink=0.8)
     mesh = floor(right, flat.rooms, _spread(found, flat.places))
     right.set_title("What an analyst learns: their vicinities")
-    figure.colorbar(mesh, ax=right, label="sources that may be here", shrink=0.8)
+    figure.colorbar(mesh, ax=right, label="weight that may be here", shrink=0.8)
     for source in found.sources:
-        right.plot(*flat.space.places[source.place], "x", color="#b3261e", markersize=9, markeredgewidth=2)
+        cross(right, flat.space.places[source.place].tolist())
     for axes in (left, right):
         _furnish(axes)
         for number, at in enumerate(PEOPLE.values()):

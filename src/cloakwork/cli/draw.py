@@ -20,17 +20,18 @@ INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
 MOST_DRAWN_NODES = 400
 
 
-def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source]) -> None:
+def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str) -> None:
     """Draw one map, with the vicinities of its sources, in the way that suits its space."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title("Recovered map" if sources else "Recovered map: no source found")
+    axes.set_title(title if sources or weights.any() else "Recovered map: no source found")
     if isinstance(physics, FloorPlan):
-        floor(axes, physics.rooms, weights)
+        figure.colorbar(floor(axes, physics.rooms, weights), ax=axes, label="weight")
         vicinities(axes, sources)
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
-        axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=WARM)
+        mesh = axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=WARM)
+        figure.colorbar(mesh, ax=axes, label="weight")
         vicinities(axes, sources)
     elif physics.space.places.shape[1] == 1:
         _line(axes, physics, weights, sources)
@@ -66,6 +67,7 @@ def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | 
     axes.set_ylim(-0.1, height + 0.1)
     axes.set_aspect("equal")
     axes.set_xlabel("metres")
+    axes.spines[:].set_visible(False)
     return mesh
 
 
@@ -89,11 +91,19 @@ def walls(axes: Any, rooms: Rooms) -> None:
 
 
 def vicinities(axes: Any, sources: Sequence[Source]) -> None:
-    """Mark sources on a plane, each with a circle of its radius."""
+    """Mark sources on a plane, each with a circle of its radius; a source that may be anywhere has no cross."""
+    width = axes.get_xlim()[1] - axes.get_xlim()[0]
     for source in sources:
         if isinstance(source.at, tuple):
             axes.add_patch(Circle(source.at, source.radius, fill=False, color=ACCENT, linestyle="--"))
-            axes.plot(*source.at, marker="x", color=ACCENT, markersize=8, markeredgewidth=2)
+            if source.radius < width / 2:
+                cross(axes, source.at)
+
+
+def cross(axes: Any, at: Sequence[float]) -> None:
+    """A cross that shows on light and on dark."""
+    axes.plot(*at, "x", color="white", markersize=11, markeredgewidth=5)
+    axes.plot(*at, "x", color=ACCENT, markersize=9, markeredgewidth=2)
 
 
 def _line(axes: Any, physics: Physics, weights: FloatArray, sources: Sequence[Source]) -> None:

@@ -1,13 +1,20 @@
 """Where text goes: results to standard output, everything else to standard error, so that pipes stay clean."""
 
 import json
+import os
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from cloakwork.errors import InputError
 
 
 class _Console(Console):
@@ -15,18 +22,58 @@ class _Console(Console):
         raise BrokenPipeError  # main() ends quietly; whoever read our output has seen enough
 
 
-out = _Console(highlight=False, soft_wrap=True)
-err = _Console(stderr=True, highlight=False, soft_wrap=True)
+out = _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+err = _Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def say(text: object) -> None:
-    """A line of result."""
-    out.print(str(text), markup=False)
+    """Lines of result, wrapped to the width of a terminal."""
+    out.print(_wrapped(str(text), out))
 
 
 def note(text: object) -> None:
-    """A line about the work, to standard error."""
-    err.print(str(text), markup=False)
+    """Lines about the work, to standard error."""
+    err.print(_wrapped(str(text), err))
+
+
+def _wrapped(text: str, console: Console) -> str:
+    if not console.is_terminal:
+        return text
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip(" -")))
+        lines.append(textwrap.fill(line, max(console.width, 40), subsequent_indent=indent, break_long_words=False))
+    return "\n".join(lines)
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun: 1 frame, 2 frames."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def written(path: Path, *inputs: Path) -> Iterator[TextIO]:
+    """A text file that appears under its name only when it is whole, and never in place of an input."""
+    refuse_input(path, *inputs)
+    target = path.resolve()
+    special = target.exists() and not target.is_file()  # a pipe or a device is written to as it is
+    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            yield file
+    except BaseException:
+        if not special:
+            part.unlink(missing_ok=True)
+        raise
+    if not special:
+        part.replace(target)
+
+
+def refuse_input(path: Path, *inputs: Path) -> None:
+    """Refuse to write over a file that is being read."""
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise InputError(f"{path} is read by this command: write to another file.", path=str(path))
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -35,7 +82,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     for number, column in enumerate(columns):
         drawn.add_column(column, justify="left" if number == 0 else "right", no_wrap=number == 0)
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*(Text(cell) for cell in row))
     out.print(drawn)
 
 

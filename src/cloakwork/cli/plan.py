@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import FloatArray, up
-from cloakwork.cli.output import as_json, busy, say, table
+from cloakwork.cli.output import as_json, busy, counted, say, table
+from cloakwork.physics import Family, Tolerance
 from cloakwork.privacy import Cloak
+from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Site, load_site
 
 HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
@@ -16,13 +18,20 @@ HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
 def run_plan(path: Path, *, json: bool) -> None:
     """Print the plan of a site."""
     site = load_site(path)
-    with busy("planning the noise"):
+    with busy(planning(site)):
         cloak = site.cloak()
         values = plan_values(site, cloak)
     if json:
         as_json(values)
     else:
         _print(site, cloak)
+
+
+def planning(site: Site) -> str:
+    """What to say while the noise of a site is worked out."""
+    declared = site.spec.physics.tolerance
+    family = Family(site.physics, Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors))
+    return f"planning the noise over {counted(len(family.members), 'model')}"
 
 
 def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
@@ -43,11 +52,17 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
         "mu": cloak.profile.mu,
+        "noticed": _noticed(cloak),
         "max_count": site.spec.sources.max_count,
         "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
         "model_set": list(cloak.family.tolerance.sentences()),
         "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
     }
+
+
+def _noticed(cloak: Cloak) -> float:
+    """In what share of frames a lone unit source, at a typical place, is noticed at all."""
+    return float(np.median(noticed(Problem.of(cloak.physics, cloak.sigmas, cloak.steps))))
 
 
 def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
@@ -74,13 +89,20 @@ def _print(site: Site, cloak: Cloak) -> None:
         ("sensitivity", up(cloak.sensitivity, 6)),
         ("noise of a reading, sigma", _range(cloak.sigmas)),
         ("largest reading of one source", f"{peak:.4g}"),
+        ("frames in which a lone source is noticed", f"{100 * _noticed(cloak):.0f} %"),
         ("step of a reading", _range(cloak.steps)),
-        ("cost of the step", f"{up(100 * cloak.resolution_cost, 2)} % more noise"),
+        ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
     over = [(name, up(epsilon, 3)) for name, epsilon in _over_time(site, cloak)]
     if over:
         table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
+        say("(An epsilon above about 10 hides nothing in practice.)\n")
+    size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
+    if 0 < size < cloak.alpha:
+        say(f"Note: alpha = {cloak.alpha:g} is larger than the whole space ({size:g}); check its unit.\n")
+    if _noticed(cloak) < 0.5:
+        say("Note: with this noise most lone sources leave no trace. Allow a larger epsilon or a smaller alpha.\n")
     say(cloak.explain(sensor_names=site.sensor_ids))
 
 

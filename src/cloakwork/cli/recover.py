@@ -12,7 +12,8 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.draw import check_picture, draw_map
-from cloakwork.cli.output import as_json, bar, busy, note, say, table
+from cloakwork.cli.output import as_json, bar, busy, counted, note, refuse_input, say, table, written
+from cloakwork.cli.plan import planning
 from cloakwork.physics import Space
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Source, Status, recover
@@ -43,6 +44,7 @@ class Summary:
     incomplete: int = 0
     status: Counter[Status] = field(default_factory=Counter)
     worst_gap: float = 0.0
+    heaviest: float = 0.0
     total: FloatArray | None = None
     last: tuple[Source, ...] = ()
     shown: list[Found] = field(default_factory=list)
@@ -53,6 +55,7 @@ class Summary:
         self.incomplete += found.sensors < all_sensors
         self.status[found.status] += 1
         self.worst_gap = max(self.worst_gap, found.gap)
+        self.heaviest = max(self.heaviest, float(found.map.sum()))
         self.total = found.map if self.total is None else self.total + found.map
         self.last = found.sources
         if len(self.shown) < SHOWN_FRAMES:
@@ -63,14 +66,15 @@ def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | No
     """Recover every frame of a file, in batches, and write what was found."""
     if plot is not None:
         check_picture(plot)
+        refuse_input(plot, path, readings)
     site = load_site(path)
     file = ReadingsFile(readings, site.sensor_ids)
     size = file.size
-    with busy("planning the noise"):
+    with busy(planning(site)):
         recoveries = _Recoveries(site, site.cloak())
     summary = Summary()
     with ExitStack() as stack:
-        write = _writer(out, site.physics.space, stack)
+        write = _writer(out, (path, readings), site.physics.space, stack)
         progress = stack.enter_context(bar("recovering", size))
         for batch in _batches(file):
             for found in recoveries.of(batch):
@@ -78,7 +82,10 @@ def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | No
                 write(found)
             progress(file.bytes_read)
     if plot is not None and summary.total is not None:
-        draw_map(plot, site.physics, summary.total / summary.frames, summary.last)
+        title = (
+            "Recovered map" if summary.frames == 1 else f"Average of {summary.frames:,} frames; crosses: the last one"
+        )
+        draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title)
         note(f"wrote the picture to {plot}")
     _report(summary, file, site, out, json=json)
 
@@ -130,12 +137,12 @@ class _Recoveries:
             )
 
 
-def _writer(path: Path | None, space: Space, stack: ExitStack) -> Any:
+def _writer(path: Path | None, inputs: tuple[Path, ...], space: Space, stack: ExitStack) -> Any:
     """A function that writes one row a source, and one row for a frame in which none was found."""
     if path is None:
         return lambda _: None
     axes = ["x", "y"][: space.places.shape[1]]
-    rows = csv.writer(stack.enter_context(path.open("w", newline="", encoding="utf-8")), lineterminator="\n")
+    rows = csv.writer(stack.enter_context(written(path, *inputs)), lineterminator="\n")
     rows.writerow(["time", "sensors", "place", *axes, "weight", "radius", "status", "gap"])
 
     def write(found: Found) -> None:
@@ -155,7 +162,9 @@ def _report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, 
         note(line)
     hidden = file.problems.total - len(file.problems.shown)
     if hidden > 0:
-        note(f"... and {hidden:,} more rows left out")
+        note(f"... and {counted(hidden, 'more row')} left out")
+    for warning in _warnings(summary, site):
+        note(f"warning: {warning}")
     if json:
         as_json(_values(summary, file, site))
         return
@@ -167,14 +176,29 @@ def _report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, 
     if rows:
         table("Recovered sources" + _first(summary), ("time", "at", "weight", "within"), rows)
     for status, number in summary.status.items():
-        say(f"{number:,} of {summary.frames:,} frames: {status}")
+        say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
     if summary.incomplete:
-        say(f"{summary.incomplete:,} frames lacked readings of some sensors and were recovered from the rest")
+        say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors; recovered from the rest")
     if file.problems.total:
         say(f"{file.problems.total:,} of {file.rows:,} rows left out: " + _reasons(file))
     say(f"largest duality gap {summary.worst_gap:.2g}")
     if out is not None:
         note(f"wrote {out}")
+
+
+def _warnings(summary: Summary, site: Site) -> list[str]:
+    """What makes the result as a whole implausible, whatever each frame says."""
+    check = "check the baseline, and that the site file has not changed since the readings were made"
+    said = []
+    most = site.spec.sources.max_count
+    if most is not None and summary.heaviest > 1.5 * most:
+        said.append(f"a frame has sources of {summary.heaviest:.3g} units, the site says at most {most}: {check}")
+    misfits = summary.status[Status.BEST_FIT]
+    if summary.frames >= 3 and misfits > 0.4 * summary.frames:
+        said.append(
+            f"nothing fits {misfits:,} of {counted(summary.frames, 'frame')}, where one in ten would be usual: {check}"
+        )
+    return said
 
 
 def _first(summary: Summary) -> str:
@@ -192,6 +216,7 @@ def _values(summary: Summary, file: ReadingsFile, site: Site) -> dict[str, objec
         "incomplete_frames": summary.incomplete,
         "status": {status.name.lower(): number for status, number in summary.status.items()},
         "largest_gap": summary.worst_gap,
+        "warnings": _warnings(summary, site),
         "rows": file.rows,
         "rows_left_out": dict(file.problems.counts),
         "last_sources": [{"place": s.place, "at": s.at, "weight": s.weight, "radius": s.radius} for s in summary.last],

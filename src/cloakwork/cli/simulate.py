@@ -3,11 +3,13 @@
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.output import bar, busy, note
+from cloakwork.cli.output import bar, busy, counted, note, written
+from cloakwork.cli.plan import planning
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
@@ -22,18 +24,22 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
     space = site.physics.space
     placed = [_source(text, space) for text in given]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    with busy("planning the noise"):
+    with busy(planning(site)):
         cloak = site.cloak()
     rng = np.random.default_rng(seed)
-    with bar("simulating", frames) as progress:
-        rows = write_readings(out, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
-    note(f"wrote {rows:,} readings of {frames:,} frames to {out}")
+    for at, place in zip(given, np.array([space.index(at) for at, _ in placed]), strict=True):
+        note(f"source {at} is at ({space.name(int(place))})")
+    with bar("simulating", frames) as progress, written(out, path) as file:
+        rows = write_readings(file, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
+    note(f"wrote {counted(rows, 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
         windows = -(-frames // cloak.readings_per_window)
         total = cloak.profile.times(windows).epsilon(cloak.delta)
-        note(f"{frames:,} frames are {windows:,} windows: together epsilon {total:.3g} at delta {cloak.delta:g}")
+        both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
+        note(f"{both}: together epsilon {total:.3g} at delta {cloak.delta:g}")
     if truth is not None:
-        _write_truth(truth, site, f, frames)
+        with written(truth, path, out) as file:
+            _write_truth(file, site, f, frames)
         note(f"wrote the true sources to {truth}")
 
 
@@ -70,13 +76,12 @@ def _source(text: str, space: Space) -> tuple[object, float]:
     return (numbers[0] if len(numbers) == 1 else tuple(numbers)), strength
 
 
-def _write_truth(path: Path, site: Site, f: FloatArray, frames: int) -> None:
+def _write_truth(file: TextIO, site: Site, f: FloatArray, frames: int) -> None:
     space = site.physics.space
     axes = ["x", "y"][: space.places.shape[1]]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["time", "place", *axes, "weight"])
-        for frame in range(frames):
-            for place in np.flatnonzero(f):
-                name = place if axes else space.name(int(place))
-                writer.writerow([frame * site.period_ms, name, *space.places[place], f[place]])
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["time", "place", *axes, "weight"])
+    for frame in range(frames):
+        for place in np.flatnonzero(f):
+            name = place if axes else space.name(int(place))
+            writer.writerow([frame * site.period_ms, name, *space.places[place], f[place]])

@@ -30,6 +30,8 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     >>> emd([1, 0, 0, 0], [0, 0, 1, 0], space)
     0.5
     """
+    if not isinstance(space, Space):
+        raise MeasureError(f"the third argument is a {type(space).__name__}: give the space, such as line.space.")
     difference = _normalised("first", first, space) - _normalised("second", second, space)
     if space.metric is Metric.LINE:
         return float(np.abs(np.cumsum(difference)[:-1]) @ space.lengths)

@@ -36,7 +36,7 @@ class Steady:
         positive("reach", self.reach, error=PhysicsError)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FloorPlan(Physics):
     """What sensors in rooms read of sources in rooms; walls stop heat, doors let it through.
 
@@ -81,6 +81,10 @@ class FloorPlan(Physics):
         if not isinstance(self.regime, Pulse | Steady):
             raise PhysicsError(f"regime={self.regime!r}: give Steady(reach=...) or Pulse(length=...).")
         self.sensor_places  # noqa: B018 - a sensor off the floor is refused now, not later
+
+    def __repr__(self) -> str:
+        sensors = len(self.sensor_positions)
+        return f"FloorPlan({self.rooms!r}, {sensors} sensors, {self.regime}, footprint={self.footprint:g})"
 
     @cached_property
     def sensor_positions(self) -> FloatArray:

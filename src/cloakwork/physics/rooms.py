@@ -16,7 +16,7 @@ MOST_CELLS = 1_000_000
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rooms:
     """Cells of one floor. Make one with `from_text` or `from_walls`.
 
@@ -96,7 +96,10 @@ class Rooms:
             cut |= _crosses(start, end, wall)
         door = np.full(len(pairs), -1, dtype=np.int64)
         for number, opening in enumerate(doors):
-            door[_crosses(start, end, opening)] = number
+            through = _crosses(start, end, opening)
+            if not (through & cut).any():
+                raise PhysicsError(f"door {number} at {opening!r} is in no wall.", key="doors")
+            door[through] = number
         open_pairs = ~cut | (door >= 0)
         door[~cut] = -1
         return _connected(cls(grid, cell, pairs[open_pairs], door[open_pairs]))
@@ -105,6 +108,10 @@ class Rooms:
         positive("cell", self.cell, error=PhysicsError)
         for name in ("grid", "pairs", "door"):
             object.__setattr__(self, name, frozen(np.array(getattr(self, name))))
+
+    def __repr__(self) -> str:
+        width, height = self.size
+        return f"Rooms({width:g} m x {height:g} m, {len(self.space)} cells of {self.cell:g} m, {self.doors} doors)"
 
     @property
     def doors(self) -> int:

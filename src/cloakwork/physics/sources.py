@@ -27,6 +27,8 @@ def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = 
     >>> sources(HeatLine(n=4, m=2, T=0.1), [0.25, 1.0]).tolist()
     [1.0, 0.0, 0.0, 1.0]
     """
+    if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray):
+        raise InputError(f"at={at!r}: give a list of positions, such as [{at!r}].", at=at)
     given = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != (len(at),):
         raise InputError(f"{len(at)} positions but weights of shape {given.shape}: give one weight a position.")

@@ -84,7 +84,20 @@ class Family:
         return tuple(zip(*(_shut(member) for member in spreads), strict=True))
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
-        """The steepest joint slope over the set."""
+        """The steepest joint slope over the set, found once for each `weights`."""
+        if weights is not None and (weights == weights[0]).all():
+            plain = self.joint_slope()
+            return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
+        key = None if weights is None else weights.tobytes()
+        if key not in self._found:
+            self._found[key] = self._steepest(weights)
+        return self._found[key]
+
+    @cached_property
+    def _found(self) -> dict[bytes | None, Slope]:
+        return {}
+
+    def _steepest(self, weights: FloatArray | None) -> Slope:
         move = self.tolerance.position
         steepest = Slope(0.0, (0, 0))
         for spreads in self._by_doors:
@@ -98,6 +111,10 @@ class Family:
 
     def sensor_slopes(self) -> FloatArray:
         """The steepest slope of each sensor over the set, shape (m,)."""
+        return self._sensor_slopes
+
+    @cached_property
+    def _sensor_slopes(self) -> FloatArray:
         move = self.tolerance.position
         steepest = np.zeros(self.physics.sensors)
         for spreads in self._by_doors:

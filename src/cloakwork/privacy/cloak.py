@@ -152,6 +152,8 @@ class Cloak:
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        if not isinstance(rng, np.random.Generator):
+            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
         steps = self._rounded(readings)
         return self._noised(steps, simulated_words(steps.size, rng))
 

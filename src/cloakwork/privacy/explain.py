@@ -1,5 +1,6 @@
 """A cloak in plain sentences."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,8 +48,8 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     who = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, but no more than one"
     lines = [
         f"Someone who sees {window} of {who} cannot tell well whether a unit source moved by up to {cloak.alpha:g}: "
-        f"any event they wait for is at most e^{cloak.epsilon:g} times likelier for the one than for the other, plus "
-        f"{cloak.delta:g}.",
+        f"any event they wait for is at most e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times "
+        f"likelier for the one than for the other, plus {cloak.delta:g}.",
         f"The same holds for weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"one of weight 2 only within {cloak.alpha / 2:g}.",
         *_where(cloak.physics),
@@ -80,7 +81,8 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
     lines = [
         "That sources are present, how many there are, and how strong they are together.",
         f"Moves that add up to more than {cloak.alpha:g}: two sources that each move by it have moved twice as much.",
-        "Which side of a wall a source is on, and anything outside the model.",
+        "Anything outside the model"
+        + (", and which side of a wall a source is on." if isinstance(cloak.physics, FloorPlan) else "."),
     ]
     window = Profile(cloak.frame_mu).times(cloak.readings_per_window)
     two, day = (up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
@@ -100,7 +102,7 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
         f"Each reading carries noise of standard deviation {noise}; a hidden move shifts the readings by "
         f"at most {up(cloak.sensitivity)}.",
         f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs "
-        f"{up(100 * cloak.resolution_cost, 2)} % more noise.",
+        f"{100 * cloak.resolution_cost:.2g} % more noise.",
     ]
     if cloak.readings_per_window > 1:
         root = float(np.sqrt(cloak.readings_per_window))
@@ -136,7 +138,10 @@ def _drivers(cloak: "Cloak", names: Sequence[str]) -> tuple[str, ...]:
     kept[top] = 0.0
     if len(top) < len(weights):
         saved = 1 - cloak.family.joint_slope(kept).value / cloak.family.joint_slope(weights).value
-        lines.append(f"Leaving these sensors out would lower the noise of the others by {100 * max(saved, 0):.0f} %.")
+        if saved >= 0.01:
+            lines.append(
+                f"Leaving these sensors out would lower the noise of the others by {100 * max(saved, 0):.0f} %."
+            )
     return tuple(lines)
 
 

@@ -52,7 +52,7 @@ def claim(epsilon: float, delta: float) -> None:
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         number_of(name, value, error=CalibrationError)
     if not (math.isfinite(epsilon) and epsilon > 0):
-        raise CalibrationError(f"epsilon={epsilon}: give a finite number above 0; 0.1 to 4 is usual.", epsilon=epsilon)
+        raise CalibrationError(f"epsilon={epsilon}: give a finite number above 0; 0.1 to 5 is usual.", epsilon=epsilon)
     if delta == 0:
         raise CalibrationError(
             "delta=0: Gaussian noise never gives pure differential privacy. Give a small delta such as 1e-6.",

@@ -37,7 +37,8 @@ class Ledger:
                 raise BudgetError(
                     f"{frames} frames asked for, {left} of {self._allowed} left in this window: (epsilon, delta) "
                     f"covers {self._allowed}. Make the cloak with readings_per_window={self._spent + frames}, which "
-                    "adds noise, or make a new cloak when the next window has begun; to experiment, use simulate().",
+                    "adds noise, or make a new cloak when the next window has begun; to experiment, use "
+                    "simulate(readings, rng=...).",
                     asked=frames,
                     left=left,
                     allowed=self._allowed,

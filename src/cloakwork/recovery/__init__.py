@@ -2,7 +2,7 @@
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.bregman import Bregman
-from cloakwork.recovery.estimator import Estimator, Radius, Solution, Status
+from cloakwork.recovery.estimator import Estimator, Radius, Solution, Status, noticed
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
 from cloakwork.recovery.vicinity import Source, read_off
@@ -17,6 +17,7 @@ __all__ = [
     "Solution",
     "Source",
     "Status",
+    "noticed",
     "read_off",
     "recover",
 ]

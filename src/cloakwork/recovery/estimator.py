@@ -79,6 +79,18 @@ def squared_radius(radius: float | Radius, quantile: float, problem: Problem, se
     return np.asarray(total**2 - seen.outside)
 
 
+def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
+    """For each place the probability that a lone unit source there does not pass as no source at all, shape (n,).
+
+    Notes
+    -----
+    The squared projected readings over sigma^2 follow a non-central chi-square law with r degrees and non-centrality
+    ||M_i||^2 / sigma^2; with a chi-square radius the map is empty while they are below its quantile.
+    """
+    limit = stats.chi2.ppf(quantile, problem.range.rank)
+    return np.asarray(stats.ncx2.sf(limit, problem.range.rank, problem.column_squares / problem.noise**2))
+
+
 def fit_within_radius(
     loop: Callable[..., None],
     options: tuple[float | int, ...],

@@ -16,7 +16,7 @@ from cloakwork.recovery.problem import CloakLike, Problem
 from cloakwork.recovery.vicinity import read_off
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recovery:
     """What an analyst learns from noisy readings.
 
@@ -61,8 +61,15 @@ class Recovery:
         found = tuple(read_off(weights, data, self.problem) for weights, data in frames)
         return found if self.batch else found[0]
 
+    def __len__(self) -> int:
+        """Number of frames."""
+        return len(self.solution.maps)
+
     def _entry(self, values: FloatArray) -> Any:
         return values if self.batch else float(values[0])
+
+    def __repr__(self) -> str:
+        return f"<Recovery of {len(self)} frame{'' if len(self) == 1 else 's'}>\n{self}"
 
     def __str__(self) -> str:
         if self.batch:
@@ -118,6 +125,11 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.")
         return Problem.of(model, sigma)
+    if not all(hasattr(model, name) for name in ("physics", "sigmas", "steps")):
+        raise InputError(
+            f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
+            "recover(readings, physics, sigma=...)."
+        )
     if sigma is not None:
         raise InputError("a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak.")
     return Problem.of(model.physics, model.sigmas, model.steps)

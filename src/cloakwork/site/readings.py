@@ -151,14 +151,13 @@ def _integer(text: str) -> int | None:
     return number if abs(number) < LARGEST else None
 
 
-def write_readings(path: str | Path, sensor_ids: tuple[str, ...], frames: Iterable[tuple[int, int, IntArray]]) -> int:
+def write_readings(file: TextIO, sensor_ids: tuple[str, ...], frames: Iterable[tuple[int, int, IntArray]]) -> int:
     """Write frames of (time, seq, steps); returns the number of rows."""
     rows = 0
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for time, seq, steps in frames:
-            for sensor, value in zip(sensor_ids, steps, strict=True):
-                writer.writerow((time, sensor, seq, int(value)))
-                rows += 1
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(HEADER)
+    for time, seq, steps in frames:
+        for sensor, value in zip(sensor_ids, steps, strict=True):
+            writer.writerow((time, sensor, seq, int(value)))
+            rows += 1
     return rows

@@ -163,7 +163,8 @@ class SiteSpec(_Table):
     @model_validator(mode="after")
     def _together(self) -> "SiteSpec":
         if (self.sensors is None) == (not self.sensor):
-            raise ValueError("give either sensors = N for even spacing, or one [[sensor]] for each, not both")
+            both = "both are given" if self.sensor else "neither is given"
+            raise ValueError(f"give either sensors = N for even spacing, or one [[sensor]] for each; {both}")
         pulse = self.physics.kind in {"line", "plane", "graph"} or (
             isinstance(self.physics, FloorPlanSpec) and self.physics.regime == "pulse"
         )

@@ -1,5 +1,6 @@
 """One installation, as its site file describes it."""
 
+import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, SiteError
@@ -105,36 +107,71 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     try:
         _ = site.physics
     except InputError as problem:
-        raise SiteError(f"{name}, line {locate(text, _blame(problem, site.spec))}: {problem}") from None
+        said = str(problem)
+        number = problem.values.get("sensor")
+        if isinstance(number, int) and site.spec.sensor:
+            said = said.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
+        raise SiteError(f"{name}, line {locate(text, _blame(problem, site.spec))}: {said}") from None
     return site
 
 
 def _sentences(problem: ValidationError, text: str, name: str) -> str:
-    lines: list[str] = []
+    """One line for each key that is wrong; a key that may have several types is reported once."""
+    lines: dict[KeyPath, str] = {}
     for error in problem.errors(include_url=False):
-        path: KeyPath = tuple(part for part in error["loc"] if part not in _KINDS)
-        # a union of types reports once for each of them; the first is enough
-        path = tuple(
-            part for part in path if not (isinstance(part, str) and ("[" in part or part in {"float", "int", "str"}))
+        kinds = {*_KINDS, "float", "int", "str", "number", "list"}
+        path: KeyPath = tuple(
+            part for part in error["loc"] if not (isinstance(part, str) and (part in kinds or "[" in part))
         )
-        dotted = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-        said = error["msg"].removeprefix("Value error, ")
-        if error["type"] == "extra_forbidden":
-            said = f"there is no such key here (allowed: {_allowed(error['loc'])})"
-        elif error["type"] == "missing":
-            said = "this key is missing"
-        elif error["type"].startswith("union_tag"):
-            path, said = (*path, "kind"), "give kind = one of " + ", ".join(sorted(_KINDS))
-        shown = (
-            "" if error["type"] == "missing" or isinstance(error["input"], dict | list) else f" = {error['input']!r}"
-        )
-        sentence = f"{name}, line {locate(text, path)}: {dotted or 'site'}{shown}: {said}."
-        if not any(sentence.split(": ", 2)[:2] == other.split(": ", 2)[:2] for other in lines):
-            lines.append(sentence)
-    return "\n".join(lines)
+        if error["type"].startswith("union_tag"):
+            path = (*path, "kind")
+        whole = path[: next((k for k, part in enumerate(path) if part in {"at", "edges", "walls", "doors"}), 99) + 1]
+        lines.setdefault(whole, f"{name}, line {locate(text, path)}: {_said(error, whole)}")
+    return "\n".join(lines.values())
 
 
-def _allowed(path: tuple[int | str, ...]) -> str:
+def _said(error: ErrorDetails, path: KeyPath) -> str:
+    dotted = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    given = error["input"]
+    key = str(path[-1]) if path else ""
+    if error["type"] == "missing":
+        table = key in {"physics", "sources", "privacy"}
+        return f"the table [{key}] is missing." if table else f"{dotted}: this key is missing."
+    if error["type"] == "extra_forbidden":
+        allowed = _allowed(error["loc"])
+        near = difflib.get_close_matches(key, allowed, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        return f"{dotted} = {given!r}: there is no such key here (allowed: {', '.join(allowed)}){meant}."
+    if error["type"].startswith("union_tag"):
+        return f"{dotted} = {given.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
+    wanted = _GENERIC.get(error["type"], error["msg"])
+    if error["type"] in _GENERIC:
+        wanted = _FORMS.get(key, wanted)
+    shown = "" if isinstance(given, dict | list) and key not in {"at", "edges"} else f" = {given!r}"
+    return f"{dotted or 'site'}{shown}: {wanted.removeprefix('Value error, ')}."
+
+
+_FORMS = {
+    "name": "give letters, digits, - and _, at most 64 of them",
+    "id": "give letters, digits, - and _, at most 64 of them",
+    "at": "give a number on a line, [x, y] in a room or on a plane, or the name of a node",
+    "edges": 'give a file name, or a list of ["from", "to"], with a weight and a length after them if you like',
+    "walls": "give a list of [[x, y], [x, y]] in metres",
+    "doors": "give a list of [[x, y], [x, y]] in metres",
+    "sensor": "write [[sensor]], with double brackets, once for each sensor",
+}
+_GENERIC = {
+    "string_pattern_mismatch": "other characters are expected",
+    "float_type": "give a number, without quotes and without a unit",
+    "int_type": "give a whole number, without quotes",
+    "string_type": "give a text in quotes",
+    "list_type": "give a list in [ ]",
+    "too_short": "give more values",
+    "too_long": "give fewer values",
+}
+
+
+def _allowed(path: tuple[int | str, ...]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "line": schema.LineSpec,
         "plane": schema.PlaneSpec,
@@ -147,7 +184,7 @@ def _allowed(path: tuple[int | str, ...]) -> str:
         "privacy": schema.PrivacySpec,
     }
     table = next((tables[part] for part in reversed(path[:-1]) if isinstance(part, str) and part in tables), SiteSpec)
-    return ", ".join(table.model_fields)
+    return list(table.model_fields)
 
 
 def _blame(problem: InputError, spec: SiteSpec) -> KeyPath:

@@ -1,0 +1,110 @@
+"""What must not happen to a person's files, and what must not be passed over in silence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cloakwork.cli.app import main
+
+SITE = """
+name = "pipe"
+sensors = 20
+baseline = 21.0
+[physics]
+kind = "line"
+places = 40
+T = 0.005
+[sources]
+kind = "pulse"
+max_count = 2
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+alpha = 0.01
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    return path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr("sys.argv", ["cloakwork", *(str(word) for word in words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def readings(monkeypatch: pytest.MonkeyPatch, site: Path) -> Path:
+    path = site.parent / "readings.csv"
+    assert run(monkeypatch, "simulate", site, "--source", "0.3", "--frames", 5, "--out", path, "--seed", 1) == 0
+    return path
+
+
+def test_no_command_writes_over_what_it_reads(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = readings(monkeypatch, site)
+    before = site.read_text(), file.read_text()
+    for words in (
+        ("simulate", site, "--source", "0.3", "--out", site),
+        ("simulate", site, "--source", "0.3", "--out", site.parent / "x.csv", "--truth", site),
+        ("recover", site, file, "--out", file),
+        ("recover", site, file, "--out", site),
+    ):
+        assert run(monkeypatch, *words) == 2
+    assert (site.read_text(), file.read_text()) == before
+
+
+def test_a_failed_run_leaves_the_old_result_and_no_parts(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = site.parent / "found.csv"
+    out.write_text("mine")
+    bad = site.parent / "bad.csv"
+    bad.write_text("time,sensor,seq,value\n0,nobody,0,1\n")
+    assert run(monkeypatch, "recover", site, bad, "--out", out) == 2
+    assert out.read_text() == "mine"
+    assert not list(site.parent.glob(".*"))
+
+
+def test_a_device_is_written_to_and_not_replaced(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    null = Path("/dev/null")
+    if not null.is_char_device():
+        pytest.fail("this test needs a null device")
+    assert run(monkeypatch, "simulate", site, "--source", "0.3", "--out", null) == 0
+    assert null.is_char_device()
+
+
+@pytest.mark.parametrize(("old", "new"), [("baseline = 21.0", "baseline = 5.0"), ("alpha = 0.01", "alpha = 0.1")])
+def test_readings_that_do_not_suit_the_site_are_warned_about(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    file = readings(monkeypatch, site)
+    assert run(monkeypatch, "recover", site, file, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+    site.write_text(SITE.replace(old, new))
+    assert run(monkeypatch, "recover", site, file) == 0
+    assert "warning: " in capsys.readouterr().err
+
+
+def test_names_are_shown_as_they_are(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "simulate", site, "--source", "0.3:-1", "--out", site.parent / "x.csv") == 2
+    assert "--source 0.3:-1: a weight" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("alpha = 0.01", "alpha = 50.0", "larger than the whole space"),
+        ("epsilon = 4.0", "epsilon = 0.01", "most lone sources leave no trace"),
+    ],
+)
+def test_a_plan_that_cannot_work_says_so(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str, says: str
+) -> None:
+    site.write_text(SITE.replace(old, new))
+    assert run(monkeypatch, "plan", site) == 0
+    assert says in capsys.readouterr().out
