@@ -18,7 +18,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.certificate import certify, correlate
+from cloakwork.recovery.certificate import certify, copy, correlate
 from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
 
 Buffers = tuple[
@@ -221,38 +221,34 @@ def solve(
     """
     Q, R, x, free, remaining, residual, correlation, z, u, state = buffers
     rank, n = B.shape
-    state[:] = ZERO
-    remaining[:] = b
-    residual[:] = b
+    for i in range(n):
+        state[i] = ZERO
     t = penalty
     phase = PENALTY if mode == PENALTY else FIT
     r2 = 0.0
     for i in range(rank):
+        remaining[i] = b[i]
+        residual[i] = b[i]
         r2 += b[i] * b[i]
     if mode == BALL and r2 <= rho2:
-        f[:] = 0.0
+        for i in range(n):
+            f[i] = 0.0
         return EMPTY, 0.0
     size = math.sqrt(r2)
     k = _guess(columns, f, Q, R, x, free, state)
-    if k > 0:
-        k, t, r2 = _settle(columns, Q, R, x, free, remaining, residual, z, u, state, k, phase, rho2, t)
-        _unban(state)
     code = STOPPED
-    steps = 0
-    j = 0
-    dirty = False
-    while steps < 50 * (rank + n) + 200:
-        steps += 1
-        if phase == FIT and mode == BALL and r2 <= rho2:
-            phase = BALL
-        else:
+    ready = k > 0  # there is a free set to settle before a place is sought
+    dirty = ready
+    j = -1
+    for _ in range(50 * (rank + n) + 200):
+        if not ready:
             correlate(B, residual, correlation)
+            cost, threshold = t, REDUCED_COST * t
             if phase == FIT:
-                j = _price(correlation, state, 0.0, FIT_COST * size)
+                cost, threshold = 0.0, FIT_COST * size
             elif phase == BALL and k == 0:
-                j = _price(correlation, state, math.inf, 0.0)  # the fit has room: a place at one may come down
-            else:
-                j = _price(correlation, state, t, REDUCED_COST * t)
+                cost, threshold = math.inf, 0.0  # the fit has room: a place at one may come down
+            j = _price(correlation, state, cost, threshold)
             if j < 0:
                 code = BEST_FIT if (mode == BALL and phase == FIT) else SOLVED
                 break
@@ -260,7 +256,10 @@ def solve(
             if k < 0:
                 return STOPPED, 0.0
         k, t, r2 = _settle(columns, Q, R, x, free, remaining, residual, z, u, state, k, phase, rho2, t)
-        if state[j] >= BANNED:
+        ready = phase == FIT and mode == BALL and r2 <= rho2
+        if ready:
+            phase = BALL
+        if j >= 0 and state[j] >= BANNED:
             dirty = True
         elif dirty:
             dirty = False
@@ -289,7 +288,8 @@ def pursue(
     residual, correlation = buffers[5], buffers[6]
     for k in range(len(data)):
         if k > 0:
-            maps[k] = maps[k - 1]  # frames that follow each other are often alike: the last one is the first guess
+            # frames that follow each other are often alike: the last one is the first guess
+            copy(maps[k - 1], maps[k])
         code, t = solve(B, columns, data[k], BALL, rho2[k], 0.0, maps[k], buffers)
         codes[k] = code
         rho = math.sqrt(max(rho2[k], 0.0))
@@ -315,7 +315,7 @@ def iterate(
     added = np.empty(B.shape[0])
     for k in range(len(data)):
         b = data[k]
-        added[:] = b
+        copy(b, added)
         correlate(B, b, correlation)
         penalty = share * max(0.0, np.max(correlation))
         rho = math.sqrt(max(rho2[k], 0.0))
@@ -333,5 +333,6 @@ def iterate(
             if misfits[k] <= rho:
                 codes[k] = SOLVED
                 break
-            added += residual
+            for i in range(len(added)):
+                added[i] += residual[i]
         gaps[k] = np.sum(maps[k]) - least

@@ -28,6 +28,13 @@ def correlate(B: FloatArray, v: FloatArray, out: FloatArray) -> None:
 
 
 @compiled_part
+def copy(source: FloatArray, target: FloatArray) -> None:
+    """Target = source; a slice assignment would compile an error message about shapes, which takes seconds."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@compiled_part
 def certify(
     B: FloatArray,
     b: FloatArray,
@@ -46,7 +53,7 @@ def certify(
     v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
     """
     rank, n = B.shape
-    residual[:] = b
+    copy(b, residual)
     total = 0.0
     for j in range(n):
         if f[j] != 0.0:
