@@ -14,6 +14,7 @@ from cloakwork._compile import compiled_part
 
 Marks = NDArray[np.int8]
 ZERO, FREE, ONE, BANNED = 0, 1, 2, 3  # a place is banned at a bound as bound + BANNED
+MOSTLY_NEW = 1e-3  # with more of its square left than this, a column needs no second orthogonalisation
 INDEPENDENT = 1e-11  # a column whose part outside the free columns is relatively smaller counts as dependent
 
 
@@ -26,20 +27,21 @@ def append(columns: FloatArray, j: int, Q: FloatArray, R: FloatArray, k: int) ->
     for i in range(rank):
         q[i] = column[i]
         before += column[i] * column[i]
-    for p in range(k):
-        R[p, k] = 0.0
-    for _ in range(2):
+    after = before
+    for sweep in range(2):
         for p in range(k):
             row = Q[p]
             s = 0.0
             for i in range(rank):
                 s += row[i] * q[i]
-            R[p, k] += s
+            R[p, k] = s if sweep == 0 else R[p, k] + s
             for i in range(rank):
                 q[i] -= s * row[i]
-    after = 0.0
-    for i in range(rank):
-        after += q[i] * q[i]
+        after = 0.0
+        for i in range(rank):
+            after += q[i] * q[i]
+        if after > MOSTLY_NEW * before:
+            break
     length = math.sqrt(after)
     if k >= rank or length <= INDEPENDENT * math.sqrt(before):
         return False
