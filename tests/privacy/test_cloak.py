@@ -98,7 +98,7 @@ def test_a_window_of_k_frames_meets_the_claim_exactly(line: HeatLine, k: int) ->
     assert cloak.profile.delta(1.0) <= 1e-6
     assert cloak.profile.delta(1.0) >= 0.999e-6
     assert cloak.profile == Profile(cloak.frame_mu).times(k)
-    assert cloak.sigma / cloak.resolution <= 2**14 + 1
+    assert cloak.resolution_cost <= 0.0501
 
 
 def test_unequal_noise_is_checked_by_the_exact_condition(line: HeatLine) -> None:
@@ -301,3 +301,11 @@ def test_one_table_serves_sensors_that_differ_by_roundings_only(line: HeatLine) 
     assert len(np.unique(ratios)) > 1
     assert len(np.unique(cloak._ratios)) == 1  # noqa: SLF001 - not public, but what decides the tables
     assert cloak._ratios[0] >= ratios.max()  # noqa: SLF001
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "k"), [(1e-3, 1e-9, 1), (1.0, 1e-6, 10_000), (0.1, 1e-12, 100)])
+def test_the_default_step_costs_five_percent_at_the_most(line: HeatLine, epsilon: float, delta: float, k: int) -> None:
+    cloak = Cloak(line, epsilon=epsilon, delta=delta, alpha=0.01, readings_per_window=k)
+    largest = cloak.sigma / cloak.resolution
+    assert cloak.resolution_cost <= 0.0501 or largest > 2**18 * 0.99
+    assert largest <= 2**18

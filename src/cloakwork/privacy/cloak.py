@@ -18,6 +18,7 @@ from cloakwork.privacy.sensitivity import Scope, exposure, sensitivity
 from cloakwork.privacy.table import LARGEST_RATIO, QUICK_RATIO, REACH, noise_table
 
 RESOLUTION_COST = 0.01
+HIGHEST_COST = 0.05
 MOST_STEPS = 2.0**31
 _TABLE_ERROR = (2 * REACH * LARGEST_RATIO + 10) * 2.0**-127  # no table has more
 
@@ -40,7 +41,7 @@ class Cloak:
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
         Step in which readings are sent, one for all or one per sensor. By default the step that costs 1 % more noise,
-        or a coarser one where noise of more than 16,384 steps would need a very large table.
+        or up to 5 % where noise of more than 16,384 steps would need a very large table.
     readings_per_window
         Frames that (epsilon, delta) covers together.
     sigma
@@ -194,8 +195,7 @@ class Cloak:
     def _noise(self, sigma: ArrayLike | None, resolution: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
         m = self.physics.sensors
         root = math.sqrt(m) if self.scope is Scope.NETWORK else 1.0
-        # noise of so many steps: rounding costs 1 %, or more where the table would become too large
-        ratio = min((1 + RESOLUTION_COST) / RESOLUTION_COST * root / self._mu, QUICK_RATIO)
+        ratio = self._default_ratio(root)
         if sigma is not None:
             given = _per_sensor("sigma", sigma, m)
             # the same ratio for all sensors, so that one table serves them
@@ -205,6 +205,11 @@ class Cloak:
         rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
         needed = (self.sensitivity + rounding * (1 + 2.0**-19)) / self._mu * (1 + 1e-11)
         return np.full(m, needed), step
+
+    def _default_ratio(self, root: float) -> float:
+        """Noise in steps: rounding costs 1 %, or up to 5 % where that keeps the table quick to make."""
+        cheap, dear = ((1 + cost) / cost * root / self._mu for cost in (RESOLUTION_COST, HIGHEST_COST))
+        return min(cheap, max(QUICK_RATIO, dear), LARGEST_RATIO / 1.001)
 
     def _refuse_nothing_to_hide(self) -> None:
         size = float(np.abs(self.physics.matrix).max(initial=0.0)) * self.alpha
