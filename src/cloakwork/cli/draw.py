@@ -25,6 +25,8 @@ def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequenc
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title if sources or weights.any() else "Recovered map: no source found")
+    if sources and physics.space.places.shape[1]:
+        figure.text(0.99, 0.01, "marked: the sources of the last frame", ha="right", va="bottom", fontsize=8, color=INK)
     if isinstance(physics, FloorPlan):
         figure.colorbar(floor(axes, physics.rooms, weights), ax=axes, label="weight")
         vicinities(axes, sources)
@@ -133,8 +135,11 @@ def _network(axes: Any, physics: Physics, weights: FloatArray) -> None:
         nodelist=range(len(space)),
         node_color=weights,
         cmap=mpl.colormaps[WARM],
-        node_size=120,
+        node_size=220,
     )
     drawn.set_edgecolor(INK)
-    nx.draw_networkx_labels(graph, layout, {k: space.name(k) for k in range(len(space))}, ax=axes, font_size=6)
+    dark = weights > 0.5 * max(float(weights.max()), 1e-300)
+    for colour, chosen in (("white", np.flatnonzero(dark)), (INK, np.flatnonzero(~dark))):
+        names = {int(k): space.name(int(k)) for k in chosen}
+        nx.draw_networkx_labels(graph, layout, names, ax=axes, font_size=7, font_color=colour)
     axes.set_axis_off()

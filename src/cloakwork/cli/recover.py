@@ -82,9 +82,7 @@ def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | No
                 write(found)
             progress(file.bytes_read)
     if plot is not None and summary.total is not None:
-        title = (
-            "Recovered map" if summary.frames == 1 else f"Average of {summary.frames:,} frames; crosses: the last one"
-        )
+        title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
         draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title)
         note(f"wrote the picture to {plot}")
     _report(summary, file, site, out, json=json)
