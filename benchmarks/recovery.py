@@ -2,8 +2,8 @@
 
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def _rival(solve: Callable[[int], Answer], frames: list[int], truth: FloatArray)
     for k in frames:
         start = time.perf_counter()
         try:
-            with _limit(PATIENCE):
+            with time_limit(PATIENCE):
                 answer = solve(k)
         except TimeoutError:
             return Timing(float("inf"), float("nan"))
@@ -104,19 +104,16 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-class _limit:  # noqa: N801 - reads as a statement
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in the main thread after so many seconds."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def stop(*_: Any) -> None:
+        raise TimeoutError
 
-    def __enter__(self) -> None:
-        def stop(*_: Any) -> None:
-            raise TimeoutError
-
-        signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(ValueError):
-            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -25,13 +25,13 @@ from cloakwork.physics import (
     Steady,
     Tolerance,
 )
-from cloakwork.privacy import Cloak, Profile, Scope, largest_mu, sensitivity
+from cloakwork.privacy import Cloak, NoiseTable, Profile, Scope, largest_mu, noise_table, sensitivity
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
 MODELS: dict[str, Physics] = {
     "line": HeatLine(n=12, m=5, T=0.02),
-    "line anywhere": HeatLine(n=12, m=5, T=0.02, placement="anywhere"),  # type: ignore[arg-type]
+    "line anywhere": HeatLine(n=12, m=5, T=0.02, placement="anywhere"),
     "plane": HeatPlane(n=(4, 3), m=(3, 2), T=0.03),
     "graph": Graph(nx.karate_club_graph(), tau=0.4, sensors=[0, 5, 16, 33]),
     "steady": FloorPlan(ROOMS, SENSORS, Steady(0.8), footprint=0.3),
@@ -67,7 +67,7 @@ def test_brute_force_neighbours_never_exceed_the_sensitivity(name: str, scope: S
 
 def test_sensitivity_has_the_published_value(line: HeatLine) -> None:
     assert sensitivity(line, alpha=0.01) == pytest.approx(0.135897, abs=5e-7)
-    anywhere = HeatLine(n=100, m=50, T=0.05, placement="anywhere")  # type: ignore[arg-type]
+    anywhere = HeatLine(n=100, m=50, T=0.05, placement="anywhere")
     assert sensitivity(anywhere, alpha=0.01) == pytest.approx(0.135917, abs=5e-7)
 
 
@@ -295,12 +295,22 @@ def test_what_could_not_be_read_is_not_kept_in_the_error(line: HeatLine) -> None
     assert cloak.spent == 0
 
 
-def test_one_table_serves_sensors_that_differ_by_roundings_only(line: HeatLine) -> None:
+def test_one_table_serves_sensors_that_differ_by_roundings_only(
+    line: HeatLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
+    asked: list[float] = []
+
+    def counting(ratio: float) -> NoiseTable:
+        asked.append(ratio)
+        return noise_table(ratio)
+
+    monkeypatch.setattr("cloakwork.privacy.cloak.noise_table", counting)
+    cloak.release(np.zeros(50))
     ratios = cloak.sigmas / cloak.steps
     assert len(np.unique(ratios)) > 1
-    assert len(np.unique(cloak._ratios)) == 1  # noqa: SLF001 - not public, but what decides the tables
-    assert cloak._ratios[0] >= ratios.max()  # noqa: SLF001
+    assert len(asked) == 1
+    assert ratios.max() <= asked[0] <= ratios.max() * (1 + 1e-11)  # never less noise than claimed
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "k"), [(1e-3, 1e-9, 1), (1.0, 1e-6, 10_000), (0.1, 1e-12, 100)])

@@ -61,12 +61,14 @@ def solved_alone(model: Physics, y: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_objective_is_clarabels_on_30_random_instances(name: str) -> None:
+def test_the_objective_is_clarabels_on_30_instances_that_it_solves(name: str) -> None:
     model = MODELS[name]
     rng = np.random.default_rng(sum(name.encode()))
     rival = Clarabel(model.matrix)
     compared = 0
-    for _ in range(30):
+    for _ in range(90):
+        if compared == 30:
+            break
         y, _, radius = draw(model, rng)
         found = solved_alone(model, y, radius)
         theirs = rival.solve(y, radius)
@@ -82,7 +84,7 @@ def test_the_objective_is_clarabels_on_30_random_instances(name: str) -> None:
         assert found.gap <= 1e-7 * max(1.0, found.map.sum())
         # a truthful gap: the total is never further above the optimum than it says
         assert found.map.sum() - theirs.objective <= found.gap + 1e-6 * max(1.0, theirs.objective)
-    assert compared >= 10
+    assert compared == 30
 
 
 @pytest.mark.parametrize("name", MODELS)

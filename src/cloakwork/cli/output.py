@@ -58,13 +58,14 @@ def written(path: Path, *inputs: Path) -> Iterator[TextIO]:
     target = path.resolve()
     special = target.exists() and not target.is_file()  # a pipe or a device is written to as it is
     part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", newline="", encoding="utf-8") as file:
+    # "x" creates a new file or fails: a link that someone planted under this name is not followed
+    with part.open("w" if special else "x", newline="", encoding="utf-8") as file:
+        try:
             yield file
-    except BaseException:
-        if not special:
-            part.unlink(missing_ok=True)
-        raise
+        except BaseException:
+            if not special:
+                part.unlink(missing_ok=True)
+            raise
     if not special:
         part.replace(target)
 

@@ -61,7 +61,7 @@ class HeatLine(Physics):
     T: float
     length: float = 1.0
     gain: float = 1.0
-    placement: Placement = Placement.GRID
+    placement: Placement | str = Placement.GRID
 
     def __post_init__(self) -> None:
         count("n", self.n, error=PhysicsError)
