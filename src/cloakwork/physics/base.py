@@ -63,6 +63,14 @@ class Physics(ABC):
         """Whether this model finds its slopes over all of a plane itself, and not from pairs of neighbours."""
         return False
 
+    def columns_at(self, positions: FloatArray) -> FloatArray | None:
+        """Columns of M for unit sources anywhere, shape (m, p) for positions (p, dimension).
+
+        None where a source can only be at one of the places.
+        """
+        del positions
+        return None
+
     @property
     def places(self) -> int:
         """Number of places, n."""

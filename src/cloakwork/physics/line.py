@@ -99,8 +99,10 @@ class HeatLine(Physics):
 
     @cached_property
     def matrix(self) -> FloatArray:
-        offsets = self.sensor_positions[:, None] - self.space.places[:, 0]
-        return frozen(self.gain * kernel(offsets, self.T))
+        return frozen(self.columns_at(self.space.places))
+
+    def columns_at(self, positions: FloatArray) -> FloatArray:
+        return self.gain * kernel(self.sensor_positions[:, None] - positions[:, 0], self.T)
 
     @property
     def error(self) -> float:

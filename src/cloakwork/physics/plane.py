@@ -93,6 +93,10 @@ class HeatPlane(Physics):
         x, y = (kernel(self.sensor_positions[:, k, None] - axes[k], self.T) for k in range(2))
         return frozen(self.gain * (x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
+    def columns_at(self, positions: FloatArray) -> FloatArray:
+        x, y = (kernel(self.sensor_positions[:, k, None] - positions[:, k], self.T) for k in range(2))
+        return self.gain * x * y
+
     @property
     def error(self) -> float:
         each = [

@@ -41,6 +41,9 @@ class BasisPursuit(Estimator):
     def __post_init__(self) -> None:
         check_radius(self.radius, self.quantile)
 
-    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
+    def solve(
+        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
+    ) -> Solution:
+        del after  # every frame is solved on its own
         rule = (self.radius, self.quantile)
         return fit_within_radius(active_set.pursue, (), _NAMES, problem, readings, rule, progress)

@@ -49,7 +49,10 @@ class Bregman(Estimator):
         if not 0 < self.penalty < 1:
             raise InputError(f"penalty={self.penalty}: give a share between 0 and 1.", penalty=self.penalty)
 
-    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
+    def solve(
+        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
+    ) -> Solution:
+        del after  # every frame is solved on its own
         rule = (self.radius, self.quantile)
         return fit_within_radius(
             active_set.iterate, (self.penalty, self.iterations), _NAMES, problem, readings, rule, progress

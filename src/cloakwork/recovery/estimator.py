@@ -13,7 +13,9 @@ from scipy import stats
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
+from cloakwork.recovery.fit import Fit, Misfit
 from cloakwork.recovery.problem import Problem, Projected
+from cloakwork.recovery.vicinity import Source
 
 Progress = Callable[[int, int], None]
 CHUNK = 256
@@ -27,6 +29,9 @@ class Status(StrEnum):
     EMPTY = "the readings fit within the radius with no source at all; the map is empty"
     BEST_FIT = "no f in the box fits within the radius; returned the best fit"
     STOPPED = "stopped early; the gap says how far from the best it may be"
+    WEIGHED = "all placements of point sources weighed; the map has the least expected error"
+    SAMPLED = "placements of point sources sampled; the gap says how far two independent halves are apart"
+    NOBODY = "that there is no source is more likely than not; the map says where one would be"
 
 
 class Radius(StrEnum):
@@ -42,7 +47,9 @@ class Radius(StrEnum):
 class Solution:
     """Arrays over frames: maps (frames, n), and for each its status, gap, violation and radius.
 
-    `data` are the readings in the basis of the range, shape (frames, rank).
+    `data` are the readings in the basis of the range, shape (frames, rank). An estimator that knows more also gives the
+    sources and the fit of each frame, the probabilities of the counts (frames, most + 1), the expected number of
+    sources at each place (frames, n), and where the next frame may start.
     """
 
     data: FloatArray
@@ -51,14 +58,24 @@ class Solution:
     gap: FloatArray
     violation: FloatArray
     radius: FloatArray
+    sources: tuple[tuple[Source, ...], ...] | None = None
+    fits: tuple[Fit, ...] | None = None
+    counts: FloatArray | None = None
+    intensity: FloatArray | None = None
+    last: object = None
 
 
 class Estimator(ABC):
     """A way from noisy readings to a map."""
 
     @abstractmethod
-    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
-        """Maps for readings of shape (frames, m); `progress` is told (frames done, frames in all)."""
+    def solve(
+        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
+    ) -> Solution:
+        """Maps for readings of shape (frames, m); `progress` is told (frames done, frames in all).
+
+        `after` is what an earlier solution kept in `last`, for estimators that go on from there.
+        """
 
 
 def check_radius(radius: float | Radius, quantile: float) -> None:
@@ -91,6 +108,18 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
     return np.asarray(stats.ncx2.sf(limit, problem.range.rank, problem.column_squares / problem.noise**2))
 
 
+def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:
+    """How well readings fit maps that stay within a radius: by what no map explains, outside the range or inside it."""
+    scaled = readings / problem.effective_sigma
+    basis = problem.range.basis
+    rest = scaled - (scaled @ basis) @ basis.T
+    inside = np.where(solution.violation > 0, (solution.radius + solution.violation) / problem.noise, 0.0) ** 2
+    rank = problem.range.rank
+    degrees = problem.physics.sensors - rank
+    misfits = [Misfit(one, degrees, float(within), rank) for one, within in zip(rest, inside, strict=True)]
+    return tuple(Fit(misfit.p_value, float(misfit.rest @ misfit.rest), degrees) for misfit in misfits)
+
+
 def fit_within_radius(
     loop: Callable[..., None],
     options: tuple[float | int, ...],
@@ -119,14 +148,15 @@ def fit_within_radius(
         loop(reduced, columns, seen.inside[piece], rho2[piece], *options, *filled)
         return int(piece.stop - piece.start)
 
-    _on_all_cores(work, frames if problem.range.rank else 0, progress)
+    on_all_cores(work, frames if problem.range.rank else 0, progress)
     radius = np.sqrt(np.maximum(rho2, 0.0))
     status = tuple(names[code] for code in codes.tolist())
     return Solution(seen.inside, maps, status, np.maximum(gaps, 0.0), np.maximum(misfits - radius, 0.0), radius)
 
 
-def _on_all_cores(work: Callable[[slice], int], frames: int, progress: Progress | None) -> None:
-    pieces = [slice(start, min(start + CHUNK, frames)) for start in range(0, frames, CHUNK)]
+def on_all_cores(work: Callable[[slice], int], frames: int, progress: Progress | None, size: int = CHUNK) -> None:
+    """Call `work` with pieces of `size` frames, on all cores; it returns how many frames it did."""
+    pieces = [slice(start, min(start + size, frames)) for start in range(0, frames, size)]
     done = 0
     if len(pieces) == 1:
         done = work(pieces[0])

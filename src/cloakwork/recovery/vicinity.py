@@ -20,9 +20,9 @@ LEVEL = 0.9
 class Source:
     """One recovered source.
 
-    `place` is the index of the place nearest to its centre, `at` that place's coordinates (or a graph's node), `weight`
-    its total weight, `vicinity` the places where it may be instead, and `radius` the distance to the farthest of them,
-    in units of the space.
+    `place` is the index of the place nearest to its centre, `at` its coordinates (or a graph's node), `weight` its
+    total weight, `vicinity` the places where it may be instead, `radius` the distance to the farthest of them in units
+    of the space, and `probability` how likely it is that there is such a source (1 where the estimator cannot say).
     """
 
     place: int
@@ -30,6 +30,7 @@ class Source:
     weight: float
     radius: float
     vicinity: IntArray = field(repr=False, compare=False)
+    probability: float = 1.0
 
 
 def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
@@ -80,7 +81,7 @@ def _alike(place: int, problem: Problem) -> NDArray[np.bool_]:
 def _source(weight: float, centre: int, around: IntArray, space: Space) -> Source:
     distances = space.distances(centre)[around]
     radius = float(distances[np.isfinite(distances)].max(initial=0.0))
-    return Source(centre, _where(centre, space), weight, radius, around)
+    return Source(centre, position(space.places[centre], centre, space), weight, radius, around)
 
 
 def _plausible(data: FloatArray, others: list[int], problem: Problem) -> IntArray:
@@ -123,10 +124,11 @@ def _centre(members: IntArray, weights: FloatArray, space: Space) -> int:
     return int(np.argmin(((space.places - middle) ** 2).sum(axis=1)))
 
 
-def _where(place: int, space: Space) -> object:
+def position(coordinates: FloatArray, place: int, space: Space) -> object:
+    """What a person calls a position: a label, the number of a place, one coordinate or several."""
     if space.labels is not None:
         return space.labels[place]
     if space.places.shape[1] == 0:
         return place
-    at = tuple(float(value) for value in space.places[place])
+    at = tuple(float(value) for value in coordinates)
     return at[0] if len(at) == 1 else at

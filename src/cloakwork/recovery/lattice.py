@@ -1,0 +1,198 @@
+"""Where point sources may be: the places, finer candidates around them, and who is near whom."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import InputError
+from cloakwork.physics import Metric, Space
+from cloakwork.recovery.problem import Problem
+
+FINE = 5  # candidates along each axis around a place, where sources may be between places
+REACH = 2.0  # a local move goes this many least standard deviations far
+MOST_NEAR = 64
+MOST_PLACES = 6_000  # beyond this a table of all distances along paths is too large
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Candidates for the place of a source of up to `strongest`, with whitened columns in the range of the physics.
+
+    No source can be located better than `deviation`, the least standard deviation that the noise leaves (alpha / mu for
+    a cloak): sums over places that are as close as that are integrals over the space, to many digits.
+    """
+
+    problem: Problem
+    strongest: float
+
+    @property
+    def space(self) -> Space:
+        """The space of the physics."""
+        return self.problem.physics.space
+
+    @cached_property
+    def deviation(self) -> float:
+        """Least standard deviation of the position of one source along one axis."""
+        columns, space = self.problem.range.reduced / self.problem.noise, self.space
+        if not len(space.pairs):
+            return math.inf
+        i, j = space.pairs.T
+        steepest = float((np.sqrt(((columns[:, i] - columns[:, j]) ** 2).sum(axis=0)) / space.lengths).max())
+        return 1 / (steepest * self.strongest) if steepest > 0 else math.inf
+
+    @cached_property
+    def between(self) -> bool:
+        """Whether sources may be between places."""
+        return self.problem.physics.columns_at(self.space.places[:1]) is not None
+
+    @cached_property
+    def _spacing(self) -> FloatArray:
+        """Distance from one place to the next along each axis."""
+        return np.array([float(np.diff(np.unique(axis)).min(initial=math.inf)) for axis in self.space.places.T])
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many parts along each axis the cell of a place is cut so that sums are integrals."""
+        if not self.between or not np.isfinite(self._spacing).all():
+            return 1
+        return max(1, math.ceil(float(self._spacing.max()) / self.deviation - 0.2))
+
+    @cached_property
+    def coarse_positions(self) -> FloatArray:
+        """Coordinates of the coarse candidates, which are the places unless the noise is very small."""
+        return _cut(self.space.places, self._spacing, self.parts) if self.parts > 1 else self.space.places
+
+    @cached_property
+    def positions(self) -> FloatArray:
+        """Coordinates of the fine candidates, those of one coarse candidate after the other."""
+        if not self.between:
+            return self.space.places
+        return _cut(self.coarse_positions, self._spacing / self.parts, FINE)
+
+    @cached_property
+    def place(self) -> IntArray:
+        """The place of each fine candidate."""
+        finer = len(self.positions) // len(self.space) if self.between else 1
+        return np.repeat(np.arange(len(self.space)), finer)
+
+    def _columns(self, positions: FloatArray) -> FloatArray:
+        problem = self.problem
+        columns = problem.physics.columns_at(positions)
+        if columns is None:
+            return np.ascontiguousarray(problem.range.reduced.T / problem.noise)
+        scaled = columns if problem.weights is None else columns * problem.weights[:, None]
+        return np.ascontiguousarray((problem.range.basis.T @ scaled).T / problem.noise)
+
+    @cached_property
+    def coarse(self) -> FloatArray:
+        """Whitened columns of the coarse candidates, one a row."""
+        if self.parts == 1:
+            return np.ascontiguousarray(self.problem.range.reduced.T / self.problem.noise)
+        return self._columns(self.coarse_positions)
+
+    @cached_property
+    def fine(self) -> FloatArray:
+        """Whitened columns of the fine candidates, one a row."""
+        return self._columns(self.positions) if self.between else self.coarse
+
+    @cached_property
+    def arrays(self) -> Any:
+        """What the compiled chain takes."""
+        finer = len(self.fine) // len(self.coarse)
+        members = np.arange(len(self.fine)).reshape(len(self.coarse), finer)
+        cell = np.repeat(np.arange(len(self.coarse)), finer)
+        near = self.near
+        squares = tuple(np.asarray((columns**2).sum(axis=1)) for columns in (self.coarse, self.fine))
+        starts, indices = near.indptr.astype(np.int64), near.indices.astype(np.int64)
+        return (self.coarse, squares[0], self.fine, squares[1], cell, members, starts, indices)
+
+    @cached_property
+    def metric(self) -> Any:
+        """What compiled functions measure distances with: a table over places, or coordinates."""
+        if self.space.metric is not Metric.PATH:
+            return (np.empty((0, 0), dtype=np.float32), self.positions, self.place)
+        if len(self.space) > MOST_PLACES:
+            raise InputError(
+                f"{len(self.space):,} places with distances along paths: PointSources takes at most {MOST_PLACES:,}. "
+                "Use larger cells, or BasisPursuit.",
+                places=len(self.space),
+            )
+        table = self.space.distance_table
+        apart = np.isinf(table)
+        if apart.any():  # parts without a path between them are farther apart than anything within one
+            table = np.where(apart, 4 * table[~apart].max(initial=1.0), table).astype(np.float32)
+        return (table, np.empty((0, 0)), self.place)
+
+    def gram(self, strength: float) -> FloatArray:
+        """Inner products of the coarse columns of sources of this strength."""
+        if strength not in self._grams:
+            self._grams[strength] = strength**2 * (self.coarse @ self.coarse.T)
+        return self._grams[strength]
+
+    @cached_property
+    def _grams(self) -> dict[float, FloatArray]:
+        return {}
+
+    @cached_property
+    def diameter(self) -> float:
+        """At most twice the farthest distance from one place."""
+        return 2 * float(self.distances(0).max())
+
+    def apart(self, a: int, b: int) -> float:
+        """Distance between two fine candidates."""
+        table, positions, place = self.metric
+        return float(table[place[a], place[b]]) if len(table) else float(np.linalg.norm(positions[a] - positions[b]))
+
+    def distances(self, at: int) -> FloatArray:
+        """Distance from one fine candidate to all."""
+        table, positions, place = self.metric
+        if len(table):
+            return np.asarray(table[place[at], place], dtype=np.float64)
+        return np.asarray(np.sqrt(((positions - positions[at]) ** 2).sum(axis=1)))
+
+    def on_places(self, where: FloatArray) -> FloatArray:
+        """A unit of weight at each position on a line, shared between the two nearest places; shape (n,)."""
+        along = self.space.places[:, 0]
+        order = np.argsort(along)
+        steps = np.interp(where, along[order], np.arange(len(along)))
+        before = np.minimum(steps.astype(np.int64), max(len(along) - 2, 0))
+        found = np.zeros(len(along))
+        np.add.at(found, order[before], 1 - (steps - before))
+        if len(along) > 1:
+            np.add.at(found, order[before + 1], steps - before)
+        return found
+
+    @cached_property
+    def near(self) -> sparse.csr_array:
+        """For each fine candidate those within a local move of it, itself included."""
+        reach = REACH * self.deviation
+        if self.space.metric is Metric.PATH:
+            table = self.metric[0]
+            crowd = min(MOST_NEAR, len(table)) - 1
+            widest = float(np.partition(table, crowd, axis=1)[:, crowd].min())
+            reach = min(max(reach, float(self.space.lengths.min(initial=0.0))), widest)
+            return sparse.csr_array(table <= reach * (1 + 1e-6))
+        step = float(self._spacing.max()) / self.parts / FINE
+        widest = step * (MOST_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MOST_NEAR / math.pi))
+        return _within(self.positions, min(max(reach, step), widest))
+
+
+def _within(positions: FloatArray, reach: float) -> sparse.csr_array:
+    n = len(positions)
+    pairs = cKDTree(positions).query_pairs(reach * (1 + 1e-9), output_type="ndarray")
+    rows = np.concatenate([pairs[:, 0], pairs[:, 1], np.arange(n)])
+    columns = np.concatenate([pairs[:, 1], pairs[:, 0], np.arange(n)])
+    return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(n, n))
+
+
+def _cut(positions: FloatArray, cell: FloatArray, parts: int) -> FloatArray:
+    """Cut the cell around each position into parts along each axis; the middles of the parts."""
+    offsets = (np.arange(parts) - (parts - 1) / 2) / parts
+    grid = np.stack(np.meshgrid(*[offsets * side for side in cell], indexing="ij"), axis=-1).reshape(-1, len(cell))
+    return np.ascontiguousarray((positions[:, None, :] + grid).reshape(-1, len(cell)))

@@ -1,0 +1,246 @@
+"""The posterior of point sources: how many, where, how strong."""
+
+import os
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray, count
+from cloakwork.errors import InputError
+from cloakwork.physics import Physics
+from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
+from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.posterior import Draws, Law, Posterior, Summary, posterior, summarise
+from cloakwork.recovery.problem import Problem, Projected
+
+ATTEMPTS = 5  # sensors set aside or noise widened, one after the other
+MOST_COUNT = 12
+CHUNK = 32
+
+
+@dataclass(frozen=True)
+class PointSources(Estimator):
+    """Sources that are points: how many there are, where, and how strong, with probabilities.
+
+    Parameters
+    ----------
+    strength
+        One number if the weight of every source is known (1 is the strongest source that the cloak protects), a pair
+        (low, high) if each has its own weight in between, or None if all have the same weight, unknown up to 1.
+    most
+        Largest number of sources. Before the readings are seen all counts from `least` to `most` are equally
+        likely, places independent and uniform, and strengths uniform.
+    least
+        Smallest number of sources.
+    level
+        How often a vicinity shall hold its source.
+    seed
+        Of the random numbers that sampling uses; the same readings give the same answer.
+
+    Notes
+    -----
+    With known strengths and few placements, all are weighed: a count is left out only if its distance from the readings
+    proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains draw from the
+    posterior. The map has the least expected earth mover distance on a line (the place-wise median of the cumulative
+    maps). Vicinities have the shape that one half of the draws gives and the size at which they hold the other half as
+    often as `level` says, sources that are missing from the list counted as not held.
+
+    A sensor that no placement explains is set aside, and noise is widened where the rest still does not fit: see `Fit`.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import recover
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> readings = line.apply(sources(line, [0.3, 0.8]))
+    >>> found = recover(readings, line, sigma=0.15, estimator=PointSources(strength=1.0))
+    >>> int(found.counts.argmax()), [round(s.at, 1) for s in found.sources]
+    (2, [0.3, 0.8])
+    """
+
+    strength: float | tuple[float, float] | None = 1.0
+    most: int = 4
+    least: int = 0
+    level: float = 0.9
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        count("most", self.most)
+        if self.most > MOST_COUNT:
+            raise InputError(f"most={self.most}: at most {MOST_COUNT} sources.", most=self.most)
+        if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
+            raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
+        if not 0 < self.level < 1:
+            raise InputError(f"level={self.level}: give a number between 0 and 1; 0.9 is usual.", level=self.level)
+        _interval(self.strength)
+
+    @property
+    def law(self) -> Law:
+        """What is assumed before the readings are seen."""
+        low, high = _interval(self.strength)
+        return Law(low, high, self.strength is None, self.least, self.most)
+
+    def solve(
+        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
+    ) -> Solution:
+        frames = len(readings)
+        outcomes: dict[int, _Outcome] = {}
+        fits: dict[int, Fit] = {}
+        waiting = {_Trouble(): np.arange(frames)}
+        for attempt in range(ATTEMPTS):
+            again: dict[_Trouble, list[int]] = {}
+            for trouble, which in waiting.items():
+                model = _Model(self, trouble.of(problem), trouble)
+                shown = progress if attempt == 0 else None
+                for frame, outcome in zip(
+                    which.tolist(), model.solve(readings[which], which, shown, after), strict=True
+                ):
+                    outcomes[frame], fits[frame] = outcome, trouble.fit(outcome.misfit, fits.get(frame))
+                    worse = outcome.worse(trouble)
+                    if worse is not None and attempt < ATTEMPTS - 1:
+                        again.setdefault(worse, []).append(frame)
+            waiting = {trouble: np.array(which) for trouble, which in again.items()}
+        order = range(frames)
+        return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem, readings)
+
+
+@dataclass(frozen=True)
+class _Trouble:
+    """Sensors that are set aside, and what the noise is multiplied with."""
+
+    sensors: frozenset[int] = frozenset()
+    inflation: float = 1.0
+
+    def of(self, problem: Problem) -> Problem:
+        """The problem as it looks in this trouble."""
+        if not self.sensors and self.inflation == 1:
+            return problem
+        sigma, step = problem.sigma * self.inflation, problem.step * self.inflation
+        sigma[list(self.sensors)] = np.inf
+        return replace(problem, sigma=sigma, step=step)
+
+    def fit(self, misfit: Misfit, before: Fit | None) -> Fit:
+        """The fit to report: that of the noise as it is, even if the noise was widened afterwards."""
+        if self.inflation > 1 and before is not None:
+            return replace(before, inflation=self.inflation)
+        return Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.sensors)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    summary: Summary
+    posterior: Posterior
+    misfit: Misfit
+
+    def worse(self, trouble: _Trouble) -> "_Trouble | None":
+        """What to try if this does not fit: one more sensor set aside, or more noise."""
+        if self.misfit.p_value >= DOUBTFUL:
+            return None
+        many = len(self.misfit.rest) // 10 + 1
+        if self.misfit.worst_p_value < OUTLYING and len(trouble.sensors) < min(many, ATTEMPTS - 2):
+            return replace(trouble, sensors=trouble.sensors | {self.misfit.worst})
+        # in steps of a fourth root of two, so that frames with about the same misfit share a model
+        factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
+        return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
+
+    @property
+    def status(self) -> Status:
+        if not self.summary.sources:
+            return Status.NOBODY
+        return Status.WEIGHED if np.isfinite(self.posterior.left_out) else Status.SAMPLED
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    estimator: PointSources
+    problem: Problem
+    trouble: _Trouble
+
+    @property
+    def lattice(self) -> Lattice:
+        return _lattice(
+            self.problem.physics,
+            self.problem.sigma.tobytes(),
+            self.problem.step.tobytes(),
+            self.estimator.law.high,
+        )
+
+    def solve(
+        self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
+    ) -> "list[_Outcome]":
+        seen = self.problem.project(readings)
+        found: list[_Outcome | None] = [None] * len(readings)
+        size = max(1, min(CHUNK, -(-len(readings) // (os.cpu_count() or 1))))
+
+        def work(piece: slice) -> int:
+            before = after if piece.start == 0 and isinstance(after, Draws) else None
+            for frame in range(piece.start, piece.stop):
+                outcome = self._frame(seen, readings, frame, int(frames[frame]), before)
+                found[frame], before = outcome, outcome.posterior.draws
+            return int(piece.stop - piece.start)
+
+        self.lattice.arrays  # noqa: B018 - made once, before threads need it
+        on_all_cores(work, len(readings), progress, size)
+        return [outcome for outcome in found if outcome is not None]
+
+    def _frame(self, seen: Projected, readings: FloatArray, frame: int, number: int, before: Draws | None) -> _Outcome:
+        lattice, law = self.lattice, self.estimator.law
+        rng = np.random.default_rng([self.estimator.seed, number])
+        found = posterior(lattice, seen.inside[frame] / self.problem.noise, law, rng, before)
+        misfit = self._misfit(found.draws, readings[frame])
+        return _Outcome(summarise(found, lattice, self.estimator.level), found, misfit)
+
+    def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
+        lattice, problem = self.lattice, self.problem
+        best = draws.best
+        k = int(draws.counts[best])
+        at, strength = draws.at[best, :k], draws.strength[best, :k]
+        columns = problem.physics.columns_at(lattice.positions[at])
+        explained = (problem.physics.matrix[:, at] if columns is None else columns) @ strength
+        fitted = k * lattice.space.dimension  # strengths hardly add: the best draw is not quite the best fit
+        sensors = problem.physics.sensors - len(self.trouble.sensors)
+        rest = (readings - explained) / problem.effective_sigma
+        return Misfit(rest, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
+
+
+def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readings: FloatArray) -> Solution:
+    frames = len(outcomes)
+    return Solution(
+        data=problem.project(readings).inside,
+        maps=np.stack([outcome.summary.map for outcome in outcomes])
+        if outcomes
+        else np.empty((0, problem.physics.places)),
+        status=tuple(outcome.status for outcome in outcomes),
+        gap=np.array([outcome.summary.gap for outcome in outcomes]),
+        violation=np.zeros(frames),
+        radius=np.full(frames, np.nan),
+        sources=tuple(outcome.summary.sources for outcome in outcomes),
+        fits=tuple(fits),
+        counts=np.stack([outcome.posterior.counts for outcome in outcomes]) if outcomes else None,
+        intensity=np.stack([outcome.summary.intensity for outcome in outcomes]) if outcomes else None,
+        last=outcomes[-1].posterior.draws if outcomes else None,
+    )
+
+
+@lru_cache(maxsize=16)
+def _lattice(physics: Physics, sigma: bytes, step: bytes, strongest: float) -> Lattice:
+    return Lattice(Problem(physics, np.frombuffer(sigma), np.frombuffer(step)), strongest)
+
+
+def _interval(strength: object) -> tuple[float, float]:
+    if strength is None:
+        return 0.0, 1.0
+    values = strength if isinstance(strength, tuple | list) else (strength, strength)
+    try:
+        low, high = (float(value) for value in values)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not (0 <= low <= high < np.inf and high > 0):
+        raise InputError(
+            f"strength={strength!r}: give one number above 0, a pair (low, high) with 0 <= low < high, or None for "
+            "a common strength that is not known.",
+            strength=strength,
+        )
+    return low, high
