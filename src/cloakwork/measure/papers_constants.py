@@ -1,0 +1,164 @@
+"""The constants in the proof of the papers' upper bound, computed from their definitions and rounded outward."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.physics import HeatLine
+from cloakwork.physics.continuum import kernel
+
+POINTS = 2001  # of the grid on which an infimum is found
+DOWN = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The letters of the proof, for a line of length 1: `B` rounded up, `C1`, `C3`, `C4`, `C5` rounded down.
+
+    `pairs` is p, the number of sensors used on each side of a source; `margin` is A, infinite for one source.
+    """
+
+    B: float
+    C1: float
+    C2: float
+    C3: float
+    C4: float
+    C5: float
+    pairs: int
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Sources, sensors and places of a line scaled to length 1, all sorted."""
+
+    sources: FloatArray
+    sensors: FloatArray
+    places: FloatArray
+    T: float
+
+    @classmethod
+    def of(cls, line: HeatLine, sources: FloatArray) -> "Setting":
+        """The line's, with sources at the given positions."""
+        sensors = np.sort(line.sensor_positions) / line.length
+        return cls(sources / line.length, sensors, line.space.places[:, 0] / line.length, line.T / line.length**2)
+
+    @property
+    def k(self) -> int:
+        """Number of sources."""
+        return len(self.sources)
+
+    @property
+    def spacing(self) -> float:
+        """Mean distance between sensors; 1 if there is one only."""
+        m = len(self.sensors)
+        return float((self.sensors[-1] - self.sensors[0]) / (m - 1)) if m > 1 else 1.0
+
+    @property
+    def even(self) -> bool:
+        """Whether all gaps between sensors are the same."""
+        gaps = np.diff(self.sensors)
+        return len(gaps) == 0 or bool(np.abs(gaps - self.spacing).max() <= 1e-9 * self.spacing and self.spacing > 0)
+
+    @property
+    def pairs(self) -> int:
+        """Number p of sensors that are used on each side of a source."""
+        return int(math.sqrt(self.T / 2) / self.spacing) if self.spacing > 0 else 0
+
+    @property
+    def smallest_gap(self) -> float:
+        """Distance of the two nearest sources; infinite for one source."""
+        return float(np.diff(self.sources).min(initial=np.inf))
+
+    @property
+    def sensors_on_each_side(self) -> int:
+        """The fewest sensors on one side of a source."""
+        return min(min(len(side) for side in self._sides(x)) for x in self.sources.tolist())
+
+    def around(self, source: float) -> tuple[FloatArray, FloatArray]:
+        """The p sensors before a source and the p after it; number j of the one belongs to number j of the other."""
+        before, after = self._sides(source)
+        return before[len(before) - self.pairs :], after[: self.pairs]
+
+    def _sides(self, source: float) -> tuple[FloatArray, FloatArray]:
+        """All sensors before and after a source; one at the source has no slope and is on neither side."""
+        near = 1e-9 * self.spacing
+        return self.sensors[self.sensors < source - near], self.sensors[self.sensors > source + near]
+
+
+@dataclass(frozen=True, eq=False)
+class Peaks:
+    """W_j(z) = a_j g(z - left_j) + b_j g(right_j - z): for each pair of sensors a function that peaks at the source."""
+
+    source: float
+    left: FloatArray
+    right: FloatArray
+    T: float
+
+    @property
+    def heights(self) -> tuple[FloatArray, FloatArray]:
+        """a_j = |g'(right_j - x)| and b_j = |g'(x - left_j)|."""
+        x, T = self.source, self.T
+        return slope(self.right - x, T), slope(x - self.left, T)
+
+    def values(self, z: FloatArray) -> FloatArray:
+        """W_j at points z, shape (p, len(z))."""
+        a, b = self.heights
+        g = [kernel(np.abs(z - sensors[:, None]), self.T) for sensors in (self.left, self.right)]
+        return np.asarray(a[:, None] * g[0] + b[:, None] * g[1])
+
+    def curvatures(self) -> FloatArray:
+        """Inf of -W_j''/2 over [right_j - sqrt(2T), left_j + sqrt(2T)], rounded down, shape (p,).
+
+        On a grid that holds the ends, less what a fourth derivative of at most 3 (a + b) g(0) / (2T)^2 allows between
+        two of its points.
+        """
+        a, b = self.heights
+        scale = math.sqrt(2 * self.T)
+        steps = (self.left - self.right + 2 * scale) / (POINTS - 1)
+        z = (self.right - scale)[:, None] + steps[:, None] * np.arange(POINTS)
+        bend = a[:, None] * _bend(z - self.left[:, None], self.T) + b[:, None] * _bend(self.right[:, None] - z, self.T)
+        sharpest = 3 / math.sqrt(4 * math.pi * self.T) / scale**4
+        return np.asarray(np.maximum((bend.min(axis=1) - (a + b) * sharpest * steps**2 / 8) / 2, 0.0) * DOWN)
+
+
+def slope(distance: FloatArray, T: float) -> FloatArray:
+    """|g'| at a distance."""
+    return np.asarray(np.abs(distance) / (2 * T) * kernel(distance, T))
+
+
+def _bend(offset: FloatArray, T: float) -> FloatArray:
+    """-g'': (1 - u^2 / 2T) g(u) / 2T."""
+    return (1 - offset**2 / (2 * T)) * kernel(offset, T) / (2 * T)
+
+
+def constants_of(setting: Setting, misfit: float) -> Constants:
+    """All constants, for readings of the found map that differ from the true ones by `misfit` at most (l2 norm)."""
+    T, k, p = setting.T, setting.k, setting.pairs
+    peaks = [Peaks(x, *setting.around(x), T) for x in setting.sources.tolist()]
+    totals = np.array([peak.values(np.array([peak.source])).sum() for peak in peaks])
+    alike = totals.min() / totals  # weighs the sources such that their totals are the same
+    curvatures = [peak.curvatures() for peak in peaks]
+    falls = [_least_fall(peak, setting.places) for peak in peaks]
+    margin = (setting.smallest_gap - math.sqrt(2 * T)) / 2
+    interference = 2 * p * (k**2 - 1) * float(kernel(np.array([margin]), T)[0]) if k > 1 else 0.0
+    C2 = math.exp(-1 / 8) / (4 * math.sqrt(2 * math.pi) * T)
+    return Constants(
+        B=C2 * (math.sqrt(len(setting.sensors)) * misfit + interference) / DOWN,
+        C1=float(min(each.min() for each in curvatures)),
+        C2=C2,
+        C3=float((alike * np.array(falls)).min() * DOWN),
+        C4=float(totals.min() * DOWN),
+        C5=float((alike * np.array([each.sum() for each in curvatures])).min() * DOWN),
+        pairs=p,
+        margin=margin,
+    )
+
+
+def _least_fall(peak: Peaks, places: FloatArray) -> float:
+    """Least drop of the sum of all W_j from the source to a place outside sqrt(T/2) of it."""
+    outside = places[np.abs(places - peak.source) >= math.sqrt(peak.T / 2) * (1 - 1e-12)]
+    top = peak.values(np.array([peak.source])).sum()
+    return float((top - peak.values(outside).sum(axis=0)).min(initial=np.inf))
