@@ -9,6 +9,7 @@ from cloakwork._compile import compiled, compiled_part
 
 NEGLIGIBLE = 50.0  # a placement e^-50 times less likely than any could be is left out
 ROUNDS = 200  # of Frank-Wolfe, for the proof that a count is too far from the readings
+ROOM = 20.0  # how far below what sums of real strengths could reach the best placement may stay
 EXCLUDED = 30.0  # a count is left out when it is proved e^-30 times less likely than another
 
 
@@ -39,39 +40,43 @@ def enumerate_placements(
     """
     n, most = len(seen), len(evidence) - 1
     match = seen - np.diag(gram) / 2
-    ceiling = np.empty(most + 1)
-    for k in range(most + 1):
-        ceiling[k] = (square - _distance_squared(seen, gram, square, k)) / 2 if k >= least else -np.inf
+    ceiling = np.full(most + 1, -np.inf)
+    for k in range(least, most + 1):
+        ceiling[k] = (square - _distance_squared(seen, gram, square, k)) / 2
     work = (np.empty((most + 1, n)), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64))
     nothing = np.empty(0)
-    evidence[:] = 0.0
-    best, total, left_out = 0.0, 0.0, 0.0  # `best` is at least the score of every placement
+    evidence[:] = -np.inf
+    best, left_out = -np.inf, 0.0  # of the log evidence so far, and the sum of what is left out relative to it
     for _ in range(least, most + 1):
         k = int(np.argmax(ceiling))
         possible = ceiling[k]
         ceiling[k] = -np.inf
-        if total > 0 and possible < best + math.log(total) - EXCLUDED:
+        if possible < best - EXCLUDED:
             left_out += math.exp(possible - best)
             continue
         if _placements(n, k) > affordable:
             return np.inf
-        if total == 0:
-            best = possible
-        evidence[k] = _weigh(match, gram, k, best, 0.0, nothing, drawn, 0, work)
-        left_out += _placements(n, k) * math.exp(-NEGLIGIBLE)
-        total += evidence[k]
-    if total == 0:  # sums of real strengths come close to the readings, placements of whole sources do not
-        return np.inf
-    wanted = (np.arange(len(drawn)) + offset) / len(drawn) * total
+        total, top = _weigh(match, gram, k, possible, 0.0, nothing, drawn, 0, work)
+        if top < possible - ROOM:  # no placement of whole sources comes near what sums of real strengths could reach
+            possible = top
+            total, top = _weigh(match, gram, k, possible, 0.0, nothing, drawn, 0, work)
+        evidence[k] = possible + math.log(total)
+        if evidence[k] > best:
+            left_out *= math.exp(best - evidence[k])
+            best = evidence[k]
+        left_out += _placements(n, k) * math.exp(possible - NEGLIGIBLE - best)
+    for k in range(most + 1):
+        evidence[k] = math.exp(evidence[k] - best)
+    wanted = (np.arange(len(drawn)) + offset) / len(drawn) * evidence.sum()
     drawn[:] = -1
-    before, row = 0.0, 0
+    before = 0.0
     for k in range(most + 1):
         if evidence[k] > 0:
-            before += _weigh(match, gram, k, best, before, wanted, drawn, row, work)
-            while row < len(drawn) and wanted[row] < before:
-                row += 1
-    evidence /= total
-    return left_out / total
+            row = int(np.searchsorted(wanted, before))
+            before += _weigh(match, gram, k, best, before, wanted, drawn, row, work)[0]
+    left_out /= float(evidence.sum())
+    evidence /= evidence.sum()
+    return left_out
 
 
 @compiled_part
@@ -135,30 +140,34 @@ def _weigh(
     match: FloatArray,
     gram: FloatArray,
     k: int,
-    best: float,
+    reference: float,
     before: float,
     wanted: FloatArray,
     drawn: IntArray,
     row: int,
     work: tuple[FloatArray, FloatArray, FloatArray, IntArray],
-) -> float:
-    """Sum of exp(score - best) over placements of k sources; draws those where the running total passes `wanted`."""
+) -> tuple[float, float]:
+    """Sum of exp(score - reference) over placements of k sources, and the largest score.
+
+    Draws the placements at which the running total, from `before` on, passes `wanted`.
+    """
     fields, base, run, chosen = work
     n = len(match)
     if k == 0:
-        return math.exp(-best)
+        return math.exp(-reference), 0.0
     for place in range(n):
         fields[0, place] = match[place]
-    total, depth, place = before, 0, 0
+    total, top, depth, place = before, -np.inf, 0, 0
     while True:
         if depth < k - 1 and place < n:
             _step(gram, depth, place, work)
             depth += 1
             continue
         if depth == k - 1:
-            shift = base[depth] - k * math.log(float(n)) - best + math.log(float(k))
+            shift = base[depth] - k * math.log(float(n)) - reference + math.log(float(k))
             for other in range(place, n):
                 value = fields[depth, other] + shift
+                top = max(top, value)
                 if value < -NEGLIGIBLE:
                     continue
                 if depth > 0 and other == chosen[depth - 1]:
@@ -166,6 +175,6 @@ def _weigh(
                 total += math.exp(value)
                 row = _draw(total, wanted, drawn, row, chosen, depth, other)
         if depth == 0:
-            return total - before
+            return total - before, top + reference
         depth -= 1
         place = chosen[depth] + 1

@@ -1,7 +1,7 @@
 """Where point sources may be: the places, finer candidates around them, and who is near whom."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from cloakwork.recovery.problem import Problem
 FINE = 5  # candidates along each axis around a place, where sources may be between places
 REACH = 2.0  # a local move goes this many least standard deviations far
 MOST_NEAR = 64
+MOST_COARSE = 4_000  # coarse candidates, where the noise would allow finer ones
 MOST_PLACES = 6_000  # beyond this a table of all distances along paths is too large
 
 
@@ -47,6 +48,27 @@ class Lattice:
         return 1 / (steepest * self.strongest) if steepest > 0 else math.inf
 
     @cached_property
+    def warmer(self) -> "list[Lattice]":
+        """Lattices for 2, 4, 8, ... times the noise, the noisiest first, until a source might be almost anywhere."""
+        levels = math.ceil(math.log2(max(self.diameter / 8 / self.deviation, 2.0))) if self.deviation > 0 else 1
+        problem = self.problem
+        return [
+            Lattice(replace(problem, sigma=2.0**k * problem.sigma, step=2.0**k * problem.step), self.strongest)
+            for k in range(levels, 0, -1)
+        ]
+
+    def nearest(self, candidates: IntArray, other: "Lattice") -> IntArray:
+        """The candidates of another lattice over the same places that are nearest to some of this one."""
+        if not self.between:
+            return candidates
+        return np.asarray(other.tree.query(self.positions[candidates])[1], dtype=np.int64)
+
+    @cached_property
+    def tree(self) -> cKDTree:
+        """The fine candidates, for searches by distance."""
+        return cKDTree(self.positions)
+
+    @cached_property
     def between(self) -> bool:
         """Whether sources may be between places."""
         return self.problem.physics.columns_at(self.space.places[:1]) is not None
@@ -61,7 +83,9 @@ class Lattice:
         """Into how many parts along each axis the cell of a place is cut so that sums are integrals."""
         if not self.between or not np.isfinite(self._spacing).all():
             return 1
-        return max(1, math.ceil(float(self._spacing.max()) / self.deviation - 0.2))
+        wanted = math.ceil(float(self._spacing.max()) / self.deviation - 0.2)
+        affordable = (MOST_COARSE / len(self.space)) ** (1 / self.space.dimension)
+        return max(1, min(wanted, int(affordable)))
 
     @cached_property
     def coarse_positions(self) -> FloatArray:
@@ -180,12 +204,12 @@ class Lattice:
             return sparse.csr_array(table <= reach * (1 + 1e-6))
         step = float(self._spacing.max()) / self.parts / FINE
         widest = step * (MOST_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MOST_NEAR / math.pi))
-        return _within(self.positions, min(max(reach, step), widest))
+        return _within(self.tree, min(max(reach, step), widest))
 
 
-def _within(positions: FloatArray, reach: float) -> sparse.csr_array:
-    n = len(positions)
-    pairs = cKDTree(positions).query_pairs(reach * (1 + 1e-9), output_type="ndarray")
+def _within(tree: cKDTree, reach: float) -> sparse.csr_array:
+    n = tree.n
+    pairs = tree.query_pairs(reach * (1 + 1e-9), output_type="ndarray")
     rows = np.concatenate([pairs[:, 0], pairs[:, 1], np.arange(n)])
     columns = np.concatenate([pairs[:, 1], pairs[:, 0], np.arange(n)])
     return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(n, n))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,11 @@ from cloakwork.recovery.vicinity import Source, position
 AFFORDABLE = 400_000  # placements of one count that are enumerated rather than sampled
 DRAWS = 400
 SETTLED = 4  # local moves of each source after enumeration, from the places to the candidates between them
-BURN_IN = 80  # sweeps before the first draw
-SWEEPS = 3  # for each draw
+WARM = 15  # sweeps at each level of noise before
+FEW_LEVELS = 6  # up to 64 times the noise: a chain finds its way
+STARTS = 8
+BURN_IN = 100  # sweeps before the first draw
+SWEEPS = 6  # for each draw
 LEVELS = 60  # quantiles of a map on a line: a multiple of 2, 3, 4, 5 and 6, so that equal sources share evenly
 LISTED = 0.95  # sources are listed until they are this share of all that are expected
 
@@ -116,21 +120,63 @@ def posterior(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Gener
             draws.counts[:] = (draws.at >= 0).sum(axis=1)
             settle(lattice.arrays, data, law.low, SETTLED, rng, draws.arrays)
             return Posterior(draws, counts, left_out)
-    terms = (law.low, law.high, law.shared)
     for half in range(2):
-        at, strength, k = _start(lattice, law, rng, start if half else None)
-        into = draws.half(half).arrays
-        run_chain(lattice.arrays, data, terms, law.least, (BURN_IN, SWEEPS), rng, at, strength, k, into)
+        state = _annealed(lattice, data, law, rng) if start is None or half == 0 else _state(start)
+        _sample(lattice, data, law, rng, state, draws.half(half), BURN_IN)
     return Posterior(draws, np.bincount(draws.counts, minlength=law.most + 1) / DRAWS, math.nan)
 
 
-def _start(
-    lattice: Lattice, law: Law, rng: np.random.Generator, before: Draws | None
-) -> tuple[IntArray, FloatArray, int]:
-    if before is not None:
-        return before.at[-1].copy(), before.strength[-1].copy(), int(before.counts[-1])
-    at = rng.integers(0, len(lattice.fine), law.most)
-    return at, np.full(law.most, (law.low + law.high) / 2), law.least
+@dataclass
+class _State:
+    """Where a chain is: candidates, strengths and number of its sources."""
+
+    at: IntArray
+    strength: FloatArray
+    k: int
+
+
+def _sample(
+    lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, state: _State, into: Draws, before: int
+) -> None:
+    terms, lengths = (law.low, law.high, law.shared), (before, SWEEPS)
+    into_arrays = into.arrays
+    state.k = run_chain(
+        lattice.arrays, data, terms, law.least, lengths, rng, state.at, state.strength, state.k, into_arrays
+    )
+
+
+def _state(before: Draws) -> _State:
+    return _State(before.at[-1].copy(), before.strength[-1].copy(), int(before.counts[-1]))
+
+
+def _annealed(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator) -> _State:
+    """A first state, from chains with less and less noise: with little noise a chain would stay where it began.
+
+    With so little noise that a chain may settle in the wrong place, the best of several, a source more counting as much
+    as its place and strength are worth.
+    """
+    levels = len(lattice.warmer)
+    worth = lattice.space.dimension * math.log(2.0) * levels
+    if not law.known:
+        worth += math.log(max(2.0, (law.high - law.low) * math.sqrt(float(np.median(lattice.arrays[1])))))
+    tries = [_cooled(lattice, data, law, rng) for _ in range(1 if levels <= FEW_LEVELS else STARTS)]
+    return min(tries, key=lambda state: _misfit(lattice, data, state) / 2 + worth * state.k)
+
+
+def _cooled(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator) -> _State:
+    at = rng.integers(0, len(lattice.warmer[0].fine), law.most)
+    state = _State(at, np.full(law.most, (law.low + law.high) / 2), law.least)
+    for warm, cooler in pairwise([*lattice.warmer, lattice]):
+        scale = lattice.problem.noise / warm.problem.noise
+        _sample(warm, data * scale, law, rng, state, Draws.empty(1, law.most), WARM)
+        state.at = warm.nearest(state.at, cooler)
+    _sample(lattice, data, law, rng, state, Draws.empty(1, law.most), WARM)
+    return state
+
+
+def _misfit(lattice: Lattice, data: FloatArray, state: _State) -> float:
+    rest = data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
+    return float(rest @ rest)
 
 
 @dataclass(frozen=True, eq=False)
