@@ -1,12 +1,20 @@
-"""Run all benchmarks, or those named: python -m benchmarks.run [recovery noise transport start]."""
+"""Run all benchmarks, or those named: python -m benchmarks.run [recovery noise accuracy ...]."""
 
 import sys
 
 from rich.console import Console
 
-from benchmarks import noise, recovery, start, transport
+from benchmarks import accuracy, calibration, design, noise, recovery, start, transport
 
-ALL = {"start": start.run, "recovery": recovery.run, "noise": noise.run, "transport": transport.run}
+ALL = {
+    "start": start.run,
+    "recovery": recovery.run,
+    "noise": noise.run,
+    "transport": transport.run,
+    "accuracy": accuracy.run,
+    "calibration": calibration.run,
+    "design": design.run,
+}
 
 
 def main() -> int:

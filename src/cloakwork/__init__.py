@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ReadingError,
         SiteError,
     )
-    from cloakwork.measure import emd, l1, l2
+    from cloakwork.measure import cramer_rao, emd, l1, l2, le_cam, limits, papers_bound, resolution
     from cloakwork.physics import (
         FloorPlan,
         Graph,
@@ -37,18 +37,33 @@ if TYPE_CHECKING:
         Tolerance,
         sources,
     )
-    from cloakwork.privacy import Calibration, Cloak, Profile, Scope, sensitivity
-    from cloakwork.recovery import BasisPursuit, Bregman, Radius, Recovery, Source, Status, recover
+    from cloakwork.privacy import (
+        Calibration,
+        Cloak,
+        Design,
+        DesignReport,
+        Profile,
+        Scope,
+        SensorChoice,
+        choose_sensors,
+        mean_variance,
+        place_variances,
+        sensitivity,
+    )
+    from cloakwork.recovery import BasisPursuit, Bregman, Fit, PointSources, Radius, Recovery, Source, Status, recover
     from cloakwork.site import Site, load_site
 
 _HOMES = {
     "errors": "BudgetError CalibrationError CloakworkError InputError MeasureError PhysicsError ReadingError SiteError",
-    "measure": "emd l1 l2",
+    "measure": "cramer_rao emd l1 l2 le_cam limits papers_bound resolution",
     "physics": (
         "FloorPlan Graph HeatLine HeatPlane Matrix Metric Physics Placement Pulse Rooms Space Steady Tolerance sources"
     ),
-    "privacy": "Calibration Cloak Profile Scope sensitivity",
-    "recovery": "BasisPursuit Bregman Radius Recovery Source Status recover",
+    "privacy": (
+        "Calibration Cloak Design DesignReport Profile Scope SensorChoice choose_sensors mean_variance place_variances "
+        "sensitivity"
+    ),
+    "recovery": "BasisPursuit Bregman Fit PointSources Radius Recovery Source Status recover",
     "site": "Site load_site",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -61,6 +76,9 @@ __all__ = [
     "CalibrationError",
     "Cloak",
     "CloakworkError",
+    "Design",
+    "DesignReport",
+    "Fit",
     "FloorPlan",
     "Graph",
     "HeatLine",
@@ -72,6 +90,7 @@ __all__ = [
     "Physics",
     "PhysicsError",
     "Placement",
+    "PointSources",
     "Profile",
     "Pulse",
     "Radius",
@@ -79,6 +98,7 @@ __all__ = [
     "Recovery",
     "Rooms",
     "Scope",
+    "SensorChoice",
     "Site",
     "SiteError",
     "Source",
@@ -86,11 +106,19 @@ __all__ = [
     "Status",
     "Steady",
     "Tolerance",
+    "choose_sensors",
+    "cramer_rao",
     "emd",
     "l1",
     "l2",
+    "le_cam",
+    "limits",
     "load_site",
+    "mean_variance",
+    "papers_bound",
+    "place_variances",
     "recover",
+    "resolution",
     "sensitivity",
     "sources",
 ]

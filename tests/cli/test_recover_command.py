@@ -92,8 +92,10 @@ def test_simulated_sources_are_found_near_the_truth(run: Run, case: Case) -> Non
     values = run("recover", case.site, case.readings, "--json").values
     near(values, [0.24, 0.76])
     assert (values["frames"], values["incomplete_frames"], values["rows"], values["rows_left_out"]) == (3, 0, 60, {})
-    assert values["status"] == {"solved": 3}
+    assert values["status"] == {"weighed": 3}
     assert values["largest_gap"] < 1e-6
+    assert (values["estimator"], values["doubtful_frames"]) == ("PointSources", 0)
+    assert values["fit"] > 0.01
 
 
 def test_missing_sensors_are_said_and_done_without(run: Run, case: Case) -> None:
@@ -138,7 +140,7 @@ def test_the_file_of_sources_has_what_was_found(run: Run, case: Case) -> None:
     out = case.site.with_name("found.csv")
     last = run("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
     rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert list(rows[0]) == ["time", "sensors", "place", "x", "weight", "radius", "status", "gap"]
+    assert list(rows[0]) == ["time", "sensors", "place", "x", "weight", "radius", "probability", "status", "gap", "fit"]
     assert {row["time"] for row in rows} == {"0", "3600000", "7200000"}
     ours = [row for row in rows if row["time"] == "7200000"]
     assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
@@ -189,3 +191,14 @@ def test_two_sites_in_one_process_do_not_mix(run: Run, tmp_path: Path) -> None:
         site.write_text(SITE + tables)
         run("simulate", site, "--out", readings, "--source", "0.2", "--seed", 3)
         near(run("recover", site, readings, "--json").values, [0.2])
+
+
+def test_it_says_which_estimator_it_used_and_why(run: Run, case: Case) -> None:
+    said = run("recover", case.site, case.readings).out
+    assert "recovered with PointSources: each of up to" in said
+
+
+def test_a_sensor_that_nothing_explains_is_named(run: Run, case: Case) -> None:
+    case.rewrite(lambda rows: [",".join([*row.split(",")[:3], "900000"]) if ",s09," in row else row for row in rows])
+    done = run("recover", case.site, case.readings)
+    assert "warning: nothing explains the readings of sensor s09 in 3 frames; they were set aside" in done.err

@@ -85,8 +85,8 @@ def test_noise_has_the_planned_scale_around_the_true_readings(run: Run, site: Pa
     cloak = loaded.cloak()
     values = np.stack([frame.steps for frame in ReadingsFile(out, loaded.sensor_ids)]) * cloak.steps
     clean = loaded.physics.apply(sources(loaded.physics, [0.4], [0.5])) + 20.0
-    assert np.abs(values.mean(axis=0) - clean).max() < 5 * cloak.sigma / 20
-    assert values.std(axis=0) == pytest.approx(np.full(7, cloak.sigma), rel=0.15)
+    assert (np.abs(values.mean(axis=0) - clean) / cloak.sigmas).max() < 5 / 20
+    assert values.std(axis=0) == pytest.approx(cloak.sigmas, rel=0.15)
 
 
 def test_the_truth_lists_the_sources(run: Run, site: Path) -> None:

@@ -3,12 +3,12 @@
 import itertools
 import math
 
-import numba
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 from cloakwork._checks import FloatArray
+from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
 from cloakwork.recovery.chain import run_chain, settle
@@ -17,12 +17,12 @@ from cloakwork.recovery.posterior import Draws, Law
 from cloakwork.recovery.strength import draw_strength, gain
 
 
-@numba.njit
+@compiled
 def call_gain(c: float, g: float, low: float, high: float) -> float:
     return gain(c, g, low, high)
 
 
-@numba.njit
+@compiled
 def call_draw(c: float, g: float, low: float, high: float, rng: np.random.Generator, into: FloatArray) -> None:
     for k in range(len(into)):
         into[k] = draw_strength(c, g, low, high, rng)

@@ -9,6 +9,7 @@ import pytest
 
 from cloakwork.errors import SiteError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix
+from cloakwork.privacy import Design
 from cloakwork.site import Site, load_site, parse_site
 
 LINE = """name = "corridor"
@@ -89,6 +90,27 @@ def test_its_cloak_has_the_claim_of_the_file() -> None:
     assert cloak.sensitivity > 1.05 * parse_site(LINE).cloak().sensitivity
 
 
+def test_a_site_is_planned_with_noise_of_least_error_unless_it_says_equal() -> None:
+    own, same = parse_site(LINE).cloak(), parse_site(LINE + 'design = "equal"\n').cloak()
+    assert (own.design, same.design) == (Design.LEAST_ERROR, Design.EQUAL)
+    assert isinstance(same.sigma, float)
+    assert len(own.sigma) == 5
+    assert own.design_report.variance <= own.design_report.equal_variance
+    assert own.design_report.equal_variance == pytest.approx(same.design_report.variance)
+
+
+def test_a_site_chooses_sensors_at_its_own_claim() -> None:
+    text = changed(LINE, "T = 0.02\n", "T = 0.02\ntolerance = { diffusion = 0.1 }\n") + 'scope = "sensor"\n'
+    site = parse_site(text)
+    seen: list[float] = []
+    cloak = site.choose_sensors(3, progress=seen.append).cloak
+    assert cloak.physics.sensors == 3
+    assert (cloak.epsilon, cloak.delta, cloak.alpha, cloak.readings_per_window) == (2.0, 1e-4, 0.02, 2)
+    assert cloak.scope == "sensor"
+    assert cloak.family.tolerance == site.tolerance
+    assert seen
+
+
 def test_a_sensor_may_have_its_own_baseline() -> None:
     site = parse_site("baseline = 21.5\n" + FLAT)
     assert site.sensor_ids == ("hall", "study")
@@ -133,7 +155,7 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
     site: Site = load_site(tmp_path / "site.toml")
     assert type(site.physics) is kind
     assert site.physics.matrix.shape == shape
-    assert np.isfinite(site.cloak().sigma)
+    assert np.isfinite(site.cloak().sigmas).all()
 
 
 @pytest.mark.parametrize(
@@ -175,6 +197,11 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
         ('"30min"', "0", r"line 14: privacy\.window = 0: .*greater than 0"),
         ("readings_per_window = 2", "readings_per_window = 0", r"line 15: privacy\.readings_per_window = 0"),
         ("readings_per_window = 2", 'scope = "world"', r"line 15: privacy\.scope = 'world': .*'network' or 'sensor'"),
+        (
+            "readings_per_window = 2",
+            'design = "best"',
+            r"line 15: privacy\.design = 'best': .*'least-error' or 'equal'",
+        ),
         ('"pulse"', '"lasting"', r'sources\.kind = "lasting" with a model of a pulse'),
         ('"pulse"', '"puff"', r"line 9: sources\.kind = 'puff': .*'lasting' or 'pulse'"),
         ('"corridor"', '"a b"', r"line 1: name = 'a b'"),

@@ -23,6 +23,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+lab = typer.Typer(
+    help="Repeat the experiments: every number with its seed, as a table, JSON and a picture.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(lab, name="lab")
+
 SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -57,11 +64,17 @@ def init(
 
 
 @app.command()
-def plan(site: SiteFile, json: Json = False) -> None:
+def plan(
+    site: SiteFile,
+    choose: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Say instead which N of the sensors to keep.")
+    ] = None,
+    json: Json = False,
+) -> None:
     """Say how much noise a site needs, what it hides, and what it costs."""
     from cloakwork.cli.plan import run_plan
 
-    run_plan(site, json=json)
+    run_plan(site, choose=choose, json=json)
 
 
 @app.command()
@@ -105,6 +118,28 @@ def demo(
     from cloakwork.cli.demo import run_demo
 
     run_demo(out, seed=seed)
+
+
+@lab.command("list")
+def lab_list(json: Json = False) -> None:
+    """Say which experiments there are."""
+    from cloakwork.cli.lab import run_list
+
+    run_list(json=json)
+
+
+@lab.command("run")
+def lab_run(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which experiment; `all` for all of them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, with rough numbers.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for NAME.json and NAME.png.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other draws.")] = 1,
+    json: Json = False,
+) -> None:
+    """Run one experiment, or all, and print what was found."""
+    from cloakwork.cli.lab import run_lab
+
+    run_lab(name, quick=quick, out=out, seed=seed, json=json)
 
 
 def main() -> None:

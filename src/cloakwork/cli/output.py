@@ -111,3 +111,10 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(title, total=max(total, 1))
         yield lambda done: progress.update(task, completed=done)
+
+
+def shown_place(at: object) -> str:
+    """A place as people read it: a name, or coordinates to four digits."""
+    if isinstance(at, tuple):
+        return "(" + ", ".join(shown_place(value) for value in at) + ")"
+    return f"{at:.4g}" if isinstance(at, float) else str(at)

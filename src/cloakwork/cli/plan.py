@@ -1,23 +1,28 @@
 """`cloakwork plan`."""
 
+import json as text_form
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, up
-from cloakwork.cli.output import as_json, busy, counted, say, table
-from cloakwork.physics import Family, Tolerance
-from cloakwork.privacy import Cloak
+from cloakwork._checks import FloatArray, down, up
+from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, HeatPlane, Physics
+from cloakwork.privacy import Cloak, Design, DesignReport, SensorChoice
 from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Site, load_site
 
 HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
 
 
-def run_plan(path: Path, *, json: bool) -> None:
-    """Print the plan of a site."""
+def run_plan(path: Path, *, choose: int | None = None, json: bool) -> None:
+    """Print the plan of a site, or which of its sensors to keep."""
     site = load_site(path)
+    if choose is not None:
+        run_choose(site, choose, json=json)
+        return
     with busy(planning(site)):
         cloak = site.cloak()
         values = plan_values(site, cloak)
@@ -29,9 +34,10 @@ def run_plan(path: Path, *, json: bool) -> None:
 
 def planning(site: Site) -> str:
     """What to say while the noise of a site is worked out."""
-    declared = site.spec.physics.tolerance
-    family = Family(site.physics, Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors))
-    return f"planning the noise over {counted(len(family.members), 'model')}"
+    models = counted(len(Family(site.physics, site.tolerance).members), "model")
+    if Design(site.spec.privacy.design) is Design.EQUAL:
+        return f"planning the noise over {models}"
+    return f"sharing the noise among {counted(site.physics.sensors, 'sensor')} over {models}"
 
 
 def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
@@ -52,12 +58,17 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
         "mu": cloak.profile.mu,
+        "design": {"kind": str(cloak.design), **_achieved(cloak.design_report)},
         "noticed": _noticed(cloak),
         "max_count": site.spec.sources.max_count,
         "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
         "model_set": list(cloak.family.tolerance.sentences()),
         "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
     }
+
+
+def _achieved(report: DesignReport) -> dict[str, float | int | None]:
+    return {**asdict(report), "gap": report.gap}
 
 
 def _noticed(cloak: Cloak) -> float:
@@ -94,6 +105,7 @@ def _print(site: Site, cloak: Cloak) -> None:
         ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
+    _print_design(cloak)
     over = [(name, up(epsilon, 3)) for name, epsilon in _over_time(site, cloak)]
     if over:
         table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
@@ -104,6 +116,83 @@ def _print(site: Site, cloak: Cloak) -> None:
     if _noticed(cloak) < 0.5:
         say("Note: with this noise most lone sources leave no trace. Allow a larger epsilon or a smaller alpha.\n")
     say(cloak.explain(sensor_names=site.sensor_ids))
+
+
+def _print_design(cloak: Cloak) -> None:
+    """How well a lone source is located, with the same noise for all and with the plan's, side by side."""
+    report = cloak.design_report
+    equal = (_range(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
+    own = (_range(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+    names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
+    title = "Where a lone source is, along one axis, from one window"
+    if cloak.design is Design.EQUAL:
+        table(title, ("", "the same noise for all"), list(zip(names, equal, strict=True)))
+        return
+    table(title, ("", "the same noise for all", "this plan"), list(zip(names, equal, own, strict=True)))
+    say(f"(No noise at this guarantee has a mean variance below {down(report.bound or 0.0, 3)}.)\n")
+
+
+def run_choose(site: Site, count: int, *, json: bool) -> None:
+    """Print which sensors to keep, what they achieve, and the tables for the site file."""
+    with bar("choosing sensors", 100) as progress:
+        choice = site.choose_sensors(count, progress=lambda part: progress(int(100 * part)))
+    tables = sensor_tables(site, choice.sensors)
+    if json:
+        as_json(choice_values(site, choice) | {"tables": tables})
+        return
+    rows = [(site.sensor_ids[k], _position(site.physics, k) or f"row {k + 1}") for k in choice.sensors]
+    table(f"{counted(count, 'sensor')} of {site.name} to keep", ("sensor", "at"), rows)
+    every = choice.all_report
+    accuracy = [
+        ("these, noise of least error", choice.report.vicinity, choice.report.variance),
+        ("as many spread evenly, noise of least error", choice.even_report.vicinity, choice.even_report.variance),
+        (f"all {site.physics.sensors}, noise of least error", every.vicinity, every.variance),
+        (f"all {site.physics.sensors}, the same noise for all", every.equal_vicinity, every.equal_variance),
+    ]
+    title = "Where a lone source is, along one axis, from one window"
+    shown = [(name, f"{vicinity:.3g}", f"{variance:.3g}") for name, vicinity, variance in accuracy]
+    table(title, ("sensors", "standard deviation at a typical place", "mean variance over all places"), shown)
+    if site.spec.physics.kind == "matrix":
+        say(f"Keep these rows of the matrix file, in this order: {', '.join(str(k + 1) for k in choice.sensors)}.\n")
+    say("For the site file, in place of its sensors:\n")
+    say(tables)
+
+
+def choice_values(site: Site, choice: SensorChoice) -> dict[str, object]:
+    """A choice of sensors as plain values."""
+    return {
+        "site": site.name,
+        "sensors": [site.sensor_ids[k] for k in choice.sensors],
+        "chosen": _achieved(choice.report),
+        "even": _achieved(choice.even_report) | {"sensors": [site.sensor_ids[k] for k in choice.even]},
+        "all": _achieved(choice.all_report),
+    }
+
+
+def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
+    """[[sensor]] tables for some of a site's sensors."""
+    lines = []
+    for k in sensors:
+        lines += ["[[sensor]]", f'id = "{site.sensor_ids[k]}"']
+        at = _position(site.physics, k)
+        if at:
+            lines.append(f"at = {at}")
+        own = site.spec.sensor[k].baseline if site.spec.sensor else None
+        if own is not None:
+            lines.append(f"baseline = {own!r}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _position(physics: Physics, sensor: int) -> str:
+    """Where a sensor is, as a site file says it; empty where that is not known."""
+    if isinstance(physics, HeatLine):
+        return repr(float(physics.sensor_positions[sensor]))
+    if isinstance(physics, FloorPlan | HeatPlane):
+        return repr([float(value) for value in physics.sensor_positions[sensor]])
+    if isinstance(physics, Graph) and physics.space.labels is not None:
+        return text_form.dumps(str(physics.space.labels[physics.sensor_places[sensor]]), ensure_ascii=False)
+    return ""
 
 
 def _range(values: FloatArray) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -10,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Ledger
+from cloakwork.privacy.levels import Allowance, Levels
 from cloakwork.privacy.sampler import noise, private_words, simulated_words
-from cloakwork.privacy.sensitivity import Scope, exposure, sensitivity
-from cloakwork.privacy.table import LARGEST_RATIO, QUICK_RATIO, REACH, noise_table
+from cloakwork.privacy.sensitivity import Scope, sensitivity
+from cloakwork.privacy.table import LARGEST_RATIO, REACH, noise_table
 
-RESOLUTION_COST = 0.01
-HIGHEST_COST = 0.05
 MOST_STEPS = 2.0**31
 _TABLE_ERROR = (2 * REACH * LARGEST_RATIO + 10) * 2.0**-127  # no table has more
 
@@ -48,6 +49,9 @@ class Cloak:
         Noise to use instead of the calibrated one, one for all or one per sensor; refused if it misses the claim.
     tolerance
         How wrong the model may be; the claim then holds over the whole declared set.
+    design
+        How the noise is shared among the sensors: `equal` (the default), or `least-error` for the noise that locates a
+        lone source best at the same guarantee. Not together with `sigma`.
 
     Notes
     -----
@@ -76,6 +80,7 @@ class Cloak:
         readings_per_window: int = 1,
         sigma: ArrayLike | None = None,
         tolerance: Tolerance | None = None,
+        design: Design | str | None = None,
     ) -> None:
         claim(epsilon, delta)
         self.physics = physics
@@ -88,8 +93,13 @@ class Cloak:
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
-        self._sigma, self._step = (frozen(values) for values in self._noise(sigma, resolution))
-        self._frame_mu = exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=self._step)
+        self.allowance = Allowance(
+            self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity, resolution
+        )
+        self.design = _design(design, sigma)
+        levels = self._levels(sigma)
+        self._sigma, self._step, self._bound = frozen(levels.sigma), frozen(levels.step), levels.bound
+        self._frame_mu = self.allowance.cost(self._sigma, self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
         self._ratios = np.array([_rounded_up(ratio) for ratio in self._sigma / self._step])
         self._refuse_too_fine_a_step()
@@ -135,6 +145,14 @@ class Cloak:
     def resolution_cost(self) -> float:
         """How much more noise the rounding to steps costs, as a fraction."""
         return self._frame_mu / self._frame_mu_without_rounding() - 1
+
+    @cached_property
+    def design_report(self) -> DesignReport:
+        """How well one window of readings locates a lone source, against the same noise for all sensors."""
+        root = math.sqrt(self.readings_per_window)
+        return report(
+            self.physics, sigma=self._sigma / root, equal=self.allowance.equal().sigma / root, bound=self._bound
+        )
 
     @property
     def spent(self) -> int:
@@ -192,24 +210,10 @@ class Cloak:
             largest_mu(self.epsilon, delta) if self.calibration is Calibration.EXACT else paper_mu(self.epsilon, delta)
         )
 
-    def _noise(self, sigma: ArrayLike | None, resolution: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-        m = self.physics.sensors
-        root = math.sqrt(m) if self.scope is Scope.NETWORK else 1.0
-        ratio = self._default_ratio(root)
+    def _levels(self, sigma: ArrayLike | None) -> Levels:
         if sigma is not None:
-            given = _per_sensor("sigma", sigma, m)
-            # the same ratio for all sensors, so that one table serves them
-            return given, given / ratio if resolution is None else _per_sensor("resolution", resolution, m)
-        coarse = self.sensitivity / (ratio * self._mu - root)
-        step = np.full(m, coarse) if resolution is None else _per_sensor("resolution", resolution, m)
-        rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
-        needed = (self.sensitivity + rounding * (1 + 2.0**-19)) / self._mu * (1 + 1e-11)
-        return np.full(m, needed), step
-
-    def _default_ratio(self, root: float) -> float:
-        """Noise in steps: rounding costs 1 %, or up to 5 % where that keeps the table quick to make."""
-        cheap, dear = ((1 + cost) / cost * root / self._mu for cost in (RESOLUTION_COST, HIGHEST_COST))
-        return min(cheap, max(QUICK_RATIO, dear), LARGEST_RATIO / 1.001)
+            return self.allowance.given(sigma)
+        return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
 
     def _refuse_nothing_to_hide(self) -> None:
         size = float(np.abs(self.physics.matrix).max(initial=0.0)) * self.alpha
@@ -243,8 +247,7 @@ class Cloak:
             )
 
     def _frame_mu_without_rounding(self) -> float:
-        none = np.zeros_like(self._step)
-        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=self._sigma, step=none)
+        return self.allowance.cost(self._sigma, np.zeros_like(self._step))
 
     def _rounded(self, readings: ArrayLike) -> FloatArray:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
@@ -286,14 +289,15 @@ def _choice(kind: Any, name: str, given: object) -> Any:
         raise CalibrationError(f"{name}={given!r}: give {allowed}.", given=given) from None
 
 
-def _per_sensor(name: str, given: ArrayLike, m: int) -> FloatArray:
-    try:
-        values = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), (m,)))
-    except (TypeError, ValueError):
-        raise CalibrationError(f"{name}: give one number, or one for each of the {m} sensors.", sensors=m) from None
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise CalibrationError(f"{name} holds a value that is not a finite number above 0.")
-    return values
+def _design(given: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+    if sigma is None:
+        return Design.EQUAL if given is None else Design(_choice(Design, "design", given))
+    if given is not None:
+        raise CalibrationError(
+            f'design="{given}" together with sigma: the noise is either designed or given. Leave out one of them.',
+            design=given,
+        )
+    return None
 
 
 def _plain(values: FloatArray) -> float | FloatArray:

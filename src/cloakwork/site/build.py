@@ -65,7 +65,7 @@ def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
         m=[p[0] for p in positions] if positions else spec.sensors or 1,
         T=physics.T,
         length=physics.length,
-        gain=spec.sources.strength,
+        gain=spec.sources.strongest,
         placement=Placement(physics.placement),
     )
 
@@ -74,7 +74,7 @@ def _plane(physics: PlaneSpec, spec: SiteSpec, _: Path) -> Physics:
     n = (physics.places[0], physics.places[1])
     size = (physics.size[0], physics.size[1])
     space = HeatPlane(n=n, m=(1, 1), T=physics.T, size=size).space
-    return HeatPlane(n=n, m=_points(spec, space), T=physics.T, size=size, gain=spec.sources.strength)
+    return HeatPlane(n=n, m=_points(spec, space), T=physics.T, size=size, gain=spec.sources.strongest)
 
 
 def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
@@ -89,7 +89,9 @@ def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
             doors=_segments(physics.doors),
         )
     regime = Steady(physics.reach or 0.0) if physics.regime == "steady" else Pulse(physics.length or 0.0)
-    return FloorPlan(rooms, _points(spec, rooms.space), regime, footprint=physics.footprint, gain=spec.sources.strength)
+    return FloorPlan(
+        rooms, _points(spec, rooms.space), regime, footprint=physics.footprint, gain=spec.sources.strongest
+    )
 
 
 def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
@@ -115,7 +117,7 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
     else:
         whole = Graph(graph, tau=physics.tau).space
         nodes = [str(whole.labels[k]) for k in even_places(whole, spec.sensors or 1)] if whole.labels else []
-    return Graph(graph, tau=physics.tau, sensors=nodes, gain=spec.sources.strength)
+    return Graph(graph, tau=physics.tau, sensors=nodes, gain=spec.sources.strongest)
 
 
 def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
@@ -129,7 +131,7 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
         space = Space.path(table[:, :2].astype(np.int64), table[:, 2], places=values.shape[1])
     if spec.sensors is not None and spec.sensors != len(values):
         raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
-    return Matrix(values * spec.sources.strength, space)
+    return Matrix(values * spec.sources.strongest, space)
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:

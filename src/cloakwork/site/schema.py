@@ -117,11 +117,29 @@ class SensorSpec(_Table):
 
 
 class SourcesSpec(_Table):
-    """`[sources]`: what is hidden."""
+    """`[sources]`: what is hidden.
+
+    `strength` is one number if every source has it, or [least, most] if each has its own in between; with `alike` all
+    have the same strength, which is not known but at most the stated one.
+    """
 
     kind: Literal["lasting", "pulse"]
-    strength: Positive = 1.0
+    strength: Positive | Annotated[list[NotNegative], Field(min_length=2, max_length=2)] = 1.0
+    alike: bool = False
     max_count: Whole | None = None
+
+    @property
+    def strongest(self) -> float:
+        """Strength of the strongest source, which is the unit of the physics."""
+        return self.strength[1] if isinstance(self.strength, list) else self.strength
+
+    @model_validator(mode="after")
+    def _sensible(self) -> "SourcesSpec":
+        if isinstance(self.strength, list) and not self.strength[0] < self.strength[1]:
+            raise ValueError(f"strength = {self.strength}: give [least, most] with least below most, or one number")
+        if self.alike and isinstance(self.strength, list):
+            raise ValueError("alike = true goes with one number, the most that the common strength may be")
+        return self
 
 
 class PrivacySpec(_Table):
@@ -132,6 +150,7 @@ class PrivacySpec(_Table):
     alpha: Positive
     scope: Literal["network", "sensor"] = "network"
     calibration: Literal["exact", "paper"] = "exact"
+    design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
     window: Seconds = 3600.0
     readings_per_window: Whole = 1

@@ -2,6 +2,7 @@
 
 import difflib
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +14,10 @@ from pydantic_core import ErrorDetails
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Physics, Tolerance
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
 from cloakwork.site import schema
 from cloakwork.site.build import Built, build
+from cloakwork.site.choice import Choice, choose_estimator
 from cloakwork.site.lines import Path as KeyPath
 from cloakwork.site.lines import locate
 from cloakwork.site.schema import SiteSpec
@@ -63,10 +65,36 @@ class Site:
         """Milliseconds between two readings of one sensor."""
         return max(1, round(1000 * self.spec.privacy.window / self.spec.privacy.readings_per_window))
 
+    @property
+    def tolerance(self) -> Tolerance:
+        """How wrong the model may be."""
+        declared = self.spec.physics.tolerance
+        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
+
+    def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
+        """The `count` of the site's sensors that locate a lone source best at the site's claim."""
+        claim = self.spec.privacy
+        return choose_sensors(
+            self.physics,
+            count,
+            epsilon=claim.epsilon,
+            delta=claim.delta,
+            alpha=claim.alpha,
+            scope=claim.scope,
+            calibration=claim.calibration,
+            resolution=claim.resolution,
+            readings_per_window=claim.readings_per_window,
+            tolerance=self.tolerance,
+            progress=progress,
+        )
+
+    def estimator(self) -> Choice:
+        """What to recover with, from what the site says about its sources, and why."""
+        return choose_estimator(self.spec.sources, self.physics.space)
+
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claim, with its budget unspent."""
         claim = self.spec.privacy
-        declared = self.spec.physics.tolerance
         return Cloak(
             self.physics,
             epsilon=claim.epsilon,
@@ -76,7 +104,8 @@ class Site:
             calibration=claim.calibration,
             resolution=claim.resolution,
             readings_per_window=claim.readings_per_window,
-            tolerance=Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors),
+            tolerance=self.tolerance,
+            design=claim.design,
         )
 
 

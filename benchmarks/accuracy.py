@@ -1,0 +1,28 @@
+"""How near to the truth recovery comes: the papers' pipeline, R, ours, and the limit."""
+
+from rich.table import Table
+
+from cloakwork.lab import find
+from cloakwork.lab.experiments.estimators import Gallery, Method
+
+
+def run() -> tuple[Table, bool]:
+    """The table, and whether the goals are met."""
+    result = find("estimators").run()
+    assert isinstance(result.finding, Gallery)
+    table = Table(title="Mean earth mover distance to the truth (line, n=100, m=50, T=0.05; alpha=1/n at (1, 0.1))")
+    for name in ("sources", "papers", "R", "ours", "limit", "papers/ours", "ours/R", "ours/limit", "frames/s"):
+        table.add_column(name, justify="left" if name == "sources" else "right")
+    for case in result.finding.cases:
+        ours = case.of(Method.POSTERIOR)
+        table.add_row(
+            f"{case.count}, {case.strengths}",
+            *(str(case.of(method)) for method in (Method.PAPERS, Method.PURSUIT, Method.POSTERIOR)),
+            "-" if case.limit is None else f"{case.limit:.4f}",
+            f"{case.ratio(Method.PAPERS, Method.POSTERIOR):.2f}",
+            f"{case.ratio(Method.POSTERIOR, Method.PURSUIT):.2f}",
+            "-" if case.limit is None else f"{ours.mean / case.limit:.2f}",
+            f"{1000 / ours.milliseconds:.0f}",
+        )
+    table.caption = "\n".join(f"{g.text}: {g.reached}, {'met' if g.met else 'MISSED'}" for g in result.finding.goals())
+    return table, result.met

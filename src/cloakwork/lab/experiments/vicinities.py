@@ -1,0 +1,241 @@
+"""Does a vicinity hold its source as often as it says?"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.optimize import linear_sum_assignment
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.lab.experiment import Experiment, Progress, part, stream
+from cloakwork.lab.result import Finding, Goal, Table
+from cloakwork.lab.scenes import Strengths, flat_cloak, line_cloak
+from cloakwork.lab.style import FAINT, INK, Dots, draw_dots, legend_below
+from cloakwork.physics import Physics, Space
+from cloakwork.privacy import Cloak
+from cloakwork.recovery import PointSources, Source, recover
+
+LEVEL, TOLERATED = 0.9, 0.02
+MOST = 3
+FRAMES, QUICK_FRAMES = 4000, 200
+PIECE = 500  # frames that are drawn and recovered at once, each piece with random numbers of its own
+CLOAKS: dict[str, Callable[[], Cloak]] = {"line": line_cloak, "rooms": flat_cloak}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of frames with `count` sources: sources in all, those held, vicinities listed, and places in these together.
+
+    `error` is the standard error of the share that is held.
+    """
+
+    count: int
+    sources: int
+    held: int
+    error: float
+    listed: int
+    places: int
+
+    @property
+    def share(self) -> float:
+        """Share of the sources that were held."""
+        return self.held / max(self.sources, 1)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One setting: its tallies, and the standard error of the share of sources that were held."""
+
+    setting: str
+    strengths: Strengths
+    places: int
+    frames: int
+    tallies: tuple[Tally, ...]
+    error: float
+    frames_per_second: float = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """The setting in a few words."""
+        return f"{self.setting}, {self.strengths.short}"
+
+    @property
+    def held(self) -> float:
+        """Share of all sources that were held."""
+        return sum(tally.held for tally in self.tallies) / sum(tally.sources for tally in self.tallies)
+
+    @property
+    def mean_size(self) -> float:
+        """Mean number of places in a vicinity."""
+        return sum(tally.places for tally in self.tallies) / max(sum(tally.listed for tally in self.tallies), 1)
+
+
+@dataclass(frozen=True)
+class Calibrated(Finding):
+    """How often 90 % vicinities hold their source, when the truth is drawn from what the estimator assumes."""
+
+    size: ClassVar[tuple[float, float]] = (10.0, 3.8)
+    settings: tuple[Coverage, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        rows = [
+            (
+                one.name,
+                f"{100 * one.held:.1f} ± {100 * one.error:.1f}",
+                *(f"{100 * tally.share:.1f}" for tally in one.tallies),
+                f"{one.mean_size:.1f} of {one.places}",
+                f"{one.frames_per_second:.0f}",
+            )
+            for one in self.settings
+        ]
+        names = ("held", "of 1", "of 2", "of 3", "places in it", "frames/s")
+        title = f"Percent of sources held by their 90 % vicinity, over {self.settings[0].frames:,} frames"
+        return (Table(title, ("", *names), tuple(rows)),)
+
+    def goals(self) -> tuple[Goal, ...]:
+        return tuple(
+            Goal(f"{one.name}: held 88 to 92 %", f"{100 * one.held:.1f} %", abs(one.held - LEVEL) <= TOLERATED)
+            for one in self.settings
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+        low, high = 100 * (LEVEL - TOLERATED), 100 * (LEVEL + TOLERATED)
+        left.axvspan(low, high, color="#e8f0e4", label=f"{low:.0f} to {high:.0f} %")
+        rows = [f"{one.setting}, {one.places} places\n{one.strengths}" for one in self.settings]
+        shares, errors = [100 * one.held for one in self.settings], [100 * one.error for one in self.settings]
+        series = [Dots("all sources", shares, errors, INK, "o")]
+        for k in range(MOST):
+            own = [one.tallies[k] for one in self.settings]
+            series.append(Dots.of_count(k + 1, [100 * t.share for t in own], [100 * t.error for t in own]))
+        draw_dots(left, rows, series)
+        left.set_title("How often a 90 % vicinity holds its source")
+        left.set_xlabel("percent of sources held")
+        for row, one in enumerate(self.settings):
+            percent = 100 * one.mean_size / one.places
+            right.barh(row, percent, height=0.45, color=FAINT)
+            right.text(percent, row, f"  {one.mean_size:.1f} of {one.places}", va="center", color=INK, fontsize=9)
+        right.set_title("How large it is")
+        right.set_xlabel("percent of all places, mean")
+        right.margins(x=0.4)
+        legend_below(figure, left)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Places of the sources of each frame, and the true readings (frames, m)."""
+
+    places: tuple[IntArray, ...]
+    readings: FloatArray
+
+
+def _work(*, quick: bool, seed: int, progress: Progress) -> Calibrated:
+    settings: list[Coverage] = []
+    total = len(CLOAKS) * len(Strengths)
+    for which, (name, cloak) in enumerate(CLOAKS.items()):
+        for how, strengths in enumerate(Strengths):
+            share = part(progress, 1000 * len(settings), 1000, 1000 * total)
+            frames = QUICK_FRAMES if quick else FRAMES
+            settings.append(coverage(name, cloak(), strengths, frames, (seed, which, how), share))
+    return Calibrated(tuple(settings))
+
+
+def coverage(
+    name: str, cloak: Cloak, strengths: Strengths, frames: int, key: tuple[int, ...], progress: Progress
+) -> Coverage:
+    """How often vicinities hold their source in one setting, over frames drawn from the prior."""
+    sizes = [min(PIECE, frames - start) for start in range(0, frames, PIECE)]
+    pieces = []
+    for number, size in enumerate(sizes):
+        share = part(progress, PIECE * number, size, frames)
+        pieces.append(try_some(cloak, strengths, size, stream(*key, number), share))
+    tried = Tried.joined(pieces)
+    tallies = tuple(tried.tally(count) for count in range(1, MOST + 1))
+    error = _error(tried.held, tried.counts)
+    return Coverage(name, strengths, cloak.physics.places, frames, tallies, error, frames / tried.seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """For each frame: sources, sources held, vicinities listed, places in all of them; and the time it took."""
+
+    counts: IntArray
+    held: IntArray
+    listed: IntArray
+    places: IntArray
+    seconds: float
+
+    @classmethod
+    def joined(cls, pieces: "Sequence[Tried]") -> "Tried":
+        """All frames of several pieces."""
+        return cls(
+            counts=np.concatenate([piece.counts for piece in pieces]),
+            held=np.concatenate([piece.held for piece in pieces]),
+            listed=np.concatenate([piece.listed for piece in pieces]),
+            places=np.concatenate([piece.places for piece in pieces]),
+            seconds=sum(piece.seconds for piece in pieces),
+        )
+
+    def tally(self, count: int) -> Tally:
+        """Of the frames with so many sources."""
+        mine = self.counts == count
+        held, listed, places = (int(array[mine].sum()) for array in (self.held, self.listed, self.places))
+        error = _error(self.held[mine], self.counts[mine])
+        return Tally(count, count * int(mine.sum()), held, error, listed, places)
+
+
+def try_some(
+    cloak: Cloak, strengths: Strengths, frames: int, rng: np.random.Generator, progress: Progress | None
+) -> Tried:
+    """Draw frames from the prior, recover them and look which sources are held."""
+    truth = draw_truth(cloak.physics, strengths, frames, rng)
+    noisy = cloak.simulate(truth.readings, rng=rng)
+    estimator = PointSources(strengths.told, most=MOST, least=1, level=LEVEL)
+    recover(noisy[:1], cloak, estimator=estimator)  # what is compiled or cached is not timed
+    began = time.perf_counter()
+    found = recover(noisy, cloak, estimator=estimator, progress=progress).sources
+    seconds = time.perf_counter() - began
+    pairs = zip(truth.places, found, strict=True)
+    return Tried(
+        counts=np.array([len(places) for places in truth.places]),
+        held=np.array([held_in(places, listed, cloak.physics.space) for places, listed in pairs]),
+        listed=np.array([len(listed) for listed in found]),
+        places=np.array([sum(len(source.vicinity) for source in listed) for listed in found]),
+        seconds=seconds,
+    )
+
+
+def draw_truth(physics: Physics, strengths: Strengths, frames: int, rng: np.random.Generator) -> Truth:
+    """Counts uniform from 1 to 3, places uniform, anywhere in their cells where the physics knows a between."""
+    places, readings = [], np.empty((frames, physics.sensors))
+    along = physics.space.places
+    step = float(physics.space.lengths.min())
+    for frame in range(frames):
+        count = int(rng.integers(1, MOST + 1))
+        at = rng.integers(0, physics.places, count)
+        columns = physics.columns_at(along[at] + step * rng.uniform(-0.5, 0.5, (count, along.shape[1])))
+        readings[frame] = (physics.matrix[:, at] if columns is None else columns) @ strengths.draw(rng, count)
+        places.append(at)
+    return Truth(tuple(places), readings)
+
+
+def held_in(places: IntArray, listed: Sequence[Source], space: Space) -> int:
+    """How many sources are in the vicinity that is theirs: matched one to one by the distance between centres."""
+    if not listed:
+        return 0
+    centres = np.array([source.place for source in listed], dtype=np.int64)
+    apart = np.nan_to_num(space.distance_table[np.ix_(places, centres)], posinf=1e9)
+    mine, theirs = linear_sum_assignment(apart)
+    return sum(int(places[i]) in listed[j].vicinity for i, j in zip(mine.tolist(), theirs.tolist(), strict=True))
+
+
+def _error(held: IntArray, counts: IntArray) -> float:
+    """Standard error of the share held; sources of one frame are held or missed together, so frames count."""
+    total = max(int(counts.sum()), 1)
+    return float(np.sqrt(((held - counts * (held.sum() / total)) ** 2).sum()) / total)
+
+
+EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity holds its source", Calibrated, _work)

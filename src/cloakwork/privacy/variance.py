@@ -1,0 +1,237 @@
+"""How well noisy readings locate a source: the variance of its place, from Fisher information."""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import InputError
+from cloakwork.physics import HeatLine, HeatPlane, Physics, Space
+
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly
+_PIECE = 100_000  # slopes worked on at once
+_FLAT = 1e-9  # neighbours whose offsets span a direction by less than this do not lead that way
+_PINNED = 1e-6  # to which part of a step the place is known in a direction in which nothing can move
+
+
+def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> float:
+    """Variance of the place of a lone unit source, read once: a mean over places and axes, in squared length.
+
+    Parameters
+    ----------
+    physics
+        How sources become readings.
+    sigma
+        Standard deviation of the noise, one for all sensors or one per sensor.
+    known_within
+        Standard deviation to which the place is known before anything is read: the diagonal of the space when left
+        out, `math.inf` for nothing at all (a place that no sensor sees then has an infinite variance).
+
+    Notes
+    -----
+    The mean of tr (J' diag(1/sigma^2) J + I/known_within^2)^-1 / axes, with J the slopes of the columns of M along the
+    axes at a place: derivatives on a line or plane, else central differences, one-sided next to a wall. In a space
+    without coordinates the moves are those to each neighbour, and J has one column.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> round(mean_variance(line, 0.58) ** 0.5, 3), round(mean_variance(line, 5.8), 3)
+    (0.049, 0.194)
+    """
+    return float(place_variances(physics, sigma, known_within=known_within).mean())
+
+
+def place_variances(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> FloatArray:
+    """Like `mean_variance`, for each place by itself, shape (n,)."""
+    moves = Moves.of(physics, known_within=known_within)
+    try:
+        noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (physics.sensors,))
+    except ValueError:
+        raise InputError(f"sigma: give one number, or one for each of the {physics.sensors} sensors.") from None
+    if not (np.isfinite(noise).all() and (noise > 0).all()):
+        raise InputError("sigma holds a value that is not a finite number above 0.")
+    return np.asarray(moves.members @ moves.variances(1 / noise**2))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The mean variance at some weights, and how it changes: value, gradient (m,), Hessian (m, m)."""
+
+    value: float
+    gradient: FloatArray
+    hessian: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The ways a unit source can move, in blocks of axes, and how fast the readings change on each.
+
+    `slopes` has shape (blocks, axes, m) and `known` (blocks, axes, axes): what is known without readings. Row p of
+    `members` averages blocks into the variance of place p. All functions of weights take w = 1/sigma^2.
+    """
+
+    slopes: FloatArray
+    known: FloatArray
+    members: sparse.csr_array
+
+    @classmethod
+    def of(cls, physics: Physics, *, known_within: float | None = None) -> "Moves":
+        """The moves of a model: along the axes, or to each neighbour where there are none."""
+        within = extent(physics.space) if known_within is None else known_within
+        if not within > 0:
+            raise InputError(f"known_within={known_within!r}: give a length above 0, or math.inf.")
+        if isinstance(physics, HeatLine | HeatPlane):
+            return _derivatives(physics, within**-2)
+        if physics.space.places.shape[1]:
+            return _along_axes(physics, within**-2)
+        return _to_neighbours(physics, within**-2)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """What each block counts in the mean over places, shape (blocks,)."""
+        return np.asarray(self.members.sum(axis=0)).ravel() / max(1, self.members.shape[0])
+
+    def thinned(self, most: int) -> "Moves":
+        """Some of the blocks, spread evenly, with at most `most` slopes; everything if that is not more."""
+        blocks = len(self.slopes)
+        kept = max(1, most * blocks // max(1, self.slopes.size))
+        if kept >= blocks:
+            return self
+        chosen = np.unique((np.arange(kept) * blocks * _GOLDEN % blocks).astype(np.int64))
+        scale = self.shares.sum() / self.shares[chosen].sum()
+        return Moves(self.slopes[chosen], self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr())
+
+    def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
+        """The same moves seen by some sensors only, whose weights are then counted in units of `scale`."""
+        return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * np.sqrt(scale), self.known, self.members)
+
+    def information(self, weights: FloatArray) -> FloatArray:
+        """Fisher information of the place, with what is known anyway, shape (blocks, axes, axes)."""
+        found = self.known.copy()
+        for piece in self._pieces:
+            slopes = self.slopes[piece]
+            found[piece] += (slopes * weights) @ np.swapaxes(slopes, 1, 2)
+        return found
+
+    def variances(self, weights: FloatArray) -> FloatArray:
+        """Sum of the variances along the axes of each block, shape (blocks,)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray((1 / np.maximum(np.linalg.eigvalsh(self.information(weights)), 0.0)).sum(axis=1))
+
+    def mean(self, weights: FloatArray) -> float:
+        """The mean variance."""
+        return float(self.shares @ self.variances(weights))
+
+    def gradient(self, weights: FloatArray) -> FloatArray:
+        """How the mean variance changes with each weight, shape (m,)."""
+        inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
+        total = np.zeros(self.slopes.shape[2])
+        for piece in self._pieces:
+            total -= ((inverse[piece] @ self.slopes[piece]) ** 2).sum(axis=(0, 1))
+        return total
+
+    def curve(self, weights: FloatArray) -> Curve:
+        """The mean variance with its derivatives.
+
+        Notes
+        -----
+        With A = sum_l w_l J_l J_l' = V diag(a) V' and g_l = V' J_l: d tr A^-1 / dw_l = -sum_a g_la^2 / a^2, and the
+        second derivative is 2 sum_ab (g_ka g_kb)(g_la g_lb) / (a b^2).
+        """
+        sizes, directions = np.linalg.eigh(self.information(weights))
+        m = self.slopes.shape[2]
+        gradient, hessian = np.zeros(m), np.zeros((m, m))
+        for piece in self._pieces:
+            turned = np.swapaxes(directions[piece], 1, 2) @ self.slopes[piece]
+            share = self.shares[piece]
+            for i, j in itertools.combinations_with_replacement(range(sizes.shape[1]), 2):
+                a, b = sizes[piece, i], sizes[piece, j]
+                if i == j:
+                    gradient -= (share / a**2) @ turned[:, i] ** 2
+                both = a**-3 if i == j else 1 / (a * b**2) + 1 / (b * a**2)
+                product = np.sqrt(2 * share * both)[:, None] * turned[:, i] * turned[:, j]
+                hessian += product.T @ product
+        return Curve(float(self.shares @ (1 / sizes).sum(axis=1)), gradient, hessian)
+
+    @property
+    def _pieces(self) -> list[slice]:
+        """Blocks in portions that a processor holds close by."""
+        step = max(1, _PIECE // max(1, self.slopes[:1].size))
+        return [slice(start, start + step) for start in range(0, len(self.slopes), step)]
+
+
+def extent(space: Space) -> float:
+    """How far apart two places can be: the diagonal, or without coordinates the longest of two shortest ways."""
+    if space.places.shape[1]:
+        size = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
+    else:
+        far = space.distances(0)
+        end = int(np.argmax(np.where(np.isfinite(far), far, -1.0)))
+        reached = space.distances(end)
+        size = float(reached[np.isfinite(reached)].max())
+    return size if size > 0 else 1.0
+
+
+def _derivatives(physics: HeatLine | HeatPlane, known: float) -> Moves:
+    """Slopes of the kernel itself: g'(x - s) = g(x - s) (s - x) / 2T along each axis."""
+    places = physics.space.places
+    n, axes = places.shape
+    sensors = physics.sensor_positions.reshape(-1, axes)
+    slopes = physics.matrix.T[:, None, :] * (sensors.T - places[:, :, None]) / (2 * physics.T)
+    fixed = np.broadcast_to(known * np.eye(axes), (n, axes, axes))
+    return Moves(slopes, fixed, sparse.diags_array(np.full(n, 1 / axes)).tocsr())
+
+
+def _along_axes(physics: Physics, known: float) -> Moves:
+    space = physics.space
+    n, axes = space.places.shape
+    normal, entries = _fits(space)
+    sizes, directions = np.linalg.eigh(normal)
+    leads = sizes > _FLAT * np.maximum(sizes[:, -1:], 1e-300)
+    inverse = (directions * np.where(leads, 1 / np.where(leads, sizes, 1.0), 0.0)[:, None]) @ np.swapaxes(
+        directions, 1, 2
+    )
+    start, end, offsets = entries
+    parts = np.einsum("kab,kb->ka", inverse[start], offsets)
+    slopes = np.empty((n, axes, physics.sensors))
+    for axis in range(axes):
+        there = sparse.coo_array((parts[:, axis], (start, end)), shape=(n, n)).tocsr()
+        here = np.asarray(there.sum(axis=1)).ravel()
+        slopes[:, axis] = there @ physics.matrix.T - here[:, None] * physics.matrix.T
+    # the source stays put in a direction where no neighbour is
+    pinned = np.where(leads, known, (_PINNED * space.lengths.min(initial=1.0)) ** -2)
+    fixed = (directions * pinned[:, None]) @ np.swapaxes(directions, 1, 2)
+    members = sparse.diags_array(1 / np.maximum(leads.sum(axis=1), 1)).tocsr()
+    return Moves(slopes, fixed, members)
+
+
+def _fits(space: Space) -> tuple[FloatArray, tuple[IntArray, IntArray, FloatArray]]:
+    """For slopes by least squares over the neighbours: the normal matrices, and each neighbour's weighted offset.
+
+    On a grid this gives central differences, and one-sided ones where a neighbour is missing.
+    """
+    start, end = np.concatenate([space.pairs, space.pairs[:, ::-1]]).T
+    offsets = space.places[end] - space.places[start]
+    weighted = offsets * (np.r_[space.lengths, space.lengths] ** -4)[:, None]
+    axes = offsets.shape[1]
+    normal = np.zeros((len(space), axes, axes))
+    np.add.at(normal, start, weighted[:, :, None] * offsets[:, None, :])
+    return normal, (start, end, weighted)
+
+
+def _to_neighbours(physics: Physics, known: float) -> Moves:
+    space = physics.space
+    i, j = space.pairs.T
+    blocks = np.arange(len(space.pairs))
+    degrees = np.bincount(np.r_[i, j], minlength=len(space))
+    counts = sparse.coo_array(
+        (1 / degrees[np.r_[i, j]], (np.r_[i, j], np.r_[blocks, blocks])), shape=(len(space), len(blocks))
+    )
+    slopes = ((physics.matrix[:, i] - physics.matrix[:, j]) / space.lengths).T[:, None, :]
+    return Moves(np.ascontiguousarray(slopes), np.full((len(blocks), 1, 1), known), counts.tocsr())

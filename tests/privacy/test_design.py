@@ -1,0 +1,275 @@
+"""Noise of least error: the same guarantee for every physics, by brute force, and the published gain."""
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cloakwork.errors import CalibrationError
+from cloakwork.measure import emd
+from cloakwork.physics import (
+    Family,
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+    Tolerance,
+)
+from cloakwork.privacy import Cloak, Design, Scope, largest_mu, mean_variance, place_variances
+from cloakwork.privacy import design as search
+from cloakwork.privacy import steepest as bounds
+from cloakwork.privacy.design import few_ratios
+from cloakwork.privacy.variance import Moves
+
+ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
+SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.3, 1.8), (2.9, 0.2)]
+MODELS: dict[str, Physics] = {
+    "line": HeatLine(n=12, m=5, T=0.02),
+    "line anywhere": HeatLine(n=12, m=5, T=0.002, placement="anywhere"),
+    "plane": HeatPlane(n=(4, 3), m=(3, 2), T=0.03),
+    "graph": Graph(nx.karate_club_graph(), tau=0.4, sensors=[0, 5, 16, 33]),
+    "steady": FloorPlan(ROOMS, SENSORS, Steady(0.8), footprint=0.3),
+    "pulse": FloorPlan(ROOMS, SENSORS, Pulse(0.6)),
+    "matrix": Matrix(
+        np.random.default_rng(1).normal(size=(4, 6)), Space.path([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]])
+    ),
+}
+CLAIM: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "alpha": 0.3}
+MU = largest_mu(2.0, 1e-5)
+
+
+def designed(model: Physics, **options: Any) -> Cloak:
+    return Cloak(model, **(CLAIM | options), design="least-error")
+
+
+def worst_shift(cloak: Cloak, rng: np.random.Generator, *, trials: int) -> float:
+    """The largest shift of a frame, in standard deviations, over neighbour pairs and random moves of total alpha."""
+    model, space = cloak.physics, cloak.physics.space
+    i, j = space.pairs.T
+    lengths = space.lengths
+    share = np.minimum(1.0, cloak.alpha / lengths)
+    pairs = np.sqrt((((model.matrix[:, i] - model.matrix[:, j]) * share / cloak.sigmas[:, None]) ** 2).sum(axis=0))
+    worst = float(pairs.max())
+    for _ in range(trials):
+        f = rng.dirichlet(np.full(model.places, 0.3))
+        moved, left = f.copy(), cloak.alpha
+        for pair in rng.integers(len(i), size=5):  # several small moves along neighbour pairs
+            weight = min(moved[i[pair]], left / lengths[pair])
+            moved[i[pair]] -= weight
+            moved[j[pair]] += weight
+            left -= weight * lengths[pair]
+        distance = emd(f, moved, space)
+        assert distance <= cloak.alpha * (1 + 1e-9)
+        worst = max(worst, float(np.linalg.norm(model.apply(moved - f) / cloak.sigmas)))
+    return worst
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_brute_force_neighbours_never_exceed_the_guarantee(name: str, rng: np.random.Generator) -> None:
+    cloak = designed(MODELS[name])
+    rounding = float(np.linalg.norm(cloak.steps / cloak.sigmas))
+    worst = worst_shift(cloak, rng, trials=60)
+    assert worst + rounding <= cloak.frame_mu <= MU
+    assert worst + rounding >= 0.3 * MU
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_guarantee_is_used_to_the_full_and_less_noise_is_refused(name: str) -> None:
+    cloak = designed(MODELS[name])
+    assert cloak.frame_mu == pytest.approx(MU, rel=1e-6)
+    assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
+    Cloak(MODELS[name], **CLAIM, sigma=cloak.sigmas * (1 + 1e-9))
+    with pytest.raises(CalibrationError, match="multiply sigma by at least"):
+        Cloak(MODELS[name], **CLAIM, sigma=0.99 * cloak.sigmas)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("scope", list(Scope))
+def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -> None:
+    own, same = designed(MODELS[name], scope=scope), Cloak(MODELS[name], **CLAIM, scope=scope)
+    report = own.design_report
+    assert report.variance == pytest.approx(mean_variance(MODELS[name], own.sigmas))
+    assert report.equal_variance == pytest.approx(mean_variance(MODELS[name], same.sigma))
+    assert report.variance <= report.equal_variance * (1 + 1e-9)
+    assert report.vicinity == pytest.approx(math.sqrt(np.median(place_variances(MODELS[name], own.sigmas))))
+    assert report.bound is not None
+    assert report.bound <= report.variance
+    assert 1 <= report.carrying <= MODELS[name].sensors
+
+
+@pytest.mark.parametrize("name", ["line", "graph", "steady", "pulse", "matrix"])
+def test_where_moves_are_few_the_certificate_is_tight(name: str) -> None:
+    assert designed(MODELS[name]).design_report.gap == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["line", "steady", "matrix"])
+def test_no_other_noise_at_the_same_guarantee_is_better(name: str, rng: np.random.Generator) -> None:
+    cloak = designed(MODELS[name])
+    bound = cloak.design_report.bound
+    assert bound is not None
+    for size in (0.01, 0.1, 1.0):
+        for _ in range(10):
+            sigma = cloak.sigmas * np.exp(size * rng.standard_normal(len(cloak.sigmas)))
+            scaled = sigma * cloak.allowance.cost(sigma, np.zeros_like(sigma)) / (MU / 1.01)
+            assert mean_variance(MODELS[name], scaled) >= bound
+
+
+@pytest.mark.parametrize("regime", ["pulse", "steady"])
+def test_the_walled_flat_is_located_with_a_third_of_the_variance(
+    regime: str, flats: dict[str, FloorPlan], rng: np.random.Generator
+) -> None:
+    """10 m x 8 m, three rooms, 80 sensors: 1.07 m^2 against 4.44 for a pulse, 1.53 against 5.85 for a steady source."""
+    flat = flats[regime]
+    cloak, same = designed(flat), Cloak(flat, **CLAIM)
+    report = cloak.design_report
+    assert report.gain > 3
+    plain = [mean_variance(flat, noise, known_within=math.inf) for noise in (same.sigma, cloak.sigmas)]
+    assert plain[0] > 3 * plain[1]
+    assert plain == pytest.approx({"pulse": [4.440, 1.073], "steady": [5.848, 1.528]}[regime], rel=0.01)
+    assert report.gap is not None
+    assert report.gap < 2e-3
+    assert worst_shift(cloak, rng, trials=10) + float(np.linalg.norm(cloak.steps / cloak.sigmas)) <= MU
+    with pytest.raises(CalibrationError):
+        Cloak(flat, **CLAIM, sigma=0.99 * cloak.sigmas)
+    assert len(np.unique((cloak.sigmas / cloak.steps).round(6))) == 1  # one noise table for all
+
+
+def test_against_one_sensor_each_has_what_it_needs_alone() -> None:
+    model = MODELS["steady"]
+    cloak = designed(model, scope="sensor")
+    assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.sensor_slopes() / MU, rel=1e-4)
+    assert cloak.design_report.gap == 0.0
+    coarse = designed(model, scope="sensor", resolution=0.02)
+    assert coarse.sigmas == pytest.approx((0.3 * model.sensor_slopes() + 0.02) / MU, rel=1e-5)
+
+
+@pytest.mark.parametrize("step", [1e-4, 0.01, 0.3])
+def test_with_given_steps_rounding_has_its_share(step: float, rng: np.random.Generator) -> None:
+    cloak = designed(MODELS["steady"], resolution=step)
+    assert cloak.resolution == step
+    assert worst_shift(cloak, rng, trials=30) + float(np.linalg.norm(step / cloak.sigmas)) <= MU
+    assert cloak.frame_mu == pytest.approx(MU, rel=1e-9)
+    best = cloak.design_report
+    assert best.variance <= best.equal_variance
+    # no split of the budget does better by more than the few ratios cost
+    for share in np.linspace(0.05, 0.95, 19):
+        problem = cloak.allowance.search()
+        rows = problem.rows(bounds.steepest(problem.family, np.ones(6)).rows, float(share))
+        found = search.best_weights(Moves.of(problem.family.physics), rows, np.arange(6))
+        assert best.variance <= 1.05 * found.value
+
+
+def test_few_ratios_need_few_tables() -> None:
+    sigma = np.geomspace(0.5, 50.0, 500)
+    ratios = few_ratios(sigma, np.full(500, 0.01)) / 0.01
+    assert len(np.unique(ratios.round(9))) <= 55
+    assert ratios == pytest.approx(sigma / 0.01, rel=2 ** (1 / 16) - 1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "tolerance",
+    [Tolerance(diffusion=0.2, gain=0.05), Tolerance(doors=True), Tolerance(position=0.5)],
+    ids=["diffusion and gain", "doors", "position"],
+)
+def test_the_guarantee_covers_the_declared_set(tolerance: Tolerance) -> None:
+    model = MODELS["steady"]
+    cloak = designed(model, tolerance=tolerance)
+    rounding = float(np.linalg.norm(cloak.steps / cloak.sigmas))
+    certified = 0.3 * Family(model, tolerance).joint_slope(1 / cloak.sigmas).value
+    assert certified + rounding <= MU
+    report = cloak.design_report
+    assert report.variance < report.equal_variance
+    assert report.gap == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_window_of_many_frames_locates_as_one_does() -> None:
+    one, many = designed(MODELS["pulse"]), designed(MODELS["pulse"], readings_per_window=100)
+    assert many.sigmas == pytest.approx(10 * one.sigmas, rel=1e-3)
+    assert many.design_report.variance == pytest.approx(one.design_report.variance, rel=1e-3)
+
+
+def test_moves_beyond_the_room_for_them_are_found_when_they_bind(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = designed(MODELS["steady"])
+    monkeypatch.setattr(bounds, "MOST_SLOPES", 6 * 8)
+    monkeypatch.setattr(search, "MOST_SLOPES", 200)
+    assert not bounds.steepest(Family(MODELS["steady"]), np.ones(6)).whole
+    part = designed(MODELS["steady"])
+    assert part.frame_mu <= MU
+    assert part.design_report.variance == pytest.approx(whole.design_report.variance, rel=0.1)
+    assert part.design_report.bound is not None
+    assert part.design_report.bound <= whole.design_report.variance
+
+
+def test_a_sensor_that_sees_nothing_gets_finite_noise(rng: np.random.Generator) -> None:
+    values = rng.normal(size=(4, 10))
+    values[2] = 0.0
+    values[1] *= 1e-4
+    for scope in Scope:
+        cloak = designed(Matrix(values, Space.line(10)), scope=scope)
+        assert np.isfinite(cloak.sigmas).all()
+        assert cloak.sigmas[1] < 0.01 * cloak.sigmas[0]
+        assert cloak.frame_mu <= MU
+
+
+def test_a_sensor_that_is_not_needed_costs_next_to_nothing() -> None:
+    model = MODELS["steady"]
+    twice = FloorPlan(ROOMS, [*SENSORS, SENSORS[0]], Steady(0.8), footprint=0.3)
+    once, again = designed(model), designed(twice)
+    assert again.design_report.variance == pytest.approx(once.design_report.variance, rel=3e-3)
+    assert again.sigmas.max() <= 1000 * again.sigmas.min()
+
+
+def test_the_design_is_a_sealed_attribute() -> None:
+    model = MODELS["line"]
+    assert Cloak(model, **CLAIM).design is Design.EQUAL
+    assert isinstance(Cloak(model, **CLAIM).sigma, float)
+    assert Cloak(model, **CLAIM).design_report.gap is None
+    assert Cloak(model, **CLAIM, sigma=50.0).design is None
+    cloak = designed(model)
+    assert cloak.design is Design.LEAST_ERROR
+    for name in ("design", "design_report", "allowance"):
+        with pytest.raises(AttributeError, match="a cloak does not change"):
+            setattr(cloak, name, None)
+
+
+def test_the_noise_does_not_depend_on_readings_or_chance() -> None:
+    first, second = designed(MODELS["steady"]), designed(MODELS["steady"])
+    first.release(np.full(6, 3.7))
+    assert np.array_equal(first.sigmas, second.sigmas)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"sigma": 1.0}, 'design="least-error" together with sigma'),
+        ({"sigma": 1.0, "design": "equal"}, 'design="equal" together with sigma'),
+        ({"design": "best"}, 'design=\'best\': give "equal" or "least-error"'),
+    ],
+)
+def test_bad_designs_are_refused(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(CalibrationError, match=says):
+        Cloak(MODELS["line"], **({"design": "least-error"} | CLAIM | change))
+
+
+def test_too_many_sensors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_SENSORS", 3)
+    with pytest.raises(CalibrationError, match="with 5 sensors: the search is made for 3 at the most"):
+        designed(MODELS["line"])
+
+
+def test_explain_says_what_the_design_achieves() -> None:
+    cloak = designed(MODELS["steady"])
+    text = str(cloak.explain())
+    report = cloak.design_report
+    assert f"{report.carrying} of 6 carry 99 % of the information" in text
+    assert f"{report.variance:.3g}" in text
+    assert f"would give {report.equal_variance:.3g}" in text
+    assert "is located best" not in str(Cloak(MODELS["steady"], **CLAIM).explain())

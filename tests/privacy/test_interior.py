@@ -1,0 +1,87 @@
+"""The interior-point method: against Clarabel, its certificate, and that nothing near the optimum is better."""
+
+from typing import Any
+
+import cvxpy
+import numpy as np
+import pytest
+
+from cloakwork.physics import FloorPlan, HeatLine, Pulse, Rooms
+from cloakwork.privacy.interior import least, lower_bound
+from cloakwork.privacy.variance import Moves
+
+ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
+PLAN = FloorPlan(ROOMS, [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.2, 1.8), (2.9, 0.1)], Pulse(0.5))
+MODELS = {"rooms": PLAN, "line": HeatLine(n=15, m=8, T=0.01)}
+
+
+def conditions(name: str) -> tuple[Moves, np.ndarray]:
+    model = MODELS[name]
+    slopes = [columns / model.space.lengths[which] for which, columns in model.pair_columns()]
+    return Moves.of(model), np.concatenate(slopes, axis=1).T ** 2 / 4.0
+
+
+def clarabel(moves: Moves, rows: np.ndarray) -> float:
+    """The same problem as a semidefinite program: t_pa bounds entry a of the diagonal of the inverse at place p."""
+    cp: Any = cvxpy
+    w = cp.Variable(rows.shape[1], nonneg=True)
+    total, constraints = 0, [rows @ w <= 1]
+    for block, known, share in zip(moves.slopes, moves.known, moves.shares, strict=True):
+        information = known + sum(w[k] * np.outer(block[:, k], block[:, k]) for k in range(rows.shape[1]))
+        for unit in np.eye(len(block)):
+            bound = cp.Variable((1, 1))
+            column = unit[:, None]
+            constraints.append(cp.bmat([[information, column], [column.T, bound]]) >> 0)
+            total = total + share * bound[0, 0]
+    problem = cp.Problem(cp.Minimize(total), constraints)
+    problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-9, tol_feas=1e-9)
+    return float(problem.value)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_finds_what_clarabel_finds(name: str) -> None:
+    moves, rows = conditions(name)
+    found = least(moves, rows, np.ones(rows.shape[1]), enough=1e-6)
+    expected = clarabel(moves, rows)
+    assert found.value == pytest.approx(expected, rel=1e-5)
+    assert found.bound <= expected * (1 + 1e-6)
+    assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("enough", [1e-1, 1e-3, 1e-6])
+def test_nothing_feasible_is_below_the_bound(name: str, enough: float, rng: np.random.Generator) -> None:
+    moves, rows = conditions(name)
+    found = least(moves, rows, np.ones(rows.shape[1]), enough=enough)
+    assert (found.weights >= 0).all()
+    assert (rows @ found.weights).max() <= 1 + 1e-12
+    assert found.value == pytest.approx(moves.mean(found.weights))
+    assert found.gap <= enough
+    for size in (1e-6, 1e-3, 0.1, 10.0):
+        for _ in range(25):
+            other = np.maximum(found.weights * (1 + size * rng.standard_normal(len(found.weights))), 0.0)
+            other /= (rows @ other).max()
+            assert moves.mean(other) >= found.bound
+
+
+def test_a_search_without_hope_is_given_up() -> None:
+    moves, rows = conditions("rooms")
+    best = least(moves, rows, np.ones(6), enough=1e-6)
+    given_up = least(moves, rows, np.ones(6), enough=1e-6, hopeless=0.8 * best.value)
+    assert 0.8 * best.value <= given_up.bound <= best.value
+    assert given_up.gap > 1e-3
+
+
+def test_the_start_does_not_matter(rng: np.random.Generator) -> None:
+    moves, rows = conditions("line")
+    values = [least(moves, rows, 10.0 ** rng.uniform(-3, 3, 8), enough=1e-6).value for _ in range(5)]
+    assert np.ptp(values) <= 2e-6 * values[0]
+
+
+def test_a_bound_over_all_places_follows_from_a_search_over_some() -> None:
+    moves, rows = conditions("rooms")
+    best = least(moves, rows, np.ones(6), enough=1e-6)
+    some = least(moves.thinned(moves.slopes.size // 2), rows, np.ones(6), enough=1e-6)
+    bound = lower_bound(moves, rows, some.weights, some.prices)
+    assert 0.5 * best.value < bound <= best.value * (1 + 1e-9)
+    assert lower_bound(moves, rows, best.weights, best.prices) == pytest.approx(best.value, rel=1e-4)

@@ -1,0 +1,163 @@
+"""How well a source is located: against plain loops, closed forms and the Cramer-Rao limit of another module."""
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cloakwork.errors import InputError
+from cloakwork.measure import cramer_rao
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Metric,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+)
+from cloakwork.privacy import mean_variance, place_variances
+from cloakwork.privacy.variance import Moves, extent
+
+ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
+SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.2, 1.8)]
+PLAN = FloorPlan(ROOMS, SENSORS, Steady(0.8), footprint=0.3)
+SIGMA = np.array([0.3, 0.5, 0.2, 0.4, 0.7])
+
+
+def slowly(plan: FloorPlan, sigma: np.ndarray, known: float) -> list[float]:
+    """The definition in plain loops: central differences, one-sided where a wall stands on one side."""
+    place_of = {tuple(at): k for k, at in enumerate(plan.space.places.round(6).tolist())}
+    joined = {tuple(sorted(pair)) for pair in plan.space.pairs.tolist()}
+    found = []
+    for k, (x, y) in enumerate(plan.space.places.round(6).tolist()):
+        columns = []
+        for dx, dy in ((0.5, 0.0), (0.0, 0.5)):
+            ends = []
+            for sign in (1, -1):
+                other = place_of.get((round(x + sign * dx, 6), round(y + sign * dy, 6)))
+                ends.append(other if other is not None and tuple(sorted((k, other))) in joined else k)
+            width = 0.5 * sum(end != k for end in ends)
+            columns.append((plan.matrix[:, ends[0]] - plan.matrix[:, ends[1]]) / width)
+        J = np.stack(columns, axis=1)
+        information = J.T @ np.diag(1 / sigma**2) @ J + known * np.eye(2)
+        found.append(float(np.trace(np.linalg.inv(information))) / 2)
+    return found
+
+
+@pytest.mark.parametrize("known_within", [math.inf, 1.5])
+def test_the_variance_of_each_place_is_the_trace_of_the_inverse_information(known_within: float) -> None:
+    expected = slowly(PLAN, SIGMA, known_within**-2)
+    assert place_variances(PLAN, SIGMA, known_within=known_within) == pytest.approx(expected, rel=1e-9)
+    assert mean_variance(PLAN, SIGMA, known_within=known_within) == pytest.approx(np.mean(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [PLAN, HeatLine(n=12, m=5, T=0.02), HeatPlane(n=(4, 3), m=(3, 2), T=0.03)],
+    ids=["rooms", "line", "plane"],
+)
+def test_without_prior_knowledge_it_is_the_cramer_rao_limit(model: Physics) -> None:
+    sigma = np.linspace(0.2, 0.5, model.sensors)
+    at = [tuple(p) if len(p) > 1 else float(p[0]) for p in model.space.places]
+    limit = [float(cramer_rao(model, [where], sigma).per_axis[0]) for where in at]
+    found = np.sqrt(place_variances(model, sigma, known_within=math.inf))
+    assert found == pytest.approx(limit, rel=1e-6)
+
+
+def test_the_default_prior_is_the_diagonal_of_the_space() -> None:
+    diagonal = math.hypot(2.5, 1.5)
+    assert extent(PLAN.space) == pytest.approx(diagonal)
+    assert mean_variance(PLAN, SIGMA) == mean_variance(PLAN, SIGMA, known_within=diagonal)
+    deaf = mean_variance(PLAN, 1e9)
+    assert deaf == pytest.approx(diagonal**2, rel=1e-6)
+    assert mean_variance(PLAN, SIGMA) < mean_variance(PLAN, SIGMA, known_within=math.inf)
+
+
+def test_a_place_that_no_sensor_sees_is_as_unknown_as_before() -> None:
+    line = HeatLine(n=200, m=[0.1], T=1e-5)
+    far = place_variances(line, 0.1)[-1]
+    assert far == pytest.approx(extent(line.space) ** 2, rel=1e-9)
+    assert place_variances(line, 0.1, known_within=math.inf)[-1] == math.inf
+
+
+def test_where_walls_leave_one_way_only_that_way_counts() -> None:
+    corridor = FloorPlan(Rooms.from_text("......", cell=0.5), [(0.2, 0.2), (1.7, 0.2)], Pulse(0.7))
+    straight = Matrix(
+        corridor.matrix, Space(corridor.space.places[:, :1], corridor.space.pairs, corridor.space.lengths, Metric.PATH)
+    )
+    assert mean_variance(corridor, 0.1) == pytest.approx(mean_variance(straight, 0.1), rel=1e-9)
+
+
+def test_without_coordinates_moves_to_neighbours_count() -> None:
+    graph = Graph(nx.path_graph(4), tau=0.5, sensors=[0, 3])
+    M, reach = graph.matrix, extent(graph.space)
+    assert reach == 3
+    information = [float(((M[:, k] - M[:, k + 1]) ** 2).sum()) / 0.1**2 + reach**-2 for k in range(3)]
+    a, b, c = (1 / value for value in information)
+    assert place_variances(graph, 0.1) == pytest.approx([a, (a + b) / 2, (b + c) / 2, c], rel=1e-9)
+
+
+def test_scattered_places_have_the_slope_of_a_plane_through_their_neighbours() -> None:
+    points = np.random.default_rng(2).random((15, 2))
+    i, j = np.triu_indices(15, 1)
+    space = Space(points, np.stack([i, j], axis=1), np.linalg.norm(points[i] - points[j], axis=1), Metric.PLANE)
+    slopes = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]])
+    model = Matrix(slopes @ points.T, space)
+    expected = np.trace(np.linalg.inv(slopes.T @ slopes / 0.2**2)) / 2
+    assert place_variances(model, 0.2, known_within=math.inf) == pytest.approx(np.full(15, expected), rel=1e-9)
+
+
+def test_more_noise_never_locates_better(rng: np.random.Generator) -> None:
+    for _ in range(20):
+        more = SIGMA * (1 + rng.random(5))
+        assert (place_variances(PLAN, more) >= place_variances(PLAN, SIGMA) * (1 - 1e-12)).all()
+    assert mean_variance(PLAN, 2 * SIGMA, known_within=math.inf) == pytest.approx(
+        4 * mean_variance(PLAN, SIGMA, known_within=math.inf)
+    )
+
+
+@pytest.mark.parametrize("name", ["rooms", "graph"])
+def test_derivatives_agree_with_differences(name: str, rng: np.random.Generator) -> None:
+    model = PLAN if name == "rooms" else Graph(nx.cycle_graph(6), tau=0.5)
+    moves = Moves.of(model)
+    weights = 1 + rng.random(model.sensors)
+    curve = moves.curve(weights)
+    assert curve.value == pytest.approx(mean_variance(model, weights**-0.5))
+    assert curve.gradient == pytest.approx(moves.gradient(weights), rel=1e-9)
+    for k in range(model.sensors):
+        step = 1e-5 * np.eye(model.sensors)[k]
+        after, before = moves.curve(weights + step), moves.curve(weights - step)
+        assert (after.value - before.value) / 2e-5 == pytest.approx(curve.gradient[k], rel=1e-6)
+        assert (after.gradient - before.gradient) / 2e-5 == pytest.approx(curve.hessian[k], rel=1e-5, abs=1e-9)
+
+
+def test_some_places_stand_evenly_for_all() -> None:
+    moves = Moves.of(HeatLine(n=1000, m=4, T=0.05))
+    few = moves.thinned(400)
+    weights = np.full(4, 50.0)
+    assert 50 <= len(few.slopes) <= 100
+    assert few.shares.sum() == pytest.approx(1.0)
+    assert few.mean(weights) == pytest.approx(moves.mean(weights), rel=0.02)
+    assert moves.thinned(4000) is moves
+
+
+@pytest.mark.parametrize(
+    ("sigma", "known_within", "says"),
+    [
+        ([1.0, 2.0], None, "one for each of the 5 sensors"),
+        (0.0, None, "not a finite number above 0"),
+        (math.nan, None, "not a finite number above 0"),
+        (1.0, 0.0, r"known_within=0\.0: give a length above 0"),
+        (1.0, -1.0, r"known_within=-1\.0"),
+        (1.0, math.nan, "known_within=nan"),
+    ],
+)
+def test_bad_arguments_are_refused(sigma: object, known_within: float | None, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        mean_variance(PLAN, sigma, known_within=known_within)  # type: ignore[arg-type]

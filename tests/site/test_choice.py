@@ -1,0 +1,68 @@
+"""The estimator follows from what a site says about its sources."""
+
+import pytest
+
+from cloakwork.errors import SiteError
+from cloakwork.physics import Metric, Space
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources
+from cloakwork.site import parse_site
+from cloakwork.site.choice import choose_estimator
+from cloakwork.site.schema import SourcesSpec
+
+SITE = """name = "pipe"
+sensors = 10
+[physics]
+kind = "line"
+places = 20
+T = 0.01
+[sources]
+kind = "pulse"
+{sources}
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+alpha = 0.05
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "chosen", "reason"),
+    [
+        ("", PointSources(1.0), "each of up to 4 sources has the strength 1"),
+        ("strength = 5.0\nmax_count = 2", PointSources(1.0, most=2), "each of up to 2 sources has the strength 5"),
+        ("strength = [1.0, 4.0]", PointSources((0.25, 1.0)), "a strength of its own from 1 to 4"),
+        ("strength = 3.0\nalike = true", PointSources(None), "one strength, not known but at most 3"),
+        ("max_count = 40", BasisPursuit(), "40 sources are too many to compare"),
+    ],
+)
+def test_the_estimator_suits_the_stated_strengths(said: str, chosen: Estimator, reason: str) -> None:
+    choice = parse_site(SITE.format(sources=said)).estimator()
+    assert choice.estimator == chosen
+    assert reason in choice.reason
+
+
+def test_weights_are_in_units_of_the_strongest_source() -> None:
+    known, own = (parse_site(SITE.format(sources=f"strength = {text}")).physics for text in ("4.0", "[1.0, 4.0]"))
+    assert (known.matrix == own.matrix).all()
+
+
+def test_too_many_places_along_paths_are_left_to_basis_pursuit() -> None:
+    chain = Space.path([(k, k + 1) for k in range(6_500)])
+    assert chain.metric is Metric.PATH
+    choice = choose_estimator(SourcesSpec(kind="pulse"), chain)
+    assert choice.estimator == BasisPursuit()
+    assert "6,501 places are too many" in choice.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("strength = [4.0, 1.0]", "least below most"),
+        ("strength = [1.0, 4.0]\nalike = true", "alike = true goes with one number"),
+        ("strength = -1.0", "greater than 0"),
+        ("strength = [-1.0, 2.0]", "greater than or equal to 0"),
+    ],
+)
+def test_strengths_that_mean_nothing_are_refused(said: str, message: str) -> None:
+    with pytest.raises(SiteError, match=message):
+        parse_site(SITE.format(sources=said))
