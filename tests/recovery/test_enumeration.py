@@ -20,6 +20,11 @@ def problem(rng: np.random.Generator, places: int, strength: float) -> tuple[Flo
     return columns, readings
 
 
+def terms(columns: FloatArray, readings: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    seen, gram = columns @ readings, columns @ columns.T
+    return seen, seen - np.diag(gram) / 2, gram, float(readings @ readings)
+
+
 def brute_force(columns: FloatArray, readings: FloatArray, least: int, most: int) -> tuple[FloatArray, FloatArray]:
     """Probability of each count, and expected number of sources at each place, over all ordered tuples."""
     evidence, expected = np.zeros(most + 1), np.zeros(len(columns))
@@ -38,8 +43,7 @@ def test_probabilities_and_draws_equal_a_sum_over_all_ordered_tuples(strength: f
     rng = np.random.default_rng(3)
     columns, readings = problem(rng, 9, strength)
     evidence, drawn = np.zeros(most + 1), np.zeros((20_000, most), dtype=np.int64)
-    gram, square = columns @ columns.T, float(readings @ readings)
-    left_out = enumerate_placements(columns @ readings, gram, square, least, NO_LIMIT, 0.5, evidence, drawn)
+    left_out = enumerate_placements(terms(columns, readings), least, NO_LIMIT, 0.5, evidence, drawn)
     right, expected = brute_force(columns, readings, least, most)
     np.testing.assert_allclose(evidence, right, atol=1e-10)
     assert left_out < 1e-10
@@ -51,8 +55,7 @@ def test_a_count_is_left_out_only_if_it_is_negligible() -> None:
     rng = np.random.default_rng(5)
     columns, readings = problem(rng, 9, 12.0)
     evidence, drawn = np.zeros(5), np.zeros((10, 4), dtype=np.int64)
-    gram, square = columns @ columns.T, float(readings @ readings)
-    left_out = enumerate_placements(columns @ readings, gram, square, 0, NO_LIMIT, 0.5, evidence, drawn)
+    left_out = enumerate_placements(terms(columns, readings), 0, NO_LIMIT, 0.5, evidence, drawn)
     right, _ = brute_force(columns, readings, 0, 4)
     assert (evidence == 0).any()
     assert right[evidence == 0].sum() <= left_out < 1e-12
@@ -62,14 +65,12 @@ def test_a_count_with_too_many_placements_is_not_guessed_at() -> None:
     rng = np.random.default_rng(6)
     columns, readings = problem(rng, 9, 1.0)
     evidence, drawn = np.zeros(4), np.zeros((10, 3), dtype=np.int64)
-    gram, square = columns @ columns.T, float(readings @ readings)
-    assert math.isinf(enumerate_placements(columns @ readings, gram, square, 0, 100.0, 0.5, evidence, drawn))
+    assert math.isinf(enumerate_placements(terms(columns, readings), 0, 100.0, 0.5, evidence, drawn))
 
 
 def test_readings_that_no_whole_sources_explain_are_handed_on() -> None:
     columns = 40.0 * np.eye(5)
     readings = columns[0] / 2
     evidence, drawn = np.zeros(3), np.zeros((10, 2), dtype=np.int64)
-    gram, square = columns @ columns.T, float(readings @ readings)
-    result = enumerate_placements(columns @ readings, gram, square, 1, NO_LIMIT, 0.5, evidence, drawn)
+    result = enumerate_placements(terms(columns, readings), 1, NO_LIMIT, 0.5, evidence, drawn)
     assert math.isinf(result) or np.isclose(evidence.sum(), 1)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.measure import cramer_rao, emd
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
@@ -124,7 +124,7 @@ def test_the_map_on_a_plan_is_no_worse_than_the_best_draw_and_far_from_twice_the
     assert expected_error(reported, maps, plan.space) < 0.85 * np.mean(errors)
 
 
-def held(found: Recovery, truth: list[FloatArray], space: Space) -> float:
+def held(found: Recovery, truth: list[IntArray], space: Space) -> float:
     number = total = 0
     for listed, places in zip(found.sources, truth, strict=True):
         apart = np.array([space.distances(s.place)[places] for s in listed]).reshape(len(listed), len(places))

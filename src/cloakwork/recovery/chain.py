@@ -40,6 +40,12 @@ def _add(rest: FloatArray, column: FloatArray, strength: float) -> None:
 
 
 @compiled_part
+def _copy(one: FloatArray, into: FloatArray) -> None:
+    for i in range(len(one)):
+        into[i] = one[i]
+
+
+@compiled_part
 def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
     return log_ratio >= 0 or rng.random() < math.exp(log_ratio)
 
@@ -140,6 +146,24 @@ def _local(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
 
 
 @compiled_part
+def _shift(lattice: Any, state: Any, i: int) -> None:
+    """A local move of a source that keeps its strength."""
+    fine, rest = lattice[2], state[2]
+    old, strength = state[0][i], state[1][i]
+    new = _neighbour(lattice, old, state[5])
+    ratio = 0.0
+    for t in range(len(rest)):
+        change = strength * (fine[old, t] - fine[new, t])
+        ratio -= change * (rest[t] + change / 2)
+    if _crowd(lattice, old) != _crowd(lattice, new):
+        ratio += math.log(_crowd(lattice, old) / _crowd(lattice, new))
+    if _accept(ratio, state[5]):
+        state[0][i] = new
+        for t in range(len(rest)):
+            rest[t] += strength * (fine[old, t] - fine[new, t])
+
+
+@compiled_part
 def _anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
     old = state[0][i]
     _take(lattice, state, i)
@@ -153,7 +177,7 @@ def _anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None
 def _pair(lattice: Any, state: Any, i: int, j: int) -> None:
     at, strength, rest, trial = state[0], state[1], state[2], state[3]
     new_i, new_j = _neighbour(lattice, at[i], state[5]), _neighbour(lattice, at[j], state[5])
-    trial[:] = rest
+    _copy(rest, trial)
     _add(trial, lattice[2][at[i]], strength[i])
     _add(trial, lattice[2][at[j]], strength[j])
     _add(trial, lattice[2][new_i], -strength[i])
@@ -162,7 +186,7 @@ def _pair(lattice: Any, state: Any, i: int, j: int) -> None:
     ratio += math.log(_crowd(lattice, at[i]) / _crowd(lattice, new_i) * _crowd(lattice, at[j]) / _crowd(lattice, new_j))
     if _accept(ratio, state[5]):
         at[i], at[j] = new_i, new_j
-        rest[:] = trial
+        _copy(trial, rest)
 
 
 @compiled_part
@@ -171,7 +195,7 @@ def _exchange(lattice: Any, state: Any, i: int, j: int, low: float, high: float)
     least, most = max(low - strength[i], strength[j] - high), min(high - strength[i], strength[j] - low)
     if most <= least:
         return
-    trial[:] = lattice[2][at[i]]
+    _copy(lattice[2][at[i]], trial)
     _add(trial, lattice[2][at[j]], -1.0)
     moved = draw_strength(_dot(rest, trial), _dot(trial, trial), least, most, state[5])
     strength[i] += moved
@@ -183,12 +207,14 @@ def _exchange(lattice: Any, state: Any, i: int, j: int, low: float, high: float)
 def _common(lattice: Any, state: Any, k: int, low: float, high: float) -> None:
     """Draw the one strength of all k sources anew."""
     strength, rest, trial = state[1], state[2], state[3]
-    trial[:] = 0.0
+    for t in range(len(trial)):
+        trial[t] = 0.0
     for i in range(k):
         _add(trial, lattice[2][state[0][i]], 1.0)
     _add(rest, trial, strength[0])
     drawn = draw_strength(_dot(rest, trial), _dot(trial, trial), low, high, state[5])
-    strength[:k] = drawn
+    for i in range(k):
+        strength[i] = drawn
     _add(rest, trial, -drawn)
 
 
@@ -253,14 +279,14 @@ def _split(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     part = state[5].random() * total
     if not (low <= part <= high and low <= total - part <= high):
         return k
-    trial[:] = rest
+    _copy(rest, trial)
     _add(trial, lattice[2][old], total)
     _add(trial, lattice[2][one], -part)
     _add(trial, lattice[2][two], part - total)
     ratio = (_dot(rest, rest) - _dot(trial, trial)) / 2 + math.log(total / (high - low) / len(lattice[2]))
     if _accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, one) * _crowd(lattice, old)), state[5]):
         at[i], at[k], strength[i], strength[k] = one, two, part, total - part
-        rest[:] = trial
+        _copy(trial, rest)
         return k + 1
     return k
 
@@ -274,7 +300,7 @@ def _merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     new = _neighbour(lattice, at[i], state[5])
     if total > high or not _near(lattice, new, at[j]):
         return k
-    trial[:] = rest
+    _copy(rest, trial)
     _add(trial, lattice[2][at[i]], strength[i])
     _add(trial, lattice[2][at[j]], strength[j])
     _add(trial, lattice[2][new], -total)
@@ -282,7 +308,7 @@ def _merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     if _accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state[5]):
         at[i], strength[i] = new, total
         at[j], strength[j] = at[k - 1], strength[k - 1]
-        rest[:] = trial
+        _copy(trial, rest)
         return k - 1
     return k
 
@@ -294,7 +320,10 @@ def _move(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
     if shared and k > 1:
         one_low = one_high = state[1][0]
     for i in range(k):
-        _local(lattice, state, i, one_low, one_high)
+        if one_low == one_high:
+            _shift(lattice, state, i)
+        else:
+            _local(lattice, state, i, one_low, one_high)
         if k > 1:
             j = _other(i, k, state[5])
             _pair(lattice, state, i, j)
@@ -350,8 +379,9 @@ def run_chain(
         for _ in range(between if row else before):
             _move(lattice, state, k, low, high, shared)
             k = _jump(lattice, state, k, least, low, high, shared)
-        drawn[0][row] = at
-        drawn[1][row] = strength
+        for i in range(len(at)):
+            drawn[0][row, i] = at[i]
+            drawn[1][row, i] = strength[i]
         drawn[2][row] = k
         drawn[3][row] = _dot(state[2], state[2])
     return k
@@ -378,5 +408,5 @@ def settle(
             _add(state[2], lattice[2][state[0][i]], -strength)
         for _ in range(sweeps):
             for i in range(k):
-                _local(lattice, state, i, strength, strength)
+                _shift(lattice, state, i)
         drawn[3][row] = _dot(state[2], state[2])

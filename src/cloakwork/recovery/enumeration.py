@@ -1,6 +1,7 @@
 """Every placement of a few equal sources of known strength, weighed exactly; counts that cannot be are proved so."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,22 +16,15 @@ EXCLUDED = 30.0  # a count is left out when it is proved e^-30 times less likely
 
 @compiled
 def enumerate_placements(
-    seen: FloatArray,
-    gram: FloatArray,
-    square: float,
-    least: int,
-    affordable: float,
-    offset: float,
-    evidence: FloatArray,
-    drawn: IntArray,
+    terms: Any, least: int, affordable: float, offset: float, evidence: FloatArray, drawn: IntArray
 ) -> float:
     """Weigh all placements of `least` to len(evidence) - 1 sources, and draw some of them.
 
-    `seen` is C'b and `gram` is C'C for the columns C of the candidate places and whitened readings b with ||b||^2 =
-    `square`. Fills `evidence` with the probability of each count (uniform over counts, places independent and uniform)
-    and `drawn` with placements at evenly spaced quantiles, the first at `offset` in [0, 1), padded with -1. Returns a
-    bound on the probability of all that was left out; infinite, with nothing of use filled in, if a count that cannot
-    be excluded has more than `affordable` placements.
+    `terms` is (C'b, C'b - diag(C'C) / 2, C'C, ||b||^2) for the columns C of the candidate places and whitened readings
+    b. Fills `evidence` with the probability of each count (uniform over counts, places independent and uniform) and
+    `drawn` with placements at evenly spaced quantiles, the first at `offset` in [0, 1), padded with -1. Returns a bound
+    on the probability of all that was left out; infinite, with nothing of use filled in, if a count that cannot be
+    excluded has more than `affordable` placements.
 
     Notes
     -----
@@ -38,17 +32,15 @@ def enumerate_placements(
     C'C over its pairs. Its average over the placements of k sources is at most -dist^2 / 2 with dist the distance of b
     from k times the convex hull of the columns, which Frank-Wolfe bounds from below.
     """
-    n, most = len(seen), len(evidence) - 1
-    match = seen - np.diag(gram) / 2
-    ceiling = np.full(most + 1, -np.inf)
-    for k in range(least, most + 1):
-        ceiling[k] = (square - _distance_squared(seen, gram, square, k)) / 2
+    n, most = len(terms[0]), len(evidence) - 1
+    ceiling = np.empty(most + 1)
+    for k in range(most + 1):
+        ceiling[k] = (terms[3] - _distance_squared(terms, k)) / 2 if k >= least else -np.inf
+        evidence[k] = -np.inf
     work = (np.empty((most + 1, n)), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64))
-    nothing = np.empty(0)
-    evidence[:] = -np.inf
     best, left_out = -np.inf, 0.0  # of the log evidence so far, and the sum of what is left out relative to it
     for _ in range(least, most + 1):
-        k = int(np.argmax(ceiling))
+        k = _argmax(ceiling)
         possible = ceiling[k]
         ceiling[k] = -np.inf
         if possible < best - EXCLUDED:
@@ -56,27 +48,44 @@ def enumerate_placements(
             continue
         if _placements(n, k) > affordable:
             return np.inf
-        total, top = _weigh(match, gram, k, possible, 0.0, nothing, drawn, 0, work)
+        total, top, _ = _weigh(terms, k, possible, 0.0, 0.0, offset, drawn, 0, work)
         if top < possible - ROOM:  # no placement of whole sources comes near what sums of real strengths could reach
             possible = top
-            total, top = _weigh(match, gram, k, possible, 0.0, nothing, drawn, 0, work)
+            total, top, _ = _weigh(terms, k, possible, 0.0, 0.0, offset, drawn, 0, work)
         evidence[k] = possible + math.log(total)
         if evidence[k] > best:
             left_out *= math.exp(best - evidence[k])
             best = evidence[k]
         left_out += _placements(n, k) * math.exp(possible - NEGLIGIBLE - best)
-    for k in range(most + 1):
+    return left_out / _draw_all(terms, best, offset, evidence, drawn, work)
+
+
+@compiled_part
+def _draw_all(terms: Any, best: float, offset: float, evidence: FloatArray, drawn: IntArray, work: Any) -> float:
+    """Turn log evidence into probabilities, and draw; returns the evidence in all, relative to the best."""
+    whole = 0.0
+    for k in range(len(evidence)):
         evidence[k] = math.exp(evidence[k] - best)
-    wanted = (np.arange(len(drawn)) + offset) / len(drawn) * evidence.sum()
-    drawn[:] = -1
-    before = 0.0
-    for k in range(most + 1):
+        whole += evidence[k]
+    for row in range(drawn.shape[0]):
+        for i in range(drawn.shape[1]):
+            drawn[row, i] = -1
+    before, row = 0.0, 0
+    for k in range(len(evidence)):
         if evidence[k] > 0:
-            row = int(np.searchsorted(wanted, before))
-            before += _weigh(match, gram, k, best, before, wanted, drawn, row, work)[0]
-    left_out /= float(evidence.sum())
-    evidence /= evidence.sum()
-    return left_out
+            held, _, row = _weigh(terms, k, best, before, whole, offset, drawn, row, work)
+            before += held
+        evidence[k] /= whole
+    return whole
+
+
+@compiled_part
+def _argmax(values: FloatArray) -> int:
+    best = 0
+    for k in range(1, len(values)):
+        if values[k] > values[best]:
+            best = k
+    return best
 
 
 @compiled_part
@@ -88,32 +97,36 @@ def _placements(n: int, k: int) -> float:
 
 
 @compiled_part
-def _distance_squared(seen: FloatArray, gram: FloatArray, square: float, k: int) -> float:
+def _distance_squared(terms: Any, k: int) -> float:
     """At most the least ||b - C f||^2 over f >= 0 with total k, by Frank-Wolfe with its duality gap."""
+    seen, gram, square = terms[0], terms[2], terms[3]
     n = len(seen)
-    image = np.zeros(n)  # C'C f
-    start = int(np.argmax(seen - k * np.diag(gram) / 2))
+    score = np.empty(n)  # minus half the gradient: C'b - C'C f
     for i in range(n):
-        image[i] = k * gram[start, i]
+        score[i] = seen[i] - k * gram[i, i] / 2
+    start = _argmax(score)
+    for i in range(n):
+        score[i] = seen[i] - k * gram[start, i]
     fit, norm = k * seen[start], k * k * gram[start, start]  # f.C'b and f.C'C.f
     bound = -np.inf
     for _ in range(ROUNDS if k > 0 else 1):
-        i = int(np.argmin(image - seen))
-        gap = 2 * ((norm - fit) - k * (image[i] - seen[i]))
+        i = _argmax(score)
+        gap = 2 * ((norm - fit) + k * score[i])
         bound = max(bound, square - 2 * fit + norm - gap)
-        curve = k * k * gram[i, i] - 2 * k * image[i] + norm
+        image = seen[i] - score[i]  # of C'C f
+        curve = k * k * gram[i, i] - 2 * k * image + norm
         if gap <= 1.0 or curve <= 0:
             break
         step = min(1.0, gap / (2 * curve))
-        norm = (1 - step) ** 2 * norm + 2 * step * (1 - step) * k * image[i] + step**2 * k * k * gram[i, i]
+        norm = (1 - step) ** 2 * norm + 2 * step * (1 - step) * k * image + step**2 * k * k * gram[i, i]
         fit = (1 - step) * fit + step * k * seen[i]
         for j in range(n):
-            image[j] = (1 - step) * image[j] + step * k * gram[i, j]
-    return bound
+            score[j] = (1 - step) * score[j] + step * (seen[j] - k * gram[i, j])
+    return float(bound)
 
 
 @compiled_part
-def _step(gram: FloatArray, depth: int, place: int, work: tuple[FloatArray, FloatArray, FloatArray, IntArray]) -> None:
+def _step(gram: FloatArray, depth: int, place: int, work: Any) -> None:
     """Put source number `depth` at `place`: what adding another one then scores, and in how many orders."""
     fields, base, run, chosen = work
     same = depth > 0 and place == chosen[depth - 1]
@@ -125,56 +138,76 @@ def _step(gram: FloatArray, depth: int, place: int, work: tuple[FloatArray, Floa
 
 
 @compiled_part
-def _draw(total: float, wanted: FloatArray, drawn: IntArray, row: int, chosen: IntArray, depth: int, last: int) -> int:
-    """Write down a placement as often as `total` has passed a wanted value; returns the next row to fill."""
-    while row < len(wanted) and wanted[row] < total:
+def _draw(
+    total: float, whole: float, offset: float, drawn: IntArray, row: int, chosen: IntArray, depth: int, last: int
+) -> int:
+    """Write down a placement as often as `total` has passed a wanted quantile; returns the next row to fill."""
+    while row < len(drawn) and (row + offset) / len(drawn) * whole < total:
         for level in range(depth):
             drawn[row, level] = chosen[level]
-        drawn[row, depth] = last
+        if depth >= 0:
+            drawn[row, depth] = last
         row += 1
     return row
 
 
 @compiled_part
+def _last(
+    k: int, first: int, shift: float, total: float, whole: float, offset: float, drawn: IntArray, row: int, work: Any
+) -> tuple[float, float, int]:
+    """Try every place from `first` on for the last of k sources: the total, the largest score, and the next row."""
+    fields, _, run, chosen = work
+    depth, top = k - 1, -np.inf
+    for place in range(first, fields.shape[1]):
+        value = fields[depth, place] + shift
+        top = max(top, value)
+        if value < -NEGLIGIBLE:
+            continue
+        if depth > 0 and place == chosen[depth - 1]:
+            value -= math.log(run[depth] + 1.0)
+        total += math.exp(value)
+        if whole > 0:
+            row = _draw(total, whole, offset, drawn, row, chosen, depth, place)
+    return total, top, row
+
+
+@compiled_part
 def _weigh(
-    match: FloatArray,
-    gram: FloatArray,
+    terms: Any,
     k: int,
     reference: float,
     before: float,
-    wanted: FloatArray,
+    whole: float,
+    offset: float,
     drawn: IntArray,
     row: int,
-    work: tuple[FloatArray, FloatArray, FloatArray, IntArray],
-) -> tuple[float, float]:
-    """Sum of exp(score - reference) over placements of k sources, and the largest score.
+    work: Any,
+) -> tuple[float, float, int]:
+    """Sum of exp(score - reference) over placements of k sources, the largest score, and the next row to fill.
 
-    Draws the placements at which the running total, from `before` on, passes `wanted`.
+    If `whole` is above 0, draws the placements at which the running total, from `before` on, passes evenly spaced
+    quantiles of it.
     """
-    fields, base, run, chosen = work
-    n = len(match)
+    fields, base, chosen = work[0], work[1], work[3]
+    n = fields.shape[1]
     if k == 0:
-        return math.exp(-reference), 0.0
+        total = math.exp(-reference)
+        if whole > 0:
+            row = _draw(before + total, whole, offset, drawn, row, chosen, -1, -1)
+        return total, 0.0, row
     for place in range(n):
-        fields[0, place] = match[place]
+        fields[0, place] = terms[1][place]
     total, top, depth, place = before, -np.inf, 0, 0
     while True:
         if depth < k - 1 and place < n:
-            _step(gram, depth, place, work)
+            _step(terms[2], depth, place, work)
             depth += 1
             continue
         if depth == k - 1:
             shift = base[depth] - k * math.log(float(n)) - reference + math.log(float(k))
-            for other in range(place, n):
-                value = fields[depth, other] + shift
-                top = max(top, value)
-                if value < -NEGLIGIBLE:
-                    continue
-                if depth > 0 and other == chosen[depth - 1]:
-                    value -= math.log(run[depth] + 1.0)
-                total += math.exp(value)
-                row = _draw(total, wanted, drawn, row, chosen, depth, other)
+            total, seen, row = _last(k, place, shift, total, whole, offset, drawn, row, work)
+            top = max(top, seen)
         if depth == 0:
-            return total - before, top + reference
+            return total - before, top + reference, row
         depth -= 1
         place = chosen[depth] + 1

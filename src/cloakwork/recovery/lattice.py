@@ -100,6 +100,11 @@ class Lattice:
         return _cut(self.coarse_positions, self._spacing / self.parts, FINE)
 
     @cached_property
+    def along(self) -> FloatArray:
+        """First coordinate of the fine candidates: where they are on a line."""
+        return np.ascontiguousarray(self.positions[:, 0])
+
+    @cached_property
     def place(self) -> IntArray:
         """The place of each fine candidate."""
         finer = len(self.positions) // len(self.space) if self.between else 1
@@ -138,9 +143,11 @@ class Lattice:
 
     @cached_property
     def metric(self) -> Any:
-        """What compiled functions measure distances with: a table over places, or coordinates."""
+        """What compiled functions measure distances with: a table over places, or coordinates; and a line's order."""
+        unordered = np.empty(0, dtype=np.int64)
         if self.space.metric is not Metric.PATH:
-            return (np.empty((0, 0), dtype=np.float32), self.positions, self.place)
+            order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
+            return (np.empty((0, 0), dtype=np.float32), self.positions, self.place, order)
         if len(self.space) > MOST_PLACES:
             raise InputError(
                 f"{len(self.space):,} places with distances along paths: PointSources takes at most {MOST_PLACES:,}. "
@@ -151,7 +158,7 @@ class Lattice:
         apart = np.isinf(table)
         if apart.any():  # parts without a path between them are farther apart than anything within one
             table = np.where(apart, 4 * table[~apart].max(initial=1.0), table).astype(np.float32)
-        return (table, np.empty((0, 0)), self.place)
+        return (table, np.empty((0, 0)), self.place, unordered)
 
     def gram(self, strength: float) -> FloatArray:
         """Inner products of the coarse columns of sources of this strength."""
@@ -170,12 +177,12 @@ class Lattice:
 
     def apart(self, a: int, b: int) -> float:
         """Distance between two fine candidates."""
-        table, positions, place = self.metric
+        table, positions, place, _ = self.metric
         return float(table[place[a], place[b]]) if len(table) else float(np.linalg.norm(positions[a] - positions[b]))
 
     def distances(self, at: int) -> FloatArray:
         """Distance from one fine candidate to all."""
-        table, positions, place = self.metric
+        table, positions, place, _ = self.metric
         if len(table):
             return np.asarray(table[place[at], place], dtype=np.float64)
         return np.asarray(np.sqrt(((positions - positions[at]) ** 2).sum(axis=1)))

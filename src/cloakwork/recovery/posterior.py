@@ -12,7 +12,7 @@ from cloakwork.physics import Metric
 from cloakwork.recovery.chain import run_chain, settle
 from cloakwork.recovery.enumeration import enumerate_placements
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.summary import centre, median_quantiles, region
+from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
 AFFORDABLE = 400_000  # placements of one count that are enumerated rather than sampled
@@ -109,12 +109,10 @@ def posterior(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Gener
     """
     draws = Draws.empty(DRAWS, law.most)
     if law.known:
-        columns = lattice.coarse * law.low
         counts = np.zeros(law.most + 1)
-        seen, square = columns @ data, float(data @ data)
-        left_out = enumerate_placements(
-            seen, lattice.gram(law.low), square, law.least, AFFORDABLE, 0.5, counts, draws.at
-        )
+        seen, gram = law.low * (lattice.coarse @ data), lattice.gram(law.low)
+        terms = (seen, seen - np.diag(gram) / 2, gram, float(data @ data))
+        left_out = enumerate_placements(terms, law.least, AFFORDABLE, 0.5, counts, draws.at)
         if math.isfinite(left_out):
             draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
             draws.counts[:] = (draws.at >= 0).sum(axis=1)
@@ -222,7 +220,8 @@ def _source(j: int, at: int, labels: IntArray, draws: Draws, lattice: Lattice, s
         shaping = cutting = draws.at[mine]
     density, far = np.empty(len(lattice.fine)), lattice.distances(at)
     starts, near = lattice.arrays[6:8]
-    held = density >= region(starts, near, shaping, cutting, share, far, density)
+    spread(starts, near, shaping, far, density)
+    held = density >= _cut(density[cutting], share)
     space, place = lattice.space, int(lattice.place[at])
     parts = np.bincount(lattice.place, minlength=len(space))
     vicinity = np.flatnonzero(2 * np.bincount(lattice.place, weights=held, minlength=len(space)) >= parts)
@@ -238,6 +237,12 @@ def _source(j: int, at: int, labels: IntArray, draws: Draws, lattice: Lattice, s
     )
 
 
+def _cut(values: FloatArray, share: float) -> float:
+    """The value that a share of all values reaches."""
+    kept = min(max(round(share * len(values)), 1), len(values))
+    return float(np.partition(values, len(values) - kept)[len(values) - kept])
+
+
 def _map(draws: Draws, centres: IntArray, labels: IntArray, lattice: Lattice) -> FloatArray:
     """The map of least expected earth mover distance, scaled to the expected total strength.
 
@@ -251,9 +256,7 @@ def _map(draws: Draws, centres: IntArray, labels: IntArray, lattice: Lattice) ->
     strength = np.where(present, draws.strength, 0.0)
     total = strength.sum(axis=1)
     if lattice.space.metric is Metric.LINE:
-        position = lattice.positions[:, 0]
-        where = median_quantiles(position, draws.at, draws.strength, draws.counts, LEVELS)
-        return np.asarray(total.mean() * lattice.on_places(where) / LEVELS)
+        return np.asarray(total.mean() * lattice.on_places(_median_quantiles(draws, lattice)) / LEVELS)
     shares = np.divide(strength, total[:, None], out=np.zeros_like(strength), where=total[:, None] > 0)
     weights = np.array([shares[(labels == j) & present].sum() for j in range(len(centres))])
     found = np.bincount(lattice.place[centres], weights=weights, minlength=len(lattice.space))
@@ -265,8 +268,8 @@ def _gap(found: Posterior, lattice: Lattice, centres: IntArray) -> float:
     if math.isfinite(found.left_out):
         return found.left_out * lattice.diameter
     if lattice.space.metric is Metric.LINE:
-        halves = [_quantiles(found.draws.half(half), lattice) for half in range(2)]
-        return float(np.abs(halves[0] - halves[1]).mean())
+        halves = [_median_quantiles(found.draws.half(half), lattice) for half in range(2)]
+        return float(np.abs(halves[0] - halves[1]).mean()) if len(halves[0]) == len(halves[1]) else lattice.diameter
     moved = [centres.copy(), centres.copy()]
     for half in range(2):
         draws = found.draws.half(half)
@@ -275,5 +278,13 @@ def _gap(found: Posterior, lattice: Lattice, centres: IntArray) -> float:
     return float(np.mean(apart))
 
 
-def _quantiles(draws: Draws, lattice: Lattice) -> FloatArray:
-    return median_quantiles(lattice.positions[:, 0], draws.at, draws.strength, draws.counts, LEVELS)
+def _median_quantiles(draws: Draws, lattice: Lattice) -> FloatArray:
+    """For each level the median over draws of the position below which that share of the strength lies.
+
+    These are the quantiles of the place-wise median of the cumulative maps: the median at x is at least t exactly when
+    half the draws have their t-quantile at x or before.
+    """
+    found = np.empty((LEVELS, len(draws.counts)))
+    order = np.empty(draws.at.shape[1], dtype=np.int64)
+    used = quantiles(lattice.along, draws.at, draws.strength, draws.counts, found, order)
+    return np.asarray(np.median(found[:, :used], axis=1)) if used else np.zeros(0)

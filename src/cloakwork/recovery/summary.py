@@ -1,4 +1,8 @@
-"""From draws of a posterior to a list of sources, each with the vicinity that holds it as often as it says."""
+"""Inner loops from draws of a posterior to centres, smooth densities and quantiles.
+
+`metric` is (table, coordinates, place, order): distances between places, or coordinates of the candidates where there
+is no table; the place of each candidate; and on a line the candidates in order.
+"""
 
 from typing import Any
 
@@ -15,7 +19,7 @@ TRIED = 48  # draws that are tried as the new centre of a source
 @compiled_part
 def _apart(metric: Any, a: int, b: int) -> float:
     """Distance between two candidates: from a table over places, or between coordinates."""
-    table, coordinates, cell = metric
+    table, coordinates, cell = metric[0], metric[1], metric[2]
     if len(table):
         return float(table[cell[a], cell[b]])
     total = 0.0
@@ -25,16 +29,24 @@ def _apart(metric: Any, a: int, b: int) -> float:
 
 
 @compiled_part
+def _ones(mask: int) -> int:
+    number = 0
+    while mask:
+        number += mask & 1
+        mask >>= 1
+    return number
+
+
+@compiled_part
 def _match(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice: IntArray, label: IntArray) -> None:
     """The cheapest way to give each row a column of its own (rows <= columns), over all subsets of columns."""
     full = 1 << columns
-    best[:full] = np.inf
+    for mask in range(1, full):
+        best[mask] = np.inf
     best[0] = 0.0
     end, least = 0, np.inf
     for mask in range(full):
-        row = 0
-        for column in range(columns):
-            row += (mask >> column) & 1
+        row = _ones(mask)
         if row == rows:
             if best[mask] < least:
                 end, least = mask, best[mask]
@@ -62,7 +74,8 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
     cost = np.empty((max(listed, most), max(listed, most)))
     for row in range(len(counts)):
         k = counts[row]
-        labels[row] = -1
+        for i in range(most):
+            labels[row, i] = -1
         for i in range(k):
             for j in range(listed):
                 apart = _apart(metric, at[row, i], centres[j])
@@ -72,7 +85,8 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
                     cost[j, i] = apart
         if k <= listed:
             _match(cost, k, listed, best, choice, label)
-            labels[row, :k] = label[:k]
+            for i in range(k):
+                labels[row, i] = label[i]
         else:
             _match(cost, listed, k, best, choice, label)
             for j in range(listed):
@@ -80,13 +94,13 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
 
 
 @compiled_part
-def _middle(metric: Any, matched: IntArray, before: int) -> int:
-    """The candidate among those drawn with the least total distance to all; the median on a line."""
-    number, coordinates = len(matched), metric[1]
+def _middle(metric: Any, matched: IntArray, number: int, before: int) -> int:
+    """The candidate among the first `number` with the least total distance to all; the median on a line."""
     if number == 0:
         return before
-    if coordinates.shape[1] == 1:
-        return int(matched[np.argsort(coordinates[matched, 0])[number // 2]])
+    order = metric[3]
+    if len(order):
+        return _median(order, matched, number)
     best, least = before, np.inf
     for trial in range(min(number, TRIED)):
         candidate = matched[trial * number // min(number, TRIED)]
@@ -98,6 +112,20 @@ def _middle(metric: Any, matched: IntArray, before: int) -> int:
         if total < least:
             best, least = candidate, total
     return int(best)
+
+
+@compiled_part
+def _median(order: IntArray, matched: IntArray, number: int) -> int:
+    """The middle one of candidates that have an order (candidate after candidate along the line)."""
+    hits = np.zeros(len(order), dtype=np.int64)
+    for k in range(number):
+        hits[matched[k]] += 1
+    passed = 0
+    for candidate in order:
+        passed += hits[candidate]
+        if 2 * passed > number:
+            return int(candidate)
+    return int(order[-1])
 
 
 @compiled
@@ -116,7 +144,7 @@ def centre(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, label
                         matched[number] = at[row, i]
                         number += 1
             before = centres[j]
-            centres[j] = _middle(metric, matched[:number], before)
+            centres[j] = _middle(metric, matched, number, before)
             moved |= centres[j] != before
         if not moved:
             break
@@ -124,58 +152,49 @@ def centre(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, label
 
 
 @compiled
-def region(
-    starts: IntArray,
-    near: IntArray,
-    shaping: IntArray,
-    cutting: IntArray,
-    level: float,
-    far: FloatArray,
-    density: FloatArray,
-) -> float:
-    """The cut at which {density >= cut} holds a share `level` of the draws in `cutting`.
-
-    `density` is filled with a smooth count of the draws in `shaping`, and where that is the same the nearer candidate
-    (`far` is the distance of each from the centre) comes first. The two sets are different draws, so that the shape
-    cannot adapt to those which decide how large it is.
-    """
+def spread(starts: IntArray, near: IntArray, drawn: IntArray, far: FloatArray, density: FloatArray) -> None:
+    """Fill `density` with a smooth count of draws; where that is the same, a candidate that is less `far` has more."""
     rough = np.zeros(len(density))
-    for drawn in shaping:
-        rough[drawn] += 1.0
+    for candidate in drawn:
+        rough[candidate] += 1.0
     for _ in range(SMOOTHED):
-        density[:] = 0.0
+        for at in range(len(density)):
+            density[at] = 0.0
         for at in range(len(density)):
             if rough[at] > 0:
                 weight = rough[at] / (starts[at + 1] - starts[at])
                 for k in range(starts[at], starts[at + 1]):
                     density[near[k]] += weight
-        rough[:] = density
-    farthest = max(far.max(), 1e-300)
+        for at in range(len(density)):
+            rough[at] = density[at]
+    farthest = 1e-300
+    for at in range(len(density)):
+        farthest = max(farthest, far[at])
     for at in range(len(density)):
         density[at] -= 1e-9 * far[at] / farthest
-    values = np.sort(density[cutting])
-    kept = int(np.round(level * len(values)))
-    return float(values[len(values) - min(max(kept, 1), len(values))])
 
 
 @compiled
-def median_quantiles(
-    position: FloatArray, at: IntArray, strength: FloatArray, counts: IntArray, levels: int
-) -> FloatArray:
-    """For each level t in (0, 1) the median over draws of the position below which a share t of the strength lies.
+def quantiles(
+    position: FloatArray, at: IntArray, strength: FloatArray, counts: IntArray, found: FloatArray, order: IntArray
+) -> int:
+    """Fill found[t, draw] with the position below which a share (t + 1/2) / levels of a draw's strength lies.
 
-    These are the quantiles of the place-wise median of the cumulative maps: the median at x is at least t exactly when
-    half the draws have their t-quantile at x or before.
+    Draws without a source are left out; returns how many are not. `order` is scratch for one draw.
     """
-    found = np.empty((levels, len(counts)))
-    used = 0
-    order = np.empty(at.shape[1], dtype=np.int64)
+    levels, used = len(found), 0
     for row in range(len(counts)):
         k = counts[row]
         if k == 0:
             continue
-        order[:k] = np.argsort(position[at[row, :k]])
-        total = strength[row, :k].sum()
+        total = 0.0
+        for i in range(k):
+            total += strength[row, i]
+            j = i
+            while j > 0 and position[at[row, order[j - 1]]] > position[at[row, i]]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = i
         passed, i = strength[row, order[0]], 0
         for t in range(levels):
             while passed < (t + 0.5) / levels * total and i < k - 1:
@@ -183,7 +202,4 @@ def median_quantiles(
                 passed += strength[row, order[i]]
             found[t, used] = position[at[row, order[i]]]
         used += 1
-    quantiles = np.empty(levels)
-    for t in range(levels):
-        quantiles[t] = np.median(found[t, :used])
-    return quantiles
+    return used
