@@ -161,3 +161,17 @@ def test_a_count_that_cannot_be_is_refused(count: object, says: str, run: Run, t
     assert (code, out) == (2, "")
     assert says in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("text", [ROOMS, LINE, PLANE, GRAPH], ids=["rooms", "line", "plane", "graph"])
+def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text(text)
+    code, out, _ = run("plan", site)
+    assert code == 0
+    assert "a single source of unit strength" in out
+    assert "cannot be told from both in the middle" in out
+    assert "Recovery will use PointSources: each of up to 4 sources has the strength 1" in " ".join(out.split())
+    values = json.loads(run("plan", site, "--json")[1])["limits"]
+    assert values["typical_radius"] is None or values["typical_radius"] >= 0
+    assert len(values["sentences"]) == (4 if text == LINE else 3)

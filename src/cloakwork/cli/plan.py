@@ -9,6 +9,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, down, up
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.measure import Limits, limits, papers_bound
 from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.privacy import Cloak, Design, DesignReport, SensorChoice
 from cloakwork.recovery import Problem, noticed
@@ -60,6 +61,8 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **_achieved(cloak.design_report)},
         "noticed": _noticed(cloak),
+        "limits": _limit_values(cloak),
+        "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
         "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
         "model_set": list(cloak.family.tolerance.sentences()),
@@ -74,6 +77,42 @@ def _achieved(report: DesignReport) -> dict[str, float | int | None]:
 def _noticed(cloak: Cloak) -> float:
     """In what share of frames a lone unit source, at a typical place, is noticed at all."""
     return float(np.median(noticed(Problem.of(cloak.physics, cloak.sigmas, cloak.steps))))
+
+
+def _estimator(site: Site) -> str:
+    choice = site.estimator()
+    return f"{type(choice.estimator).__name__}: {choice.reason}"
+
+
+def _limits(cloak: Cloak) -> Limits | None:
+    """What any method can learn from a whole window; nothing where there is only one place."""
+    if cloak.physics.places < 2:
+        return None
+    return limits(cloak.physics, cloak.sigmas / np.sqrt(cloak.readings_per_window))
+
+
+def _limit_values(cloak: Cloak) -> dict[str, object] | None:
+    found = _limits(cloak)
+    if found is None:
+        return None
+    values = {name: value if np.isfinite(value) else None for name, value in _numbers(found)}
+    return {**values, "method": str(found.method), "sentences": list(_limit_sentences(cloak, found))}
+
+
+def _numbers(found: Limits) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in asdict(found).items() if isinstance(value, float)]
+
+
+def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
+    physics = cloak.physics
+    said = found.sentences("m" if isinstance(physics, FloorPlan) else "")
+    if not isinstance(physics, HeatLine):
+        return said
+    middle = float(physics.space.places[physics.places // 2, 0])
+    bound = papers_bound(physics, [middle], float(cloak.sigmas.max()) / np.sqrt(cloak.readings_per_window))
+    if bound.informative:
+        return (*said, f"The papers' upper bound for one source in the middle is {up(bound.value, 3)}.")
+    return (*said, "The papers' upper bound for one source in the middle says nothing with this much noise.")
 
 
 def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
@@ -106,6 +145,12 @@ def _print(site: Site, cloak: Cloak) -> None:
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
     _print_design(cloak)
+    found = _limits(cloak)
+    if found is not None:
+        say("What can be learnt from one window, by any method\n")
+        for sentence in _limit_sentences(cloak, found):
+            say(f"- {sentence}")
+        say(f"- Recovery will use {_estimator(site)}.\n")
     over = [(name, up(epsilon, 3)) for name, epsilon in _over_time(site, cloak)]
     if over:
         table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
