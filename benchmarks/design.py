@@ -36,7 +36,7 @@ class _Rows:
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
-        self.flat = _flat(name)
+        self.flat = flat_of(name)
         self.equal = 0.0
         self.started = 0.0
 
@@ -58,7 +58,7 @@ class _Rows:
         self.start()
         choice = choose_sensors(self.flat, KEPT, epsilon=EPSILON, delta=DELTA, alpha=ALPHA)
         self.row(f"{KEPT} chosen, least error", choice.cloak.physics, choice.cloak.sigmas, gap=choice.report.gap)
-        lattice = _flat(self.name, apart=6)
+        lattice = flat_of(self.name, apart=6)
         for how in ("equal", "least-error"):
             self.start()
             cloak = _cloak(lattice, how)
@@ -89,8 +89,8 @@ def _variances(flat: Physics, sigma: FloatArray) -> FloatArray:
     return place_variances(flat, sigma, known_within=math.inf)
 
 
-def _flat(name: str, *, apart: int = 4) -> FloorPlan:
-    """`apart` is the distance between sensors, in cells of 0.25 m."""
+def flat_of(name: str, *, apart: int = 4) -> FloorPlan:
+    """The walled flat in one of the regimes; `apart` is the distance between sensors, in cells of 0.25 m."""
     rooms = Rooms.from_walls(
         (10, 8),
         cell=0.25,

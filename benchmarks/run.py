@@ -4,7 +4,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import accuracy, calibration, design, noise, recovery, start, transport
+from benchmarks import accuracy, calibration, design, noise, people, recovery, start, transport
 
 ALL = {
     "start": start.run,
@@ -14,6 +14,7 @@ ALL = {
     "accuracy": accuracy.run,
     "calibration": calibration.run,
     "design": design.run,
+    "people": people.run,
 }
 
 

@@ -22,7 +22,8 @@ WARM = 15  # sweeps at each level of noise before
 FEW_LEVELS = 6  # up to 64 times the noise: a chain finds its way
 STARTS = 8
 BURN_IN = 100  # sweeps before the first draw
-SWEEPS = 6  # for each draw
+SWEEPS = 6  # for each draw, fewer where they take long
+QUICK = 25_000  # numbers in the columns of all places that a sweep goes through quickly
 LEVELS = 60  # quantiles of a map on a line: a multiple of 2, 3, 4, 5 and 6, so that equal sources share evenly
 LISTED = 0.95  # sources are listed until they are this share of all that are expected
 
@@ -136,10 +137,10 @@ class _State:
 def _sample(
     lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, state: _State, into: Draws, before: int
 ) -> None:
-    terms, lengths = (law.low, law.high, law.shared), (before, SWEEPS)
-    into_arrays = into.arrays
+    sweeps = min(SWEEPS, max(2, SWEEPS * QUICK // lattice.coarse.size))
+    terms, lengths = (law.low, law.high, law.shared), (before, sweeps)
     state.k = run_chain(
-        lattice.arrays, data, terms, law.least, lengths, rng, state.at, state.strength, state.k, into_arrays
+        lattice.arrays, data, terms, law.least, lengths, rng, state.at, state.strength, state.k, into.arrays
     )
 
 
