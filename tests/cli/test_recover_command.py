@@ -140,7 +140,19 @@ def test_the_file_of_sources_has_what_was_found(run: Run, case: Case) -> None:
     out = case.site.with_name("found.csv")
     last = run("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
     rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert list(rows[0]) == ["time", "sensors", "place", "x", "weight", "radius", "probability", "status", "gap", "fit"]
+    assert list(rows[0]) == [
+        "time",
+        "sensors",
+        "place",
+        "x",
+        "weight",
+        "radius",
+        "probability",
+        "status",
+        "gap",
+        "fit",
+        "set_aside",
+    ]
     assert {row["time"] for row in rows} == {"0", "3600000", "7200000"}
     ours = [row for row in rows if row["time"] == "7200000"]
     assert [int(row["place"]) for row in ours] == [source["place"] for source in last]

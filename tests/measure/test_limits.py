@@ -83,11 +83,11 @@ def test_the_sentences_for_a_line(line: HeatLine) -> None:
     found = limits(line, 0.1476)
     assert found.sentences("m") == (
         "With this noise a single source of unit strength can at best be found to within 0.02 m nine times in ten at a "
-        "typical place (0.022 m at the worst).",
-        "Two unit sources closer than 0.12 m cannot be told from both in the middle at a typical place: the best test "
-        "errs one time in four (0.15 m if their strength is not known).",
-        "No method can bring the mean distance (EMD) of a single source below 0.0041 m over all places, or below "
-        "0.0047 m at its worst place.",
+        "typical place (0.022 m at the worst place).",
+        "Two unit sources closer than 0.12 m (0.15 m, if their strength is not known) cannot be told from both in the "
+        "middle at a typical place: the best test errs one time in four.",
+        "A weaker bound that allows for any bias: no method can bring the mean distance (EMD) of a single source below "
+        "0.0041 m over all places, or below 0.0047 m at its worst place.",
     )
     assert str(found) == "\n".join(found.sentences())
     assert " m " not in str(found)
@@ -106,7 +106,7 @@ def test_sentences_say_when_places_are_never_mixed_up(line: HeatLine) -> None:
 
 def test_sentences_say_when_only_the_worst_place_is_lost() -> None:
     far = HeatLine(n=50, m=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], T=0.002)
-    assert "(not at all at the worst)" in limits(far, 0.05).sentences()[0]
+    assert "(at the worst place not at all)" in limits(far, 0.05).sentences()[0]
 
 
 def test_sentences_for_a_graph_promise_nothing() -> None:
@@ -118,7 +118,7 @@ def test_sentences_for_a_graph_promise_nothing() -> None:
 
 def test_strength_that_is_not_known_can_make_any_distance_too_close() -> None:
     found = dataclasses.replace(limits(HeatLine(n=20, m=9, T=0.02), 0.02), typical_resolution_of_unknown=math.inf)
-    assert "(at any distance if their strength is not known)" in found.sentences()[1]
+    assert "(however far apart, if their strength is not known)" in found.sentences()[1]
 
 
 def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:

@@ -214,7 +214,9 @@ def test_progress_is_told_of_every_frame() -> None:
     [
         ({"strength": -1.0}, r"strength=-1\.0: give one number above 0"),
         ({"strength": (1.0, 0.5)}, "a pair"),
-        ({"strength": "strong"}, "strength='strong'"),
+        ({"strength": "strong"}, "strength=.strong."),
+        ({"strength": "1"}, "give one number above 0"),
+        ({"strength": True}, "give one number above 0"),
         ({"strength": (0.0, 0.0)}, "give one number above 0"),
         ({"most": 0}, "most=0"),
         ({"most": 13}, "at most 12 sources"),

@@ -8,7 +8,7 @@ from cloakwork.errors import InputError
 from cloakwork.measure import emd
 from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Problem, Radius, Status, noticed, read_off, recover
+from cloakwork.recovery import BasisPursuit, PointSources, Problem, Radius, Status, noticed, read_off, recover
 
 
 def errors(line: HeatLine, at: list[float], calibration: str, radius: Radius) -> tuple[float, float]:
@@ -128,3 +128,9 @@ def test_a_result_has_a_short_repr(line: HeatLine) -> None:
     assert len(found) == 1
     assert repr(found).startswith("<Recovery of 1 frame>")
     assert len(repr(found)) < 300
+
+
+@pytest.mark.parametrize("wrong", ["points", PointSources])
+def test_what_is_not_an_estimator_is_refused(wrong: object) -> None:
+    with pytest.raises(InputError, match=r"give an object such as BasisPursuit\(\)"):
+        recover(np.zeros(50), HeatLine(n=100, m=50, T=0.05), sigma=1.0, estimator=wrong)  # type: ignore[arg-type]

@@ -57,10 +57,10 @@ def test_too_many_places_along_paths_are_left_to_basis_pursuit() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("strength = [4.0, 1.0]", "least below most"),
+        ("strength = [4.0, 1.0]", r"line 9: sources.strength: give one number above 0, or \[least, most\]"),
         ("strength = [1.0, 4.0]\nalike = true", "alike = true goes with one number"),
-        ("strength = -1.0", "greater than 0"),
-        ("strength = [-1.0, 2.0]", "greater than or equal to 0"),
+        ("strength = -1.0", "give one number above 0"),
+        ("strength = '5'", "give one number above 0"),
     ],
 )
 def test_strengths_that_mean_nothing_are_refused(said: str, message: str) -> None:

@@ -20,23 +20,34 @@ INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
 MOST_DRAWN_NODES = 400
 
 
-def draw_map(path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str) -> None:
-    """Draw one map, with the vicinities of its sources, in the way that suits its space."""
+def draw_map(
+    path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str = "weight"
+) -> None:
+    """Draw one map, with the vicinities of its sources, in the way that suits its space; `label` is what it shows."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title if sources or weights.any() else "Recovered map: no source found")
     if sources and physics.space.places.shape[1]:
-        figure.text(0.99, 0.01, "marked: the sources of the last frame", ha="right", va="bottom", fontsize=8, color=INK)
+        figure.text(
+            0.99,
+            0.01,
+            "marked: the sources of the last frame and their vicinities",
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            color=INK,
+        )
     if isinstance(physics, FloorPlan):
-        figure.colorbar(floor(axes, physics.rooms, weights), ax=axes, label="weight")
-        vicinities(axes, sources)
+        figure.colorbar(floor(axes, physics.rooms, weights), ax=axes, label=f"{label} in a cell")
+        outlines(axes, physics.rooms, sources)
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
         mesh = axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=WARM)
-        figure.colorbar(mesh, ax=axes, label="weight")
+        figure.colorbar(mesh, ax=axes, label=label)
         vicinities(axes, sources)
     elif physics.space.places.shape[1] == 1:
         _line(axes, physics, weights, sources)
+        axes.set_ylabel(label)
     else:
         _network(axes, physics, weights)
     save(figure, path)
@@ -92,14 +103,26 @@ def walls(axes: Any, rooms: Rooms) -> None:
         axes.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="round")
 
 
+def outlines(axes: Any, rooms: Rooms, sources: Sequence[Source]) -> None:
+    """Mark sources in rooms, each with a dashed line around the cells of its vicinity."""
+    h = rooms.cell
+    grid = np.pad(rooms.grid, 1, constant_values=-1)
+    for source in sources:
+        inside = np.isin(grid, source.vicinity)
+        for row, column in np.argwhere(inside[:-1] != inside[1:]):
+            axes.plot([(column - 1) * h, column * h], [row * h, row * h], color=ACCENT, linewidth=1.2, linestyle="--")
+        for row, column in np.argwhere(inside[:, :-1] != inside[:, 1:]):
+            axes.plot([column * h, column * h], [(row - 1) * h, row * h], color=ACCENT, linewidth=1.2, linestyle="--")
+        if isinstance(source.at, tuple):
+            cross(axes, source.at)
+
+
 def vicinities(axes: Any, sources: Sequence[Source]) -> None:
-    """Mark sources on a plane, each with a circle of its radius; a source that may be anywhere has no cross."""
-    width = axes.get_xlim()[1] - axes.get_xlim()[0]
+    """Mark sources on a plane, each with a circle of its radius."""
     for source in sources:
         if isinstance(source.at, tuple):
             axes.add_patch(Circle(source.at, source.radius, fill=False, color=ACCENT, linestyle="--"))
-            if source.radius < width / 2:
-                cross(axes, source.at)
+            cross(axes, source.at)
 
 
 def cross(axes: Any, at: Sequence[float]) -> None:
@@ -114,7 +137,6 @@ def _line(axes: Any, physics: Physics, weights: FloatArray, sources: Sequence[So
         if isinstance(source.at, float):
             axes.axvspan(source.at - source.radius, source.at + source.radius, color=ACCENT, alpha=0.15)
     axes.set_xlabel("place")
-    axes.set_ylabel("weight")
 
 
 def _network(axes: Any, physics: Physics, weights: FloatArray) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, down, up
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.errors import InputError
 from cloakwork.measure import Limits, limits, papers_bound
 from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.privacy import Cloak, Design, DesignReport, SensorChoice
@@ -117,12 +118,9 @@ def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
 
 def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
     window = site.spec.privacy.window
-    return [
-        # an interval of this length can touch one window more than it holds
-        (name, cloak.profile.times(int(np.ceil(seconds / window)) + 1).epsilon(cloak.delta))
-        for name, seconds in HORIZONS
-        if seconds > window
-    ]
+    # an interval of this length can touch one window more than it holds
+    touched = [(name, int(np.ceil(seconds / window)) + 1) for name, seconds in HORIZONS if seconds > window]
+    return [(f"{name}, {k:,} windows", cloak.profile.times(k).epsilon(cloak.delta)) for name, k in touched]
 
 
 def _print(site: Site, cloak: Cloak) -> None:
@@ -179,6 +177,10 @@ def _print_design(cloak: Cloak) -> None:
 
 def run_choose(site: Site, count: int, *, json: bool) -> None:
     """Print which sensors to keep, what they achieve, and the tables for the site file."""
+    if count > site.physics.sensors:
+        raise InputError(
+            f"--choose {count}: {site.name} has {site.physics.sensors} sensors to choose from.", choose=count
+        )
     with bar("choosing sensors", 100) as progress:
         choice = site.choose_sensors(count, progress=lambda part: progress(int(100 * part)))
     tables = sensor_tables(site, choice.sensors)

@@ -29,6 +29,10 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
     rng = np.random.default_rng(seed)
     for at, place in zip(given, np.array([space.index(at) for at, _ in placed]), strict=True):
         note(f"source {at} is at ({space.name(int(place))})")
+    heaviest = max((weight for _, weight in placed), default=0.0)
+    if heaviest > 1:
+        within = cloak.alpha / heaviest
+        note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
     with bar("simulating", frames) as progress, written(out, path) as file:
         rows = write_readings(file, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
     note(f"wrote {counted(rows, 'reading')} of {counted(frames, 'frame')} to {out}")

@@ -65,9 +65,9 @@ class Limits:
         found = "can at best be found to within"
         if self.method is Method.TWO_POINTS:
             found = "is found by no method to within less than"
-        worst = f"{_text(self.worst_radius, unit)} at the worst"
+        worst = f"{_text(self.worst_radius, unit)} at the worst place"
         if not self.worst_radius < self.extent / 2:
-            worst = "not at all at the worst"
+            worst = "at the worst place not at all"
         return (
             f"With this noise a single source of unit strength {found} {_text(self.typical_radius, unit)} "
             f"nine times in ten at a typical place ({worst})."
@@ -77,18 +77,19 @@ class Limits:
         if not self.typical_resolution < self.extent:
             return "Two unit sources cannot be told from both in the middle, however far apart they are."
         unknown = self.typical_resolution_of_unknown
-        more = _text(unknown, unit) if unknown < self.extent else "at any distance"
+        more = _text(unknown, unit) if unknown < self.extent else "however far apart"
         return (
-            f"Two unit sources closer than {_text(self.typical_resolution, unit)} cannot be told from both in the "
-            f"middle at a typical place: the best test errs one time in four ({more} if their strength is not known)."
+            f"Two unit sources closer than {_text(self.typical_resolution, unit)} ({more}, if their strength is not "
+            "known) cannot be told from both in the middle at a typical place: the best test errs one time in four."
         )
 
     def _floor(self, unit: str) -> str:
         if self.worst_emd < NEGLIGIBLE * self.step:
             return "No two places are mixed up: a single source that sits on one of the places can be found exactly."
         return (
-            f"No method can bring the mean distance (EMD) of a single source below {_text(self.average_emd, unit)} "
-            f"over all places, or below {_text(self.worst_emd, unit)} at its worst place."
+            "A weaker bound that allows for any bias: no method can bring the mean distance (EMD) of a single source "
+            f"below {_text(self.average_emd, unit)} over all places, or below {_text(self.worst_emd, unit)} at its "
+            "worst place."
         )
 
 
@@ -112,7 +113,7 @@ def limits(physics: Physics, sigma: ArrayLike) -> Limits:
     >>> round(found.typical_radius, 3), round(found.typical_resolution, 2), round(found.average_emd, 4)
     (0.021, 0.12, 0.0041)
     >>> found.sentences("m")[2]  # doctest: +ELLIPSIS
-    'No method can bring the mean distance (EMD) of a single source below 0.0041 m over all places, or ...'
+    'A weaker bound ...: no method can bring the mean distance (EMD) of a single source below 0.0041 m over all ...'
     """
     whitened = whiten(physics, sigma)
     refuse_one_place(physics)

@@ -126,9 +126,10 @@ def _designed(cloak: "Cloak") -> str:
     equal = up(float(cloak.allowance.equal().sigma[0]))
     return (
         f"The noise is shared among the sensors such that a lone source is located best: {seen.carrying} of "
-        f"{cloak.physics.sensors} carry 99 % of the information. One window tells its place along an axis with a mean "
-        f"variance of {seen.variance:.3g} and a typical standard deviation of {seen.vicinity:.3g}; the same noise for "
-        f"all ({equal}) would give {seen.equal_variance:.3g} and {seen.equal_vicinity:.3g} at the same guarantee."
+        f"{cloak.physics.sensors} carry 99 % of the information, the others hardly more than noise. One window tells "
+        f"its place along an axis with a mean variance of {seen.variance:.3g} and a typical standard deviation of "
+        f"{seen.vicinity:.3g}; the same noise for all ({equal}) would give {seen.equal_variance:.3g} and "
+        f"{seen.equal_vicinity:.3g} at the same guarantee."
     )
 
 

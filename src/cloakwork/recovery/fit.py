@@ -38,11 +38,15 @@ class Fit:
         said = []
         if self.set_aside:
             names = ", ".join(str(sensor) for sensor in self.set_aside)
-            said.append(f"nothing explains the reading of sensor {names}, which was set aside")
+            one = len(self.set_aside) == 1
+            which = (
+                f"the reading of sensor {names}, which was" if one else f"the readings of sensors {names}, which were"
+            )
+            said.append(f"nothing explains {which} set aside")
         if self.p_value < DOUBTFUL:
             said.append(
-                f"nothing explains the readings (p = {self.p_value:.1g}): a source is stronger or of another kind than "
-                "stated, there are more of them, or the physics is off"
+                f"nothing explains the readings (p = {self.p_value:.1g}): sources are stronger, weaker, more or of "
+                "another kind than stated, or the physics is off"
             )
         if self.inflation > 1:
             said.append(f"vicinities were widened as if the noise was {self.inflation:.2g} times larger")

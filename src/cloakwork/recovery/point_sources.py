@@ -27,8 +27,9 @@ class PointSources(Estimator):
     Parameters
     ----------
     strength
-        One number if the weight of every source is known (1 is the strongest source that the cloak protects), a pair
-        (low, high) if each has its own weight in between, or None if all have the same weight, unknown up to 1.
+        One number if the weight of every source is known, a pair (low, high) if each has its own weight in between, or
+        None if all have the same weight, unknown up to 1. Weights are in units of the physics: 1 is the strongest
+        source that the cloak protects, whatever its strength in watts.
     most
         Largest number of sources. Before the readings are seen all counts from `least` to `most` are equally
         likely, places independent and uniform, and strengths uniform.
@@ -233,10 +234,8 @@ def _interval(strength: object) -> tuple[float, float]:
     if strength is None:
         return 0.0, 1.0
     values = strength if isinstance(strength, tuple | list) else (strength, strength)
-    try:
-        low, high = (float(value) for value in values)
-    except (TypeError, ValueError):
-        low, high = np.nan, np.nan
+    numbers = [v for v in values if isinstance(v, int | float | np.number) and not isinstance(v, bool)]
+    low, high = (float(v) for v in numbers) if len(numbers) == len(values) == 2 else (np.nan, np.nan)
     if not (0 <= low <= high < np.inf and high > 0):
         raise InputError(
             f"strength={strength!r}: give one number above 0, a pair (low, high) with 0 <= low < high, or None for "

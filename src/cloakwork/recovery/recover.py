@@ -157,6 +157,11 @@ def recover(
     given = frames("readings", readings, problem.physics.sensors, error=ReadingError)
     if given.ndim > 2:
         raise ReadingError(f"readings has {given.ndim} axes: give one frame (m,) or a batch (frames, m).")
+    if estimator is not None and not isinstance(estimator, Estimator):
+        raise InputError(
+            f"estimator={estimator!r}: give an object such as BasisPursuit() or PointSources(strength=1.0).",
+            estimator=estimator,
+        )
     chosen, reason = (BasisPursuit(), UNSTATED) if estimator is None else (estimator, "it was asked for")
     batch = np.atleast_2d(given)
     solution = chosen.solve(problem, batch, progress, None if after is None else after.solution.last)

@@ -26,7 +26,7 @@ def choose_estimator(sources: SourcesSpec, space: Space) -> Choice:
         return Choice(BasisPursuit(), f"{most} sources are too many to compare where each might be")
     if space.metric is Metric.PATH and len(space) > MOST_PLACES:
         return Choice(BasisPursuit(), f"{len(space):,} places are too many to compare where each source might be")
-    if isinstance(sources.strength, list):
+    if isinstance(sources.strength, tuple):
         low, high = sources.strength
         said = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
         return Choice(PointSources((low / high, 1.0), most=most), said)

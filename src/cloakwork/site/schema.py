@@ -116,6 +116,20 @@ class SensorSpec(_Table):
     baseline: Number | None = None
 
 
+def _strength(given: Any) -> Any:
+    """One number above 0, or a pair of them: anything else has one message, not one for each form."""
+    values = given if isinstance(given, list) else [given]
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < float("inf")]
+    pair = isinstance(given, list)
+    good = len(numbers) == len(values) == (2 if pair else 1) and (numbers[0] < numbers[1] if pair else numbers[0] > 0)
+    if not good:
+        raise ValueError("give one number above 0, or [least, most] with 0 <= least < most")
+    return tuple(float(v) for v in numbers) if pair else float(numbers[0])
+
+
+Strength = Annotated[float | tuple[float, float], BeforeValidator(_strength)]
+
+
 class SourcesSpec(_Table):
     """`[sources]`: what is hidden.
 
@@ -124,20 +138,18 @@ class SourcesSpec(_Table):
     """
 
     kind: Literal["lasting", "pulse"]
-    strength: Positive | Annotated[list[NotNegative], Field(min_length=2, max_length=2)] = 1.0
+    strength: Strength = 1.0
     alike: bool = False
     max_count: Whole | None = None
 
     @property
     def strongest(self) -> float:
         """Strength of the strongest source, which is the unit of the physics."""
-        return self.strength[1] if isinstance(self.strength, list) else self.strength
+        return self.strength[1] if isinstance(self.strength, tuple) else self.strength
 
     @model_validator(mode="after")
     def _sensible(self) -> "SourcesSpec":
-        if isinstance(self.strength, list) and not self.strength[0] < self.strength[1]:
-            raise ValueError(f"strength = {self.strength}: give [least, most] with least below most, or one number")
-        if self.alike and isinstance(self.strength, list):
+        if self.alike and isinstance(self.strength, tuple):
             raise ValueError("alike = true goes with one number, the most that the common strength may be")
         return self
 

@@ -169,13 +169,18 @@ def _said(error: ErrorDetails, path: KeyPath) -> str:
     if error["type"] == "extra_forbidden":
         allowed = _allowed(error["loc"])
         near = difflib.get_close_matches(key, allowed, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        return f"{dotted} = {given!r}: there is no such key here (allowed: {', '.join(allowed)}){meant}."
+        meant = f"; did you mean {near[0]}?" if near else "."
+        return f"{dotted} = {given!r}: there is no such key here (allowed: {', '.join(allowed)}){meant}"
     if error["type"].startswith("union_tag"):
         return f"{dotted} = {given.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
     wanted = _GENERIC.get(error["type"], error["msg"])
     if error["type"] in _GENERIC:
         wanted = _FORMS.get(key, wanted)
+    if error["type"] == "literal_error":
+        wanted = f"give {error['ctx']['expected']}"
+    if error["type"] in _BOUNDS:
+        kind, bound = _BOUNDS[error["type"]]
+        wanted = f"give a number {kind} {error['ctx'][bound]:g}"
     shown = "" if isinstance(given, dict | list) and key not in {"at", "edges"} else f" = {given!r}"
     return f"{dotted or 'site'}{shown}: {wanted.removeprefix('Value error, ')}."
 
@@ -197,6 +202,14 @@ _GENERIC = {
     "list_type": "give a list in [ ]",
     "too_short": "give more values",
     "too_long": "give fewer values",
+    "bool_type": "give true or false",
+}
+
+
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("of at least", "ge"),
+    "less_than": ("below", "lt"),
 }
 
 

@@ -1,0 +1,189 @@
+"""What was recovered from a file of readings, and how it is told."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cloakwork._checks import FloatArray
+from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
+from cloakwork.recovery import Fit, PointSources, Source, Status
+from cloakwork.recovery.fit import DOUBTFUL, together
+from cloakwork.site import ReadingsFile, Site
+
+SHOWN_FRAMES = 10
+SHOWN_SENSORS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was recovered from one frame."""
+
+    time: int
+    sensors: int
+    status: Status
+    gap: float
+    fit: Fit
+    map: FloatArray
+    shown: FloatArray
+    counts: FloatArray | None
+    sources: tuple[Source, ...]
+
+
+@dataclass
+class Summary:
+    """What is said at the end; nothing here grows with the number of frames."""
+
+    frames: int = 0
+    incomplete: int = 0
+    status: Counter[Status] = field(default_factory=Counter)
+    worst_gap: float = 0.0
+    doubtful: int = 0
+    set_aside: Counter[int] = field(default_factory=Counter)
+    misfit: float = 0.0
+    degrees: int = 0
+    heaviest: float = 0.0
+    at_most: int = 0
+    last_counts: FloatArray | None = None
+    total: FloatArray | None = None
+    last: tuple[Source, ...] = ()
+    shown: list[Found] = field(default_factory=list)
+
+    @property
+    def fit_together(self) -> float:
+        """The p-value of all frames taken together."""
+        return together([Fit(1.0, self.misfit, self.degrees)])
+
+    def add(self, found: Found, all_sensors: int) -> None:
+        """Count one frame."""
+        self.frames += 1
+        self.incomplete += found.sensors < all_sensors
+        self.status[found.status] += 1
+        self.worst_gap = max(self.worst_gap, found.gap)
+        self.doubtful += found.fit.doubtful
+        self.set_aside.update(found.fit.set_aside)
+        self.misfit += found.fit.misfit
+        self.degrees += found.fit.degrees
+        self.heaviest = max(self.heaviest, float(found.map.sum()))
+        self.total = found.shown if self.total is None else self.total + found.shown
+        self.last, self.last_counts = found.sources, found.counts
+        self.at_most += found.counts is not None and int(found.counts.argmax()) == len(found.counts) - 1
+        if len(self.shown) < SHOWN_FRAMES:
+            self.shown.append(found)
+
+
+def report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *, json: bool) -> None:
+    """Warn, then print the values as JSON or in words."""
+    for line in file.problems.shown:
+        note(line)
+    hidden = file.problems.total - len(file.problems.shown)
+    if hidden > 0:
+        note(f"... and {counted(hidden, 'more row')} left out")
+    for warning in _warnings(summary, site):
+        note(f"warning: {warning}")
+    if json:
+        as_json(_values(summary, file, site))
+        return
+    _say_sources(summary, site)
+    for status, number in summary.status.items():
+        say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
+    if summary.incomplete:
+        say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors; recovered from the rest")
+    if file.problems.total:
+        say(f"{file.problems.total:,} of {file.rows:,} rows left out: " + _reasons(file))
+    say(f"largest gap {summary.worst_gap:.2g}")
+    if out is not None:
+        note(f"wrote {out}")
+
+
+def _say_sources(summary: Summary, site: Site) -> None:
+    rows = [
+        (
+            str(found.time),
+            shown_place(source.at),
+            f"{source.weight:.3f}",
+            f"{source.radius:.3g}",
+            f"{source.probability:.2f}",
+        )
+        for found in summary.shown
+        for source in found.sources
+    ]
+    if rows:
+        table("Recovered sources" + _first(summary), ("time", "at", "weight", "within", "probability"), rows)
+    choice = site.estimator()
+    say(f"recovered with {type(choice.estimator).__name__}: {choice.reason}")
+    if site.spec.sources.strongest != 1:
+        say(f"a weight of 1 is a source of strength {site.spec.sources.strongest:g}")
+    if summary.last_counts is not None:
+        likely = (f"{k}: {100 * p:.0f} %" for k, p in enumerate(summary.last_counts) if p >= 0.005)
+        say(f"number of sources in the last frame: {', '.join(likely)}")
+
+
+def _warnings(summary: Summary, site: Site) -> list[str]:
+    """What makes the result as a whole implausible, whatever each frame says."""
+    check = "check the baseline, and that the site file has not changed since the readings were made"
+    said = []
+    most = site.spec.sources.max_count
+    if most is not None and summary.heaviest > 1.5 * most:
+        said.append(f"a frame has sources of {summary.heaviest:.3g} units, the site says at most {most}: {check}")
+    misfits = summary.status[Status.BEST_FIT]
+    said += _doubts(summary, site)
+    estimator = site.estimator().estimator
+    if isinstance(estimator, PointSources) and 2 * summary.at_most > summary.frames:
+        said.append(
+            f"the most likely number of sources is the most that the site allows ({estimator.most}) in "
+            f"{summary.at_most:,} of {counted(summary.frames, 'frame')}: there may be more, or stronger ones"
+        )
+    if summary.frames >= 3 and misfits > 0.4 * summary.frames:
+        said.append(
+            f"nothing fits {misfits:,} of {counted(summary.frames, 'frame')}, where one in ten would be usual: {check}"
+        )
+    return said
+
+
+def _doubts(summary: Summary, site: Site) -> list[str]:
+    """What the goodness of fit says."""
+    said = []
+    if summary.fit_together < DOUBTFUL:
+        said.append(
+            f"the frames together do not fit the model (p = {summary.fit_together:.1g}): the strength or the largest "
+            "number of sources, the baseline or the physics of the site file may be off"
+        )
+    elif summary.doubtful > 3 + 0.02 * summary.frames:
+        said.append(f"{summary.doubtful:,} of {counted(summary.frames, 'frame')} do not fit the model")
+    for sensor, number in summary.set_aside.most_common(SHOWN_SENSORS):
+        name = site.sensor_ids[sensor]
+        said.append(
+            f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
+        )
+    return said
+
+
+def _first(summary: Summary) -> str:
+    return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
+
+
+def _reasons(file: ReadingsFile) -> str:
+    return "; ".join(f"{number:,} {reason}" for reason, number in file.problems.counts.most_common())
+
+
+def _values(summary: Summary, file: ReadingsFile, site: Site) -> dict[str, object]:
+    return {
+        "site": site.name,
+        "frames": summary.frames,
+        "incomplete_frames": summary.incomplete,
+        "status": {status.name.lower(): number for status, number in summary.status.items()},
+        "estimator": type(site.estimator().estimator).__name__,
+        "reason": site.estimator().reason,
+        "largest_gap": summary.worst_gap,
+        "fit": summary.fit_together,
+        "doubtful_frames": summary.doubtful,
+        "set_aside": {site.sensor_ids[sensor]: number for sensor, number in summary.set_aside.items()},
+        "last_counts": None if summary.last_counts is None else summary.last_counts.tolist(),
+        "warnings": _warnings(summary, site),
+        "rows": file.rows,
+        "rows_left_out": dict(file.problems.counts),
+        "last_sources": [
+            {"place": s.place, "at": s.at, "weight": s.weight, "radius": s.radius, "probability": s.probability}
+            for s in summary.last
+        ],
+    }
