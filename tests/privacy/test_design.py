@@ -107,7 +107,8 @@ def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -
 
 @pytest.mark.parametrize("name", ["line", "graph", "steady", "pulse", "matrix"])
 def test_where_moves_are_few_the_certificate_is_tight(name: str) -> None:
-    assert designed(MODELS[name]).design_report.gap == pytest.approx(0.0, abs=0.01)
+    """Rounding to steps costs 1 % of the noise, 2 % of the variance; the bound allows for none at all."""
+    assert designed(MODELS[name]).design_report.gap == pytest.approx(0.02, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["line", "steady", "matrix"])
@@ -135,7 +136,7 @@ def test_the_walled_flat_is_located_with_a_third_of_the_variance(
     assert plain[0] > 3 * plain[1]
     assert plain == pytest.approx({"pulse": [4.440, 1.073], "steady": [5.848, 1.528]}[regime], rel=0.01)
     assert report.gap is not None
-    assert report.gap < 2e-3
+    assert report.gap < 0.022  # of which 0.02 for rounding to steps
     assert worst_shift(cloak, rng, trials=10) + float(np.linalg.norm(cloak.steps / cloak.sigmas)) <= MU
     with pytest.raises(CalibrationError):
         Cloak(flat, **CLAIM, sigma=0.99 * cloak.sigmas)
@@ -146,7 +147,7 @@ def test_against_one_sensor_each_has_what_it_needs_alone() -> None:
     model = MODELS["steady"]
     cloak = designed(model, scope="sensor")
     assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.sensor_slopes() / MU, rel=1e-4)
-    assert cloak.design_report.gap == 0.0
+    assert 0 < (cloak.design_report.gap or 0) < 0.021  # for rounding to steps
     coarse = designed(model, scope="sensor", resolution=0.02)
     assert coarse.sigmas == pytest.approx((0.3 * model.sensor_slopes() + 0.02) / MU, rel=1e-5)
 
@@ -187,7 +188,7 @@ def test_the_guarantee_covers_the_declared_set(tolerance: Tolerance) -> None:
     assert certified + rounding <= MU
     report = cloak.design_report
     assert report.variance < report.equal_variance
-    assert report.gap == pytest.approx(0.0, abs=0.02)
+    assert report.gap == pytest.approx(0.02, abs=0.02)
 
 
 def test_a_window_of_many_frames_locates_as_one_does() -> None:
@@ -273,3 +274,13 @@ def test_explain_says_what_the_design_achieves() -> None:
     assert f"{report.variance:.3g}" in text
     assert f"would give {report.equal_variance:.3g}" in text
     assert "is located best" not in str(Cloak(MODELS["steady"], **CLAIM).explain())
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_finer_steps_do_not_go_below_the_bound(scope: Scope) -> None:
+    cloak = designed(MODELS["line"], scope=scope)
+    finer = 0.9915 * cloak.sigmas
+    Cloak(MODELS["line"], **CLAIM, scope=scope, sigma=finer, resolution=cloak.steps / 8)
+    bound = cloak.design_report.bound
+    assert bound is not None
+    assert mean_variance(MODELS["line"], finer) >= bound

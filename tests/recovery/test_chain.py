@@ -12,8 +12,8 @@ from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
 from cloakwork.recovery.chain import run_chain, settle
+from cloakwork.recovery.draws import Draws, Law
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import Draws, Law
 from cloakwork.recovery.strength import draw_strength, gain
 
 
@@ -156,3 +156,20 @@ def test_nearby_is_mutual_and_holds_oneself(walls: list[tuple[tuple[float, float
     near = Lattice(Problem.of(plan, 0.05), 1.0).near.toarray()
     assert (near == near.T).all()
     assert near.diagonal().all()
+
+
+@pytest.mark.parametrize("g", [1e-300, 1e-34, 1e-32, 1e-28, 1e-12, 1e-7])
+@pytest.mark.parametrize("deviations", [-2.0, 0.3, 2.0])
+def test_a_place_that_sensors_hardly_see_explains_next_to_nothing(g: float, deviations: float) -> None:
+    c = deviations * math.sqrt(g)
+    area = integrate.quad(lambda s: math.exp(s * c - s * s * g / 2), 0.5, 1.0, epsabs=0)[0]
+    assert call_gain(c, g, 0.5, 1.0) == pytest.approx(math.log(area / 0.5), rel=1e-6, abs=1e-14)
+
+
+@pytest.mark.parametrize("slope", [0.0, 3.0, -800.0])
+def test_a_narrow_interval_is_averaged_along_a_line(slope: float) -> None:
+    low, high, g = 0.5, 0.6, 1e-5
+    c = slope / (high - low)
+    top = max(s * c - s * s * g / 2 for s in (low, high))
+    area = integrate.quad(lambda s: math.exp(s * c - s * s * g / 2 - top), low, high, epsabs=0, limit=200)[0]
+    assert call_gain(c, g, low, high) == pytest.approx(top + math.log(area / (high - low)), rel=1e-6, abs=1e-9)

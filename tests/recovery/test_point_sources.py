@@ -11,8 +11,9 @@ from cloakwork.measure import cramer_rao, emd
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, PointSources, Problem, Recovery, Status, recover
+from cloakwork.recovery.draws import Law
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import Law, posterior, summarise
+from cloakwork.recovery.posterior import posterior, summarise
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -241,3 +242,70 @@ def test_what_only_a_posterior_knows_is_refused_for_others() -> None:
         _ = found.counts
     with pytest.raises(InputError, match="use PointSources"):
         _ = found.intensity
+
+
+FREE = PointSources((0.3, 1.0))
+
+
+def test_going_on_from_a_frame_of_another_model_is_safe() -> None:
+    line = HeatLine(n=50, m=20, T=0.02)
+    rng = np.random.default_rng(0)
+    clean = 0.8 * line.apply(sources(line, [0.9]))
+    fine = recover(clean + 0.003 * rng.standard_normal(20), line, sigma=0.003, estimator=FREE)
+    for sigma, estimator in (
+        (1.0, FREE),
+        (0.02, PointSources((0.3, 1.0), most=12)),
+        (0.02, PointSources(None, most=1)),
+    ):
+        noisy = clean + sigma * rng.standard_normal(20)
+        fine = recover(noisy, line, sigma=sigma, estimator=estimator, after=fine)
+        assert np.isclose(fine.counts.sum(), 1)
+    wild = clean + 1.5 * rng.standard_normal(20)
+    assert recover(wild, line, sigma=0.02, estimator=FREE, after=fine).fit.doubtful
+    other = HeatLine(n=10, m=20, T=0.02)
+    assert recover(np.zeros(20), other, sigma=0.1, estimator=FREE, after=fine).map.shape == (10,)
+
+
+def test_frames_with_little_noise_do_not_lead_each_other_astray() -> None:
+    rng = np.random.default_rng(1)
+    at = rng.uniform(0.1, 0.9, 6)
+    noisy = 0.7 * LINE.columns_at(at[:, None]).T + 1e-3 * rng.standard_normal((6, 50))
+    found = recover(noisy, LINE, sigma=1e-3, estimator=PointSources((0.2, 1.0)))
+    assert (found.counts[:, 1] > 0.9).all()
+    assert max(abs(listed[0].at - x) for listed, x in zip(found.sources, at, strict=True)) < 1e-3
+
+
+@pytest.mark.parametrize("sigma", [1e-5, 1e-7])
+def test_noise_below_what_candidates_resolve_is_not_blamed_on_the_model(sigma: float) -> None:
+    rng = np.random.default_rng(2)
+    noisy = LINE.columns_at(rng.uniform(0.1, 0.9, (6, 1))).T + sigma * rng.standard_normal((6, 50))
+    found = recover(noisy, LINE, sigma=sigma, estimator=PointSources())
+    assert not any(fit.doubtful for fit in found.fit)
+    assert (found.counts[:, 1] > 0.99).all()
+
+
+def test_the_number_of_cores_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    noisy = CLOAK.simulate(LINE.apply(frames(np.random.default_rng(4), 20, 2)) * 0.6, rng=np.random.default_rng(5))
+    maps = []
+    for cores in (1, 7):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        maps.append(recover(noisy, CLOAK, estimator=PointSources((0.0, 1.0))).map)
+    np.testing.assert_array_equal(maps[0], maps[1])
+
+
+@pytest.mark.parametrize("strength", [1.0, (0.0, 1.0), None])
+@pytest.mark.parametrize(
+    "physics",
+    [
+        HeatLine(n=1, m=5, T=0.1),
+        HeatPlane(n=(1, 8), m=(3, 3), T=0.05),
+        Matrix(np.zeros((3, 4)), Space.line(4)),
+        HeatLine(n=2, m=1, T=0.1),
+    ],
+    ids=["one place", "a row of places", "nothing seen", "one sensor"],
+)
+def test_small_and_blind_models_answer(physics: Physics, strength: float | tuple[float, float] | None) -> None:
+    found = recover(np.full(physics.sensors, 0.1), physics, sigma=0.1, estimator=PointSources(strength))
+    assert np.isclose(found.counts.sum(), 1)
+    if not physics.matrix.any():
+        np.testing.assert_allclose(found.counts, 0.2, atol=0.12)

@@ -16,6 +16,7 @@ from cloakwork.physics.diffusion import Rows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
+MOST_RANGES = 32  # ranges of differently weighted models that are kept
 CHUNK = 2_000_000  # numbers held at once while columns of neighbouring places are compared
 
 
@@ -93,6 +94,8 @@ class Physics(ABC):
         """The numerical range of M (of diag(weights) M when given), computed once for each `weights`."""
         key = None if weights is None else weights.tobytes()
         if key not in self._ranges:
+            if len(self._ranges) >= MOST_RANGES:
+                self._ranges.pop(next(iter(self._ranges)), None)
             scaled = self.matrix if weights is None else self.matrix * weights[:, None]
             self._ranges[key] = NumericalRange.of(scaled)
         return self._ranges[key]

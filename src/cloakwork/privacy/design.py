@@ -46,8 +46,8 @@ class DesignReport:
     equal_vicinity, vicinity
         Standard deviation of the place along one axis at a typical place (the median), likewise.
     bound
-        What no noise at this guarantee can go below in `mean_variance` (where steps are given: none that leaves
-        rounding the same part of the budget), or None where the noise was not designed.
+        What no noise at this guarantee can go below in `mean_variance`, whatever its steps, or None where the noise was
+        not designed.
     carrying
         How many sensors carry 99 % of the information.
     """

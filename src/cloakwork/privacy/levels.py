@@ -85,16 +85,26 @@ class Allowance:
         own = self._scaled(sigma if self.resolution is None else few_ratios(sigma, self._steps(sigma)))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
-        return replace(better, bound=best.optimum.bound)
+        return replace(better, bound=self._without_rounding(best.optimum.bound))
+
+    def _without_rounding(self, bound: float | None) -> float | None:
+        """What no noise of any steps can go below: that of noise which may spend all of mu on moves.
+
+        Noise that is smaller by a factor has a mean variance that is smaller by at most its square.
+        """
+        if self.resolution is not None:
+            return replace(self, resolution=None).search(rounded=0.0).found().optimum.bound
+        return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source that is located from a whole window."""
         return mean_variance(self.family.physics, sigma / math.sqrt(self.number))
 
-    def search(self) -> Search:
-        """The search over the noise of a whole window taken as one frame."""
+    def search(self, rounded: float | None = None) -> Search:
+        """The search over the noise of a whole window taken as one frame, of which rounding costs `rounded`."""
         gain = 1 + self.family.tolerance.gain
-        left = self.mu - (self._rounded if self.resolution is None else 0.0)
+        usual = self._rounded if self.resolution is None else 0.0
+        left = self.mu - (usual if rounded is None else rounded)
         reach = left * math.sqrt(self.number) / (self.alpha * gain)
         if self.resolution is None:
             return Search(self.family, reach)
@@ -124,7 +134,7 @@ class Allowance:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
             sigma = (moved + self._steps(moved) * _DIVISION) / self.mu * (1 + 1e-11)
-        return Levels(sigma, self._steps(sigma), self.variance(sigma))
+        return Levels(sigma, self._steps(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
 
     def _steps(self, sigma: FloatArray) -> FloatArray:
         """The steps of the devices, or such that all sensors have the same ratio and one table serves them."""

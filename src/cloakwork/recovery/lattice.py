@@ -26,11 +26,17 @@ class Lattice:
     """Candidates for the place of a source of up to `strongest`, with whitened columns in the range of the physics.
 
     No source can be located better than `deviation`, the least standard deviation that the noise leaves (alpha / mu for
-    a cloak): sums over places that are as close as that are integrals over the space, to many digits.
+    a cloak): sums over places that are as close as that are integrals over the space, to many digits. `heat` multiplies
+    the noise.
     """
 
     problem: Problem
     strongest: float
+    heat: float = 1.0
+
+    def whiten(self, inside: FloatArray) -> FloatArray:
+        """Readings in the basis of the range, in units of the noise."""
+        return np.asarray(inside / self._noise)
 
     @property
     def space(self) -> Space:
@@ -45,22 +51,18 @@ class Lattice:
             return math.inf
         i, j = space.pairs.T
         steepest = float((np.sqrt(((columns[:, i] - columns[:, j]) ** 2).sum(axis=0)) / space.lengths).max())
-        return 1 / (steepest * self.strongest) if steepest > 0 else math.inf
+        return self.heat / (steepest * self.strongest) if steepest > 0 else math.inf
 
     @cached_property
     def warmer(self) -> "list[Lattice]":
         """Lattices for 2, 4, 8, ... times the noise, the noisiest first, until a source might be almost anywhere."""
-        levels = math.ceil(math.log2(max(self.diameter / 8 / self.deviation, 2.0))) if self.deviation > 0 else 1
-        problem = self.problem
-        return [
-            Lattice(replace(problem, sigma=2.0**k * problem.sigma, step=2.0**k * problem.step), self.strongest)
-            for k in range(levels, 0, -1)
-        ]
+        levels = math.ceil(math.log2(max(self.diameter / 8 / self.deviation, 2.0)))
+        return [replace(self, heat=2.0**k * self.heat) for k in range(levels, 0, -1)]
 
     def nearest(self, candidates: IntArray, other: "Lattice") -> IntArray:
         """The candidates of another lattice over the same places that are nearest to some of this one."""
-        if not self.between:
-            return candidates
+        if not other.between:
+            return self.place[candidates]
         return np.asarray(other.tree.query(self.positions[candidates])[1], dtype=np.int64)
 
     @cached_property
@@ -71,6 +73,10 @@ class Lattice:
     @cached_property
     def between(self) -> bool:
         """Whether sources may be between places."""
+        return bool(np.isfinite(self._spacing).all()) and self._continuous
+
+    @cached_property
+    def _continuous(self) -> bool:
         return self.problem.physics.columns_at(self.space.places[:1]) is not None
 
     @cached_property
@@ -81,11 +87,16 @@ class Lattice:
     @cached_property
     def parts(self) -> int:
         """Into how many parts along each axis the cell of a place is cut so that sums are integrals."""
-        if not self.between or not np.isfinite(self._spacing).all():
+        if not self.between:
             return 1
-        wanted = math.ceil(float(self._spacing.max()) / self.deviation - 0.2)
+        wanted = math.ceil(min(float(self._spacing.max()) / self.deviation, 1e9) - 0.2)
         affordable = (MOST_COARSE / len(self.space)) ** (1 / self.space.dimension)
         return max(1, min(wanted, int(affordable)))
+
+    @property
+    def blur(self) -> float:
+        """By how much the noise must be multiplied where it would allow closer candidates than are affordable."""
+        return max(1.0, float(self._spacing.max()) / self.parts / self.deviation / 1.2) if self.between else 1.0
 
     @cached_property
     def coarse_positions(self) -> FloatArray:
@@ -114,15 +125,23 @@ class Lattice:
         problem = self.problem
         columns = problem.physics.columns_at(positions)
         if columns is None:
-            return np.ascontiguousarray(problem.range.reduced.T / problem.noise)
+            return self._of_places
         scaled = columns if problem.weights is None else columns * problem.weights[:, None]
-        return np.ascontiguousarray((problem.range.basis.T @ scaled).T / problem.noise)
+        return np.ascontiguousarray((problem.range.basis.T @ scaled).T / self._noise)
+
+    @property
+    def _noise(self) -> float:
+        return self.problem.noise * self.heat
+
+    @property
+    def _of_places(self) -> FloatArray:
+        return np.ascontiguousarray(self.problem.range.reduced.T / self._noise)
 
     @cached_property
     def coarse(self) -> FloatArray:
         """Whitened columns of the coarse candidates, one a row."""
         if self.parts == 1:
-            return np.ascontiguousarray(self.problem.range.reduced.T / self.problem.noise)
+            return self._of_places
         return self._columns(self.coarse_positions)
 
     @cached_property

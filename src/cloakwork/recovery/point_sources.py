@@ -1,6 +1,5 @@
 """The posterior of point sources: how many, where, how strong."""
 
-import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -9,15 +8,16 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Physics
+from cloakwork.recovery.draws import Draws, Kept, Law
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import Draws, Law, Posterior, Summary, posterior, summarise
+from cloakwork.recovery.posterior import Posterior, Summary, posterior, summarise
 from cloakwork.recovery.problem import Problem, Projected
 
 ATTEMPTS = 5  # sensors set aside or noise widened, one after the other
 MOST_COUNT = 12
-CHUNK = 32
+CHUNK = 8  # frames that go on from each other; the same on every machine, so that answers are
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PointSources(Estimator):
     level
         How often a vicinity shall hold its source.
     seed
-        Of the random numbers that sampling uses; the same readings give the same answer.
+        Of the random numbers that sampling uses; the same batch of readings gives the same answer.
 
     Notes
     -----
@@ -115,12 +115,12 @@ class _Trouble:
     inflation: float = 1.0
 
     def of(self, problem: Problem) -> Problem:
-        """The problem as it looks in this trouble."""
-        if not self.sensors and self.inflation == 1:
+        """The problem without the sensors that are set aside."""
+        if not self.sensors:
             return problem
-        sigma, step = problem.sigma * self.inflation, problem.step * self.inflation
+        sigma = problem.sigma.copy()
         sigma[list(self.sensors)] = np.inf
-        return replace(problem, sigma=sigma, step=step)
+        return replace(problem, sigma=sigma)
 
     def fit(self, misfit: Misfit, before: Fit | None) -> Fit:
         """The fit to report: that of the noise as it is, even if the noise was widened afterwards."""
@@ -134,6 +134,7 @@ class _Outcome:
     summary: Summary
     posterior: Posterior
     misfit: Misfit
+    kept: Kept
 
     def worse(self, trouble: _Trouble) -> "_Trouble | None":
         """What to try if this does not fit: one more sensor set aside, or more noise."""
@@ -161,37 +162,33 @@ class _Model:
 
     @property
     def lattice(self) -> Lattice:
-        return _lattice(
-            self.problem.physics,
-            self.problem.sigma.tobytes(),
-            self.problem.step.tobytes(),
-            self.estimator.law.high,
-        )
+        """Candidates, with noise that is widened for this trouble and for what candidates cannot resolve."""
+        sigma, step = self.problem.sigma.tobytes(), self.problem.step.tobytes()
+        return _lattice(self.problem.physics, sigma, step, self.estimator.law.high, self.trouble.inflation)
 
     def solve(
         self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
     ) -> "list[_Outcome]":
         seen = self.problem.project(readings)
         found: list[_Outcome | None] = [None] * len(readings)
-        size = max(1, min(CHUNK, -(-len(readings) // (os.cpu_count() or 1))))
 
         def work(piece: slice) -> int:
-            before = after if piece.start == 0 and isinstance(after, Draws) else None
+            before = after if piece.start == 0 and isinstance(after, Kept) else None
             for frame in range(piece.start, piece.stop):
                 outcome = self._frame(seen, readings, frame, int(frames[frame]), before)
-                found[frame], before = outcome, outcome.posterior.draws
+                found[frame], before = outcome, outcome.kept
             return int(piece.stop - piece.start)
 
         self.lattice.arrays  # noqa: B018 - made once, before threads need it
-        on_all_cores(work, len(readings), progress, size)
+        on_all_cores(work, len(readings), progress, CHUNK)
         return [outcome for outcome in found if outcome is not None]
 
-    def _frame(self, seen: Projected, readings: FloatArray, frame: int, number: int, before: Draws | None) -> _Outcome:
+    def _frame(self, seen: Projected, readings: FloatArray, frame: int, number: int, before: Kept | None) -> _Outcome:
         lattice, law = self.lattice, self.estimator.law
         rng = np.random.default_rng([self.estimator.seed, number])
-        found = posterior(lattice, seen.inside[frame] / self.problem.noise, law, rng, before)
+        found = posterior(lattice, lattice.whiten(seen.inside[frame]), law, rng, before)
         misfit = self._misfit(found.draws, readings[frame])
-        return _Outcome(summarise(found, lattice, self.estimator.level), found, misfit)
+        return _Outcome(summarise(found, lattice, self.estimator.level), found, misfit, Kept(lattice, found.draws))
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
         lattice, problem = self.lattice, self.problem
@@ -202,7 +199,7 @@ class _Model:
         explained = (problem.physics.matrix[:, at] if columns is None else columns) @ strength
         fitted = k * lattice.space.dimension  # strengths hardly add: the best draw is not quite the best fit
         sensors = problem.physics.sensors - len(self.trouble.sensors)
-        rest = (readings - explained) / problem.effective_sigma
+        rest = (readings - explained) / (problem.effective_sigma * lattice.heat)
         return Misfit(rest, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
 
 
@@ -221,13 +218,14 @@ def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readi
         fits=tuple(fits),
         counts=np.stack([outcome.posterior.counts for outcome in outcomes]) if outcomes else None,
         intensity=np.stack([outcome.summary.intensity for outcome in outcomes]) if outcomes else None,
-        last=outcomes[-1].posterior.draws if outcomes else None,
+        last=outcomes[-1].kept if outcomes else None,
     )
 
 
 @lru_cache(maxsize=16)
-def _lattice(physics: Physics, sigma: bytes, step: bytes, strongest: float) -> Lattice:
-    return Lattice(Problem(physics, np.frombuffer(sigma), np.frombuffer(step)), strongest)
+def _lattice(physics: Physics, sigma: bytes, step: bytes, strongest: float, inflation: float) -> Lattice:
+    plain = Lattice(Problem(physics, np.frombuffer(sigma), np.frombuffer(step)), strongest)
+    return replace(plain, heat=plain.blur * inflation)
 
 
 def _interval(strength: object) -> tuple[float, float]:

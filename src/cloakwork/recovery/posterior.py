@@ -2,83 +2,26 @@
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
-from cloakwork.recovery.chain import run_chain, settle
+from cloakwork.recovery.chain import settle
+from cloakwork.recovery.draws import Draws, Kept, Law
 from cloakwork.recovery.enumeration import enumerate_placements
 from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.sampling import sample
 from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
 AFFORDABLE = 400_000  # placements of one count that are enumerated rather than sampled
+MOST_ENUMERATED = 3_000  # places of which inner products are held
+LARGEST_SQUARE = 1e13  # of readings in units of noise: beyond, differences of scores lose their digits
 DRAWS = 400
 SETTLED = 4  # local moves of each source after enumeration, from the places to the candidates between them
-WARM = 15  # sweeps at each level of noise before
-FEW_LEVELS = 6  # up to 64 times the noise: a chain finds its way
-STARTS = 8
-BURN_IN = 100  # sweeps before the first draw
-SWEEPS = 6  # for each draw, fewer where they take long
-QUICK = 25_000  # numbers in the columns of all places that a sweep goes through quickly
 LEVELS = 60  # quantiles of a map on a line: a multiple of 2, 3, 4, 5 and 6, so that equal sources share evenly
 LISTED = 0.95  # sources are listed until they are this share of all that are expected
-
-
-@dataclass(frozen=True)
-class Law:
-    """What is assumed before the readings are seen: counts uniform from `least` to `most`, strengths in [low, high]."""
-
-    low: float
-    high: float
-    shared: bool
-    least: int
-    most: int
-
-    @property
-    def known(self) -> bool:
-        """Whether all strengths are known."""
-        return self.low == self.high
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Equally likely sets of sources: candidates (draws, most), strengths, counts (draws,) and squared misfits."""
-
-    at: IntArray
-    strength: FloatArray
-    counts: IntArray
-    misfit: FloatArray
-
-    @classmethod
-    def empty(cls, number: int, most: int) -> "Draws":
-        """Room for draws."""
-        at = np.zeros((number, most), dtype=np.int64)
-        return cls(at, np.zeros((number, most)), np.zeros(number, dtype=np.int64), np.zeros(number))
-
-    def half(self, second: int) -> "Draws":
-        """The first (0) or second (1) half, which are independent of each other."""
-        middle = len(self.counts) // 2
-        which = slice(middle, None) if second else slice(None, middle)
-        return Draws(self.at[which], self.strength[which], self.counts[which], self.misfit[which])
-
-    @property
-    def arrays(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-        """All four."""
-        return (self.at, self.strength, self.counts, self.misfit)
-
-    @property
-    def present(self) -> Any:
-        """Which entries hold a source, shape (draws, most)."""
-        return np.arange(self.at.shape[1]) < self.counts[:, None]
-
-    @property
-    def best(self) -> int:
-        """The draw that fits best."""
-        return int(np.argmin(self.misfit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,79 +46,27 @@ class Posterior:
         return int(np.argmax(held >= LISTED * self.expected))
 
 
-def posterior(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, start: Draws | None) -> Posterior:
+def posterior(
+    lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, before: Kept | None = None
+) -> Posterior:
     """The posterior for whitened readings in the basis of the range, enumerated if that is cheap, else sampled.
 
-    `start` are draws of the frame before, from which one of the two chains goes on.
+    From `before`, the frame before, one of the two chains may go on.
     """
     draws = Draws.empty(DRAWS, law.most)
-    if law.known:
+    square = float(data @ data)
+    if law.known and len(lattice.coarse) <= MOST_ENUMERATED and square < LARGEST_SQUARE:
         counts = np.zeros(law.most + 1)
         seen, gram = law.low * (lattice.coarse @ data), lattice.gram(law.low)
-        terms = (seen, seen - np.diag(gram) / 2, gram, float(data @ data))
+        terms = (seen, seen - np.diag(gram) / 2, gram, square)
         left_out = enumerate_placements(terms, law.least, AFFORDABLE, 0.5, counts, draws.at)
         if math.isfinite(left_out):
             draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
             draws.counts[:] = (draws.at >= 0).sum(axis=1)
             settle(lattice.arrays, data, law.low, SETTLED, rng, draws.arrays)
             return Posterior(draws, counts, left_out)
-    for half in range(2):
-        state = _annealed(lattice, data, law, rng) if start is None or half == 0 else _state(start)
-        _sample(lattice, data, law, rng, state, draws.half(half), BURN_IN)
+    sample(lattice, data, law, rng, before, draws)
     return Posterior(draws, np.bincount(draws.counts, minlength=law.most + 1) / DRAWS, math.nan)
-
-
-@dataclass
-class _State:
-    """Where a chain is: candidates, strengths and number of its sources."""
-
-    at: IntArray
-    strength: FloatArray
-    k: int
-
-
-def _sample(
-    lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, state: _State, into: Draws, before: int
-) -> None:
-    sweeps = min(SWEEPS, max(2, SWEEPS * QUICK // lattice.coarse.size))
-    terms, lengths = (law.low, law.high, law.shared), (before, sweeps)
-    state.k = run_chain(
-        lattice.arrays, data, terms, law.least, lengths, rng, state.at, state.strength, state.k, into.arrays
-    )
-
-
-def _state(before: Draws) -> _State:
-    return _State(before.at[-1].copy(), before.strength[-1].copy(), int(before.counts[-1]))
-
-
-def _annealed(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator) -> _State:
-    """A first state, from chains with less and less noise: with little noise a chain would stay where it began.
-
-    With so little noise that a chain may settle in the wrong place, the best of several, a source more counting as much
-    as its place and strength are worth.
-    """
-    levels = len(lattice.warmer)
-    worth = lattice.space.dimension * math.log(2.0) * levels
-    if not law.known:
-        worth += math.log(max(2.0, (law.high - law.low) * math.sqrt(float(np.median(lattice.arrays[1])))))
-    tries = [_cooled(lattice, data, law, rng) for _ in range(1 if levels <= FEW_LEVELS else STARTS)]
-    return min(tries, key=lambda state: _misfit(lattice, data, state) / 2 + worth * state.k)
-
-
-def _cooled(lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator) -> _State:
-    at = rng.integers(0, len(lattice.warmer[0].fine), law.most)
-    state = _State(at, np.full(law.most, (law.low + law.high) / 2), law.least)
-    for warm, cooler in pairwise([*lattice.warmer, lattice]):
-        scale = lattice.problem.noise / warm.problem.noise
-        _sample(warm, data * scale, law, rng, state, Draws.empty(1, law.most), WARM)
-        state.at = warm.nearest(state.at, cooler)
-    _sample(lattice, data, law, rng, state, Draws.empty(1, law.most), WARM)
-    return state
-
-
-def _misfit(lattice: Lattice, data: FloatArray, state: _State) -> float:
-    rest = data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
-    return float(rest @ rest)
 
 
 @dataclass(frozen=True, eq=False)

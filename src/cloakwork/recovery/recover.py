@@ -47,7 +47,11 @@ class Recovery:
 
     @property
     def gap(self) -> Any:
-        """How far the total of the map (its misfit, if nothing fits) can be above the least possible."""
+        """How far the answer can be from the exact one.
+
+        For maps within a radius: how far their total (or misfit, if nothing fits) can be above the least possible. For
+        point sources: how far, in earth mover distance, the map may be from that of the exact posterior.
+        """
         return self._entry(self.solution.gap)
 
     @property

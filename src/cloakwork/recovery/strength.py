@@ -11,6 +11,7 @@ import numpy as np
 from cloakwork._compile import compiled_part
 
 _TAIL = 6.0  # beyond this many standard deviations the continued fraction is exact to rounding
+_NARROW = 1e-3  # standard deviations
 _ROOT_HALF_PI = math.sqrt(math.pi / 2)
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -27,6 +28,15 @@ def _mills(x: float) -> float:
 
 
 @compiled_part
+def _narrow(c: float, g: float, low: float, high: float) -> float:
+    """The same where the likelihood hardly bends between the ends: the average of exp over a line, log(sinh(x) / x)."""
+    middle, width = (low + high) / 2, high - low
+    x = abs(c - middle * g) * width / 2
+    bend = x * x / 6 if x < _NARROW else x + math.log(-math.expm1(-2 * x) / (2 * x))
+    return middle * (c - middle * g / 2) + bend - g * width * width / 24
+
+
+@compiled_part
 def gain(c: float, g: float, low: float, high: float) -> float:
     """Log of the average over s in [low, high] of exp(s c - s^2 g / 2): what such a source explains."""
     if high == low:
@@ -34,6 +44,8 @@ def gain(c: float, g: float, low: float, high: float) -> float:
     if g <= 0:
         return 0.0
     root = math.sqrt(g)
+    if root * (high - low) < _NARROW:
+        return _narrow(c, g, low, high)
     a, z = (low - c / g) * root, (high - c / g) * root
     if a >= 0:
         at_low, at_high = low * (c - low * g / 2), high * (c - high * g / 2)
