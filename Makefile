@@ -8,7 +8,7 @@ export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 export OPENBLAS_NUM_THREADS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench lab docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ check: $(STAMP) ## lint, types, import layers and documentation
 
 bench: $(STAMP) ## measure speed and memory against named rivals
 	@$(BIN)/python -m benchmarks.run
+
+lab: $(STAMP) ## run every experiment at full size; writes out/lab
+	@$(BIN)/cloakwork lab run all --out out/lab
 
 docs: $(STAMP) ## build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict

@@ -34,7 +34,7 @@ def is_floor(x: float, y: float) -> bool:
     return True
 
 
-columns = ("sensors every", "epsilon", "alpha", "noise", "warmest reading", "best standard deviation")
+columns = ("sensors every", "epsilon", "alpha", "equal noise", "typical deviation", "with designed noise")
 print("  ".join(f"{name:>{len(name)}}" for name in columns))
 for spacing in (1.0, 2.0):
     at = [
@@ -45,7 +45,8 @@ for spacing in (1.0, 2.0):
     ]
     flat = cw.FloorPlan(rooms, at, cw.Steady(reach=1.0), footprint=0.5, gain=5.0)
     for epsilon, alpha in ((1.0, 0.1), (4.0, 0.1), (4.0, 0.5)):
-        cloak = cw.Cloak(flat, epsilon=epsilon, delta=1e-5, alpha=alpha)
-        row = (f"{spacing} m", f"{epsilon}", f"{alpha} m", f"{cloak.sigma:.2f}", f"{flat.matrix.max():.2f}")
-        cells = (*row, f"{alpha / cloak.frame_mu:.2f} m")
+        cloak = cw.Cloak(flat, epsilon=epsilon, delta=1e-5, alpha=alpha, design="least-error")
+        noise, report = cloak.allowance.equal().sigma[0], cloak.design_report
+        row = (f"{spacing} m", f"{epsilon}", f"{alpha} m", f"{noise:.2f}", f"{report.equal_vicinity:.2f} m")
+        cells = (*row, f"{report.vicinity:.2f} m")
         print("  ".join(f"{cell:>{len(name)}}" for cell, name in zip(cells, columns, strict=True)))

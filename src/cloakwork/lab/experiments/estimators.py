@@ -166,7 +166,7 @@ class Gallery(Finding):
             log_scale(axes, (0.01, 0.02, 0.05, 0.1, 0.2))
             draw_dots(axes, list(Method), series)
             axes.set_title(str(strengths).capitalize())
-            axes.set_xlabel("mean earth mover distance to the truth")
+            axes.set_xlabel("mean earth mover distance to the truth (bars: two standard errors)")
         legend_below(figure, panels[0])
 
 

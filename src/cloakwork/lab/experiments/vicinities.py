@@ -113,7 +113,7 @@ class Calibrated(Finding):
             series.append(Dots.of_count(k + 1, [100 * t.share for t in own], [100 * t.error for t in own]))
         draw_dots(left, rows, series)
         left.set_title("How often a 90 % vicinity holds its source")
-        left.set_xlabel("percent of sources held")
+        left.set_xlabel("percent of sources held (bars: two standard errors)")
         for row, one in enumerate(self.settings):
             percent = 100 * one.mean_size / one.places
             right.barh(row, percent, height=0.45, color=FAINT)
