@@ -1,6 +1,9 @@
 """The one place that knows Numba: a typed decorator for the inner loops."""
 
+import inspect
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -29,8 +32,26 @@ def compiled_part(function: F) -> F:
 
 def _made(function: F, **options: bool) -> F:
     try:
-        made: F = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
+        made: Any = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
+        _watch_folder(made, Path(inspect.getfile(function)).parent)
     except RuntimeError:
         # nowhere to write a cache (a read-only install without a home): compile anew in each process
         made = _njit(nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
-    return made
+    result: F = made
+    return result
+
+
+def _watch_folder(made: Any, folder: Path) -> None:
+    """Compile again when any file of the folder has changed.
+
+    Numba looks at the file of the function alone, and would go on with old versions of what it calls in other files.
+    """
+    index = made._cache._cache_file  # noqa: SLF001 - there is no public way
+    index._source_stamp = (index._source_stamp, folder_stamp(folder))  # noqa: SLF001
+
+
+@cache
+def folder_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of each source file in a folder."""
+    stats = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

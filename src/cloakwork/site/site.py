@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -71,22 +72,24 @@ class Site:
         declared = self.spec.physics.tolerance
         return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
 
+    @property
+    def _claim(self) -> dict[str, Any]:
+        """What a cloak of the site shall meet."""
+        told = self.spec.privacy
+        return {
+            "epsilon": told.epsilon,
+            "delta": told.delta,
+            "alpha": told.alpha,
+            "scope": told.scope,
+            "calibration": told.calibration,
+            "resolution": told.resolution,
+            "readings_per_window": told.readings_per_window,
+            "tolerance": self.tolerance,
+        }
+
     def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
         """The `count` of the site's sensors that locate a lone source best at the site's claim."""
-        claim = self.spec.privacy
-        return choose_sensors(
-            self.physics,
-            count,
-            epsilon=claim.epsilon,
-            delta=claim.delta,
-            alpha=claim.alpha,
-            scope=claim.scope,
-            calibration=claim.calibration,
-            resolution=claim.resolution,
-            readings_per_window=claim.readings_per_window,
-            tolerance=self.tolerance,
-            progress=progress,
-        )
+        return choose_sensors(self.physics, count, **self._claim, progress=progress)
 
     def estimator(self) -> Choice:
         """What to recover with, from what the site says about its sources, and why."""
@@ -94,19 +97,7 @@ class Site:
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claim, with its budget unspent."""
-        claim = self.spec.privacy
-        return Cloak(
-            self.physics,
-            epsilon=claim.epsilon,
-            delta=claim.delta,
-            alpha=claim.alpha,
-            scope=claim.scope,
-            calibration=claim.calibration,
-            resolution=claim.resolution,
-            readings_per_window=claim.readings_per_window,
-            tolerance=self.tolerance,
-            design=claim.design,
-        )
+        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design)
 
 
 def load_site(path: str | Path) -> Site:
