@@ -83,7 +83,7 @@ def test_equal_and_designed_noise_stand_side_by_side(run: Run, tmp_path: Path) -
     )
     below = re.search(r"has a mean variance below ([0-9.]+)\.", out)
     assert below is not None
-    assert 0.98 * report.variance < float(below.group(1)) <= report.variance
+    assert 0.97 * report.variance < float(below.group(1)) <= report.variance
     assert "carry 99 % of the information" in out
 
 
@@ -100,7 +100,7 @@ def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
     design = values["design"]
     assert design["kind"] == "least-error"
     assert design["bound"] <= design["variance"] < design["equal_variance"]
-    assert 0 <= design["gap"] < 0.01
+    assert 0 <= design["gap"] < 0.022  # of which 0.02 for rounding to steps
     _, out, _ = run("plan", written(tmp_path, ROOMS + 'design = "equal"\n'), "--json")
     assert json.loads(out)["design"]["kind"] == "equal"
     assert json.loads(out)["design"]["gap"] is None
