@@ -37,7 +37,7 @@ def run() -> tuple[Table, bool]:
             equal, own = (_squared_error(flat_of(name), how, frames) for how in ("equal", "least-error"))
             met = frames == 1 or equal / own >= BETTER
             good &= met
-            text = f"{name}: one person located from {frames} frames of (2, 1e-5): equal noise, least error"
+            text = f"{name}: one person located, frames of (2, 1e-5) used: {frames}; equal noise, least error"
             result = f"{equal:.2f}, {own:.2f} m^2: {equal / own:.1f} times less"
             table.add_row(text, result, "-" if frames == 1 else f"{BETTER:g} times: {'met' if met else 'MISSED'}")
     table.caption = (

@@ -46,8 +46,10 @@ def _watch_folder(made: Any, folder: Path) -> None:
 
     Numba looks at the file of the function alone, and would go on with old versions of what it calls in other files.
     """
-    index = made._cache._cache_file  # noqa: SLF001 - there is no public way
-    index._source_stamp = (index._source_stamp, folder_stamp(folder))  # noqa: SLF001
+    index = getattr(getattr(made, "_cache", None), "_cache_file", None)
+    stamp = getattr(index, "_source_stamp", None)
+    if stamp is not None:  # not where compiling is switched off
+        setattr(index, "_source_stamp", (stamp, folder_stamp(folder)))  # noqa: B010 - Numba has no public way
 
 
 @cache
