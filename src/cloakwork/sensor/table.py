@@ -5,12 +5,10 @@ A table is the cut points C_0 <= C_1 <= ... as big-endian integers of 16 bytes e
 above the other 127 bits. The search takes the same number of steps whatever the word.
 """
 
+from cloakwork.sensor.errors import TableError
+
 WORD_BYTES = 16
 _MASK = (1 << 127) - 1
-
-
-class TableError(ValueError):
-    """A table that is not whole."""
 
 
 def look_up(table: bytes, word: int) -> int:

@@ -1,0 +1,77 @@
+"""Noise that a key holder can remove: words of 128 bits from HMAC-SHA256.
+
+Sequence number and keys belong together. A sequence number is `generation << COUNTER_BITS | counter`: each time a
+device is provisioned it gets a new generation, and with it a key of its own; the counter counts its readings.
+
+    device key      = HMAC(master, "cloakwork/v1/device" 0 site sensor generation)       the key of epoch 0
+    next epoch's    = HMAC(this epoch's key, "cloakwork/v1/ratchet" 0)                   after EPOCH counters
+    stream key      = HMAC(epoch's key, "cloakwork/v1/noise" 0 site sensor generation epoch)
+    block b         = HMAC(stream key, sequence number, b)
+
+Names are one byte of length and ASCII; numbers are big-endian, 8 bytes, and b is one byte. The words of a reading are
+the first bytes of its blocks 0, 1, ... one after the other.
+"""
+
+import hashlib
+
+COUNTER_BITS = 28
+LARGEST_COUNTER = (1 << COUNTER_BITS) - 1
+LARGEST_GENERATION = (1 << 25) - 1
+EPOCH = 64
+KEY_BYTES = 32
+WORD_BYTES = 16
+
+
+def hmac(key: bytes, message: bytes) -> bytes:
+    """HMAC-SHA256 (RFC 2104) with a key of 32 bytes."""
+    if len(key) != KEY_BYTES:
+        raise ValueError("a key has 32 bytes")
+    padded = key + bytes(32)
+    inner = hashlib.sha256(bytes([x ^ 0x36 for x in padded]) + message).digest()
+    return hashlib.sha256(bytes([x ^ 0x5C for x in padded]) + inner).digest()
+
+
+def device_key(master: bytes, site: str, sensor: str, generation: int) -> bytes:
+    """The key that a device of one generation starts with."""
+    return hmac(master, b"cloakwork/v1/device\0" + _name(site) + _name(sensor) + _number(generation))
+
+
+def ratchet(key: bytes) -> bytes:
+    """The key of the next epoch; there is no way back."""
+    return hmac(key, b"cloakwork/v1/ratchet\0")
+
+
+def stream_key(key: bytes, site: str, sensor: str, generation: int, epoch: int) -> bytes:
+    """What the noise of one epoch is made with."""
+    return hmac(key, b"cloakwork/v1/noise\0" + _name(site) + _name(sensor) + _number(generation) + _number(epoch))
+
+
+def words(stream: bytes, seq: int, count: int) -> list[int]:
+    """The `count` words of 128 bits that belong to one sequence number."""
+    found: list[int] = []
+    for b in range((count + 1) // 2):
+        block = hmac(stream, _number(seq) + bytes([b]))
+        found.append(int.from_bytes(block[:WORD_BYTES], "big"))
+        found.append(int.from_bytes(block[WORD_BYTES:], "big"))
+    return found[:count]
+
+
+def sequence(generation: int, counter: int) -> int:
+    """The number that goes over the wire."""
+    if not (0 <= generation <= LARGEST_GENERATION and 0 <= counter <= LARGEST_COUNTER):
+        raise ValueError("a generation or a counter is out of range")
+    return generation << COUNTER_BITS | counter
+
+
+def split(seq: int) -> tuple[int, int]:
+    """Generation and counter of a sequence number."""
+    return seq >> COUNTER_BITS, seq & LARGEST_COUNTER
+
+
+def _name(text: str) -> bytes:
+    raw = text.encode()
+    return bytes([len(raw)]) + raw
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "big")
