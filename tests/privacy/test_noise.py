@@ -1,6 +1,7 @@
 """What is really released: its law, its randomness, and what floating point gives away (nothing)."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from scipy import special, stats
 
 from cloakwork.physics import HeatLine, Matrix, Space
 from cloakwork.privacy import Cloak, noise_table
-from cloakwork.privacy.sampler import noise, private_words, simulated_words
+from cloakwork.privacy.sampler import Words, noise, noise_of_frames, private_words, simulated_words
+from cloakwork.sensor import look_up
 
 DRAWS = 200_000
+SUMS = [300.0, 3017.0, 9000.0, 200_000.0, 2.0**24]  # noise of two to five levels
 
 
 def p_value(draws: np.ndarray[tuple[int], np.dtype[np.int64]], ratio: float) -> float:
@@ -28,16 +31,34 @@ def p_value(draws: np.ndarray[tuple[int], np.dtype[np.int64]], ratio: float) -> 
     return float(stats.chi2.sf(statistic, positive.sum() - 1))
 
 
-@pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, 3017.0])
+def drawn(ratio: float, words: Words, count: int = DRAWS) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    table = noise_table(ratio)
+    levels = len(table.levels)
+    return noise(table, words(count * levels).reshape(count, levels, 2))
+
+
+@pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
 def test_private_draws_have_the_exact_law(ratio: float) -> None:
-    assert p_value(noise(noise_table(ratio), private_words(DRAWS)), ratio) > 1e-6
+    assert p_value(drawn(ratio, private_words), ratio) > 1e-6
 
 
-@pytest.mark.parametrize("ratio", [3.3, 129.0, 3017.0])
+@pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
+def test_simulated_draws_have_the_exact_law(ratio: float, rng: np.random.Generator) -> None:
+    assert p_value(drawn(ratio, partial(simulated_words, rng=rng)), ratio) > 1e-6
+
+
+@pytest.mark.parametrize("ratio", [3.3, 129.0, *SUMS[:-1]])
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_a_scale_20_percent_off_is_noticed(ratio: float, factor: float, rng: np.random.Generator) -> None:
-    draws = noise(noise_table(ratio * factor), simulated_words(DRAWS, rng))
-    assert p_value(draws, ratio) < 1e-12
+    assert p_value(drawn(ratio * factor, partial(simulated_words, rng=rng)), ratio) < 1e-12
+
+
+@pytest.mark.parametrize("ratio", SUMS)
+def test_the_last_steps_of_a_sum_are_even(ratio: float, rng: np.random.Generator) -> None:
+    """Modulo the finest factor all remainders are as likely: the coarse steps do not show."""
+    factor = noise_table(ratio).levels[-2].factor
+    left = np.mod(drawn(ratio, partial(simulated_words, rng=rng)), factor)
+    assert stats.chisquare(np.bincount(left, minlength=factor)).pvalue > 1e-6
 
 
 def test_no_two_calls_share_noise() -> None:
@@ -46,7 +67,7 @@ def test_no_two_calls_share_noise() -> None:
 
 
 def test_signs_and_magnitudes_are_balanced(rng: np.random.Generator) -> None:
-    draws = noise(noise_table(50.0), simulated_words(DRAWS, rng))
+    draws = drawn(50.0, partial(simulated_words, rng=rng))
     assert abs(int((draws > 0).sum()) - int((draws < 0).sum())) < 5 * math.sqrt(DRAWS)
 
 
@@ -88,10 +109,42 @@ def test_low_bits_give_nothing_away() -> None:
     assert 0.2 < (~reachable_from_one).mean() < 0.45  # the attack works on naive noise, so this test can fail
 
 
-def test_the_half_table_of_the_first_example_has_the_known_size(line: HeatLine) -> None:
+def test_the_table_of_the_first_example_fits_a_small_device(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
-    entries = len(noise_table(float(cloak.sigma / cloak.resolution)).cuts) / 16
-    assert entries * 12 * 12 / 13.5 == pytest.approx(434_000, rel=0.01)  # in 96-bit words, to 12 standard deviations
+    table = noise_table(float(cloak.ratios[0]))
+    assert len(table.levels) == 2
+    assert len(table.cuts) == 34_128
+    plain = 16 * (math.ceil(13.5 * float(cloak.ratios[0])) + 1)
+    assert plain * 12 / 16 * 12 / 13.5 == pytest.approx(434_000, rel=0.01)  # in 96-bit words, to 12 standard deviations
+
+
+def test_frames_together_have_the_noise_of_frames_one_by_one() -> None:
+    """Sensors with one, two and three levels, and more frames than are drawn at a time."""
+    tables = [noise_table(ratio) for ratio in (40.0, 300.0, 40.0, 9000.0, 300.0)]
+    assert [len(table.levels) for table in tables] == [1, 2, 1, 3, 2]
+    count = 8000
+    together = noise_of_frames(tables, count, partial(simulated_words, rng=np.random.default_rng(5)))
+    words = simulated_words(count * 9, np.random.default_rng(5)).reshape(count, 9, 2)
+    for sensor, (first, last) in enumerate(((0, 1), (1, 3), (3, 4), (4, 7), (7, 9))):
+        assert np.array_equal(together[:, sensor], noise(tables[sensor], words[:, first:last]))
+    rng = np.random.default_rng(5)
+    single = [noise_of_frames(tables, 1, partial(simulated_words, rng=rng))[0] for _ in range(20)]
+    assert np.array_equal(single, together[:20])
+    assert noise_of_frames(tables, 0, private_words).shape == (0, 5)
+
+
+def test_a_stream_of_one_level_is_one_word_a_draw() -> None:
+    cloak = Cloak(Matrix(np.eye(2), Space.line(2)), epsilon=1, delta=1e-6, alpha=1.0, resolution=0.1)
+    noisy = cloak.to_steps(cloak.simulate(np.zeros((3, 2)), rng=np.random.default_rng(1)))
+    words = np.random.default_rng(1).integers(0, 2**64, size=(6, 2), dtype=np.uint64)
+    single = [look_up(noise_table(float(cloak.ratios[0])).cuts, int(high) << 64 | int(low)) for high, low in words]
+    assert noisy.ravel().tolist() == single
+
+
+@pytest.mark.parametrize("shape", [(10, 2), (10, 1, 2), (10, 3, 2), (10, 2, 3)])
+def test_words_for_another_table_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"this table takes \(count, 2, 2\)"):
+        noise(noise_table(300.0), np.zeros(shape, dtype=np.uint64))
 
 
 def test_rounded_noise_meets_delta_exactly_at_coarse_steps() -> None:

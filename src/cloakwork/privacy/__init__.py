@@ -6,7 +6,7 @@ from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import Explanation
 from cloakwork.privacy.gaussian import Calibration, Profile, largest_mu, paper_mu
 from cloakwork.privacy.sensitivity import Scope, sensitivity
-from cloakwork.privacy.table import NoiseTable, noise_table
+from cloakwork.privacy.table import Level, NoiseTable, noise_table
 from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Design",
     "DesignReport",
     "Explanation",
+    "Level",
     "NoiseTable",
     "Profile",
     "Scope",

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
@@ -16,12 +16,11 @@ from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.levels import Allowance, Levels
-from cloakwork.privacy.sampler import noise, private_words, simulated_words
+from cloakwork.privacy.sampler import Words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensitivity import Scope, sensitivity
-from cloakwork.privacy.table import LARGEST_RATIO, REACH, noise_table
+from cloakwork.privacy.table import LARGEST_ERROR, LARGEST_RATIO, noise_table
 
 MOST_STEPS = 2.0**31
-_TABLE_ERROR = (2 * REACH * LARGEST_RATIO + 10) * 2.0**-127  # no table has more
 
 
 @final
@@ -41,8 +40,7 @@ class Cloak:
     calibration
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
-        Step in which readings are sent, one for all or one per sensor. By default the step that costs 1 % more noise,
-        or up to 5 % where noise of more than 16,384 steps would need a very large table.
+        Step in which readings are sent, one for all or one per sensor. By default the step that costs 1 % more noise.
     readings_per_window
         Frames that (epsilon, delta) covers together.
     sigma
@@ -101,7 +99,7 @@ class Cloak:
         self._sigma, self._step, self._bound = frozen(levels.sigma), frozen(levels.step), levels.bound
         self._frame_mu = self.allowance.cost(self._sigma, self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
-        self._ratios = np.array([_rounded_up(ratio) for ratio in self._sigma / self._step])
+        self._ratios = frozen(np.array([_rounded_up(ratio) for ratio in self._sigma / self._step]))
         self._refuse_too_fine_a_step()
         self._ledger = Ledger(self.readings_per_window)
         self._sealed = True
@@ -130,6 +128,11 @@ class Cloak:
     def steps(self) -> FloatArray:
         """Step of each sensor, shape (m,)."""
         return self._step
+
+    @property
+    def ratios(self) -> FloatArray:
+        """Noise of each sensor in steps, as `noise_table` makes it: sigma over step, a hair more, shape (m,)."""
+        return self._ratios
 
     @property
     def frame_mu(self) -> float:
@@ -167,14 +170,14 @@ class Cloak:
         """
         steps = self._rounded(readings)
         self._ledger.spend(steps.size // self.physics.sensors)
-        return self._noised(steps, private_words(steps.size))
+        return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
         if not isinstance(rng, np.random.Generator):
             raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
         steps = self._rounded(readings)
-        return self._noised(steps, simulated_words(steps.size, rng))
+        return self._noised(steps, partial(simulated_words, rng=rng))
 
     def to_steps(self, released: ArrayLike) -> IntArray:
         """Released readings as the integers that go over the wire."""
@@ -197,7 +200,7 @@ class Cloak:
     def _allowed_mu(self) -> float:
         """Mu of a whole window, with the error of the noise table taken off delta first."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
-        log_loss = math.log(_TABLE_ERROR * draws) + np.logaddexp(0.0, self.epsilon)
+        log_loss = math.log(LARGEST_ERROR * draws) + np.logaddexp(0.0, self.epsilon)
         delta = self.delta - math.exp(min(float(log_loss), 0.0))
         if delta <= 0:
             raise CalibrationError(
@@ -242,7 +245,7 @@ class Cloak:
         if self._ratios[largest] > LARGEST_RATIO:
             raise CalibrationError(
                 f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
-                f"steps, and a table for more than {LARGEST_RATIO:,.0f} is too large. Give a coarser resolution.",
+                f"steps; there are tables for up to {LARGEST_RATIO:,.0f}. Give a coarser resolution.",
                 resolution=float(self._step[largest]),
             )
 
@@ -264,15 +267,11 @@ class Cloak:
             )
         return steps
 
-    def _noised(self, steps: FloatArray, words: NDArray[np.uint64]) -> FloatArray:
-        shape = steps.shape
-        drawn = words.reshape(-1, self.physics.sensors, 2)
-        total = steps.reshape(-1, self.physics.sensors)
-        for ratio in np.unique(self._ratios):
-            which = self._ratios == ratio
-            chosen = np.ascontiguousarray(drawn[:, which]).reshape(-1, 2)
-            total[:, which] += noise(noise_table(float(ratio)), chosen).reshape(-1, int(which.sum()))
-        return np.asarray(total * self._step).reshape(shape)
+    def _noised(self, steps: FloatArray, words: Words) -> FloatArray:
+        tables = {ratio: noise_table(float(ratio)) for ratio in np.unique(self._ratios)}
+        whole = steps.reshape(-1, self.physics.sensors)
+        drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)
+        return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
 
 
 def _rounded_up(ratio: float) -> float:

@@ -11,11 +11,10 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.sensitivity import Scope, exposure
-from cloakwork.privacy.table import LARGEST_RATIO, QUICK_RATIO
+from cloakwork.privacy.table import LARGEST_RATIO
 from cloakwork.privacy.variance import mean_variance
 
 RESOLUTION_COST = 0.01
-HIGHEST_COST = 0.05
 _DIVISION = 1 + 2.0**-19  # covers what `exposure` adds to a step
 
 
@@ -55,9 +54,8 @@ class Allowance:
 
     @property
     def ratio(self) -> float:
-        """Noise in steps where they follow it: rounding costs 1 %, or up to 5 % where the table would be very large."""
-        cheap, dear = ((1 + cost) / cost * self._root / self.mu for cost in (RESOLUTION_COST, HIGHEST_COST))
-        return min(cheap, max(QUICK_RATIO, dear), LARGEST_RATIO / 1.001)
+        """Noise in steps where they follow it: such that rounding costs 1 %, as far as there are tables."""
+        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, LARGEST_RATIO / 1.001)
 
     def cost(self, sigma: FloatArray, step: FloatArray) -> float:
         """The exact mu of a frame with this noise, rounded up."""

@@ -1,6 +1,8 @@
 """Noise in bulk: the same law and the same look-up as the sensor's, vectorised."""
 
 import os
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
@@ -10,6 +12,11 @@ from cloakwork._checks import IntArray
 from cloakwork._compile import compiled
 from cloakwork.privacy.table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
+
+Words: TypeAlias = Callable[[int], NDArray[np.uint64]]
+"""Asked for a number of words, gives that many random words of 128 bits, shape (number, 2)."""
+_BLOCK = 1 << 16  # words at a time: they stay in the cache
+_WIDTH = 16
 
 
 def private_words(count: int) -> NDArray[np.uint64]:
@@ -28,28 +35,65 @@ def simulated_words(count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
 
 
 def noise(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
-    """The noise, in steps, that each word stands for, shape (len(words),)."""
-    out = np.empty(len(words), dtype=np.int64)
-    _look_up(*table.words, words, out)
+    """The noise, in steps, that each draw stands for: words of shape (count, levels, 2) in, shape (count,) out."""
+    if words.shape[1:] != (len(table.levels), 2):
+        raise ValueError(f"words of shape {words.shape}: this table takes (count, {len(table.levels)}, 2).")
+    out = np.zeros(len(words), dtype=np.int64)
+    for k, level in enumerate(table.levels):
+        _add(*level.words, level.factor, np.ascontiguousarray(words[:, k]), out)
+    return out
+
+
+def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: Words) -> IntArray:
+    """Noise for `count` frames of sensors with these tables, in steps, shape (count, sensors).
+
+    A frame takes as many words as its sensors have levels, sensor by sensor: the stream of words, and with it the
+    noise, is the same whether frames are asked for together or one by one.
+    """
+    ends = np.cumsum([len(table.levels) for table in tables])
+    frame = int(ends[-1])
+    out = np.empty((count, len(tables)), dtype=np.int64)
+    sensors: dict[NoiseTable, list[int]] = {}
+    for k, table in enumerate(tables):
+        sensors.setdefault(table, []).append(k)
+    block = max(1, _BLOCK // frame)
+    for first in range(0, count, block):
+        part = out[first : first + block]
+        drawn = words(len(part) * frame).reshape(len(part), frame, 2)
+        for table, which in sensors.items():
+            levels = len(table.levels)
+            columns = (ends[which, None] - levels + np.arange(levels)).ravel()
+            chosen = drawn if len(sensors) == 1 else drawn[:, columns]
+            part[:, which] = noise(table, chosen.reshape(-1, levels, 2)).reshape(len(part), -1)
     return out
 
 
 @compiled
-def _look_up(upper: NDArray[np.uint64], lower: NDArray[np.uint64], words: NDArray[np.uint64], out: IntArray) -> None:
-    size = len(upper)
+def _add(
+    upper: NDArray[np.uint64], lower: NDArray[np.uint64], factor: int, words: NDArray[np.uint64], out: IntArray
+) -> None:
+    """Look up all words in one table; several at a time, so that they wait for memory together."""
+    size, count = len(upper), len(words)
     top = 1
     while top <= size:
         top <<= 1
     top >>= 1
     mask = np.uint64((1 << 63) - 1)
-    for k in range(len(words)):
-        high = words[k, 0] & mask
-        low = words[k, 1]
-        found = 0
+    found, high, low = np.zeros(_WIDTH, np.int64), np.zeros(_WIDTH, np.uint64), np.zeros(_WIDTH, np.uint64)
+    for first in range(0, count, _WIDTH):
+        width = min(_WIDTH, count - first)
+        for k in range(width):
+            high[k] = words[first + k, 0] & mask
+            low[k] = words[first + k, 1]
+            found[k] = 0
         step = top
         while step:
-            probe = min(found + step, size)
-            above = upper[probe - 1] > high or (upper[probe - 1] == high and lower[probe - 1] > low)
-            found = found if above else probe
+            for k in range(_WIDTH):
+                probe = min(found[k] + step, size)
+                cut = upper[probe - 1]
+                above = (cut > high[k]) | ((cut == high[k]) & (lower[probe - 1] > low[k]))
+                found[k] = found[k] if above else probe
             step >>= 1
-        out[k] = -found if words[k, 0] > mask else found
+        for k in range(width):
+            steps = factor * found[k]
+            out[first + k] += -steps if words[first + k, 0] > mask else steps

@@ -1,10 +1,11 @@
-"""Cut points of the rounded Gaussian, to 127 bits, with their error.
+"""Noise of any size from small tables.
 
-The noise is K = round(N(0, s^2)) with s = sigma / step. Its magnitude is at most j with probability
-c_j = erf((j + 1/2) / (s sqrt 2)), and the table holds round(c_j 2^127). All arithmetic is in integers with
-192 bits after the point.
+Rounded Gaussian noise of s = sigma / step steps needs a table of 13.5 s cut points. Up to a few hundred steps there is
+one such table. Noise of more steps is a sum: a fine table for the last steps, and coarser ones that count in
+multiples of a factor, so that no device needs more than `MOST_BYTES`.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,28 +16,28 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import positive
 from cloakwork.errors import CalibrationError
+from cloakwork.privacy.cuts import cut_count, cuts_error, discrete_cuts, rounded_cuts
 from cloakwork.sensor import WORD_BYTES
 
-BITS = 192
-ONE = 1 << BITS
-WORD = 127
-REACH = 13.5  # standard deviations: the mass beyond is below 2^-135
-LARGEST_RATIO = 2.0**18
-QUICK_RATIO = 2.0**14  # a table up to here is made in about a second
-_COARSEST = 32  # lattice points per standard deviation, at the least
+LARGEST_RATIO = 2.0**24
+MOST_BYTES = 56 * 1024
+LARGEST_ERROR = 1e-33  # no table has more, whatever its ratio
+COMPOSITION_ERROR = 2.2e-34  # what adding one coarser level costs at the most
+_SMOOTH = Fraction(33, 16)  # fine noise in units of the coarse step: less, and the sum would show the coarse steps
+_BITS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseTable:
-    """A table for one ratio of sigma to step.
+class Level:
+    """One of the tables: what it gives counts `factor` steps each. `cuts` is the form that the sensor reads."""
 
-    `cuts` is the form that the sensor reads; `error` bounds the sum of the absolute errors of all
-    probabilities plus the mass that the table leaves out.
-    """
-
-    ratio: float
+    factor: int
     cuts: bytes
-    error: float
+
+    @property
+    def count(self) -> int:
+        """Number of cut points."""
+        return len(self.cuts) // WORD_BYTES
 
     @cached_property
     def words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -45,98 +46,114 @@ class NoiseTable:
         return np.ascontiguousarray(halves[:, 0]), np.ascontiguousarray(halves[:, 1])
 
 
+@dataclass(frozen=True, eq=False)
+class NoiseTable:
+    """The tables for one ratio of sigma to step, from coarse to fine.
+
+    A draw is the sum over the levels of factor times the look-up of a random word of its own. `error` bounds the sum
+    of the absolute errors of all probabilities plus the mass that the tables leave out.
+    """
+
+    ratio: float
+    levels: tuple[Level, ...]
+    error: float
+
+    @property
+    def cuts(self) -> bytes:
+        """The cut points of all levels, one after the other: the file that a device gets."""
+        return b"".join(level.cuts for level in self.levels)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of factor and number of cut points of each level (8 bytes each, big-endian), then the cut points."""
+        head = b"".join(level.factor.to_bytes(8, "big") + level.count.to_bytes(8, "big") for level in self.levels)
+        return hashlib.sha256(head + self.cuts).hexdigest()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of the sum: `factor` times Gaussian noise of standard deviation `parameter`."""
+
+    factor: int
+    parameter: Fraction
+
+
 @lru_cache(maxsize=64)
 def noise_table(ratio: float) -> NoiseTable:
-    """The table for noise of `ratio` steps standard deviation.
+    """The table for noise of `ratio` steps standard deviation: as few levels as fit in `MOST_BYTES`.
+
+    >>> [(level.factor, level.count) for level in noise_table(3017.0).levels]
+    [(38, 1073), (1, 1060)]
+    """
+    ratio = positive("sigma/step", ratio, error=CalibrationError)
+    if ratio > LARGEST_RATIO:
+        raise CalibrationError(
+            f"sigma is {ratio:,.0f} steps: there are tables for up to {LARGEST_RATIO:,.0f}. Give a coarser resolution.",
+            ratio=ratio,
+        )
+    return composed(ratio, fewest_parts(ratio))
+
+
+def fewest_parts(ratio: float) -> tuple[Part, ...]:
+    """Noise of at least `ratio` steps as the sum of as few terms as fit in `MOST_BYTES`, from coarse to fine."""
+    terms = 1
+    while sum(cut_count(part.parameter) for part in parts(ratio, terms)) * WORD_BYTES > MOST_BYTES:
+        terms += 1
+    return parts(ratio, terms)
+
+
+def composed(ratio: float, terms: tuple[Part, ...]) -> NoiseTable:
+    """The table of a sum: the last term is a rounded Gaussian, the coarser ones are discrete.
 
     Notes
     -----
-    A cell of width h around x holds phi(x) h sum over even k of He_k(x) (h/2)^k / (k+1)!, since the k-th
-    derivative of phi is (-1)^k He_k phi. phi itself steps along the lattice by two multiplications a point.
+    Let D be discrete Gaussian noise of parameter r and N be normal with standard deviation f. The density of B D + N
+    at x is proportional to
+
+        sum_k exp(-k^2 / (2 r^2)) exp(-(x - B k)^2 / (2 f^2)) = exp(-x^2 / (2 S^2)) theta(x),   S^2 = B^2 r^2 + f^2,
+
+    where theta(x) = sum_k exp(-(k - c x)^2 / (2 tau^2)), c = B r^2 / S^2 and 1/tau^2 = 1/r^2 + B^2/f^2. By Poisson's
+    formula theta is tau sqrt(2 pi) (1 + 2 sum_{n>0} exp(-2 pi^2 n^2 tau^2) cos(2 pi n c x)): constant within a factor
+    of 1 +- rho, rho = 2 sum_{n>0} exp(-2 pi^2 n^2 tau^2), which is at most 1.06e-34 for tau >= 2. So B D + N has the
+    density of N(0, S^2) up to 2 rho / (1 - rho) in the sum of absolute differences, and rounding it is
+    post-processing. Since B D is whole, rounding the sum is the same as rounding N alone. Where N is a discrete
+    Gaussian too, the same sum over whole x gives the discrete Gaussian of parameter S, with the same error (Peikert;
+    Micciancio and Walter).
     """
-    positive("sigma/step", ratio, error=CalibrationError)
-    if ratio > LARGEST_RATIO:
-        raise CalibrationError(
-            f"sigma is {ratio:,.0f} steps: a table for more than {LARGEST_RATIO:,.0f} is too large. "
-            "Give a coarser resolution.",
-            ratio=ratio,
-        )
-    parts = 2 * math.ceil(_COARSEST / ratio / 2) + 1 if ratio < _COARSEST else 1
-    last = math.ceil(REACH * ratio) + 1
-    masses = _lattice_masses(Fraction(ratio) * parts, last * parts + parts // 2 + 1)
-    cuts, total = [], -masses[0]
-    for j in range(last):
-        first = 0 if j == 0 else j * parts - parts // 2
-        cell = sum(masses[first : j * parts + parts // 2 + 1])
-        total += 2 * cell
-        cuts.append(min((total + (1 << (BITS - WORD - 1))) >> (BITS - WORD), (1 << WORD) - 1))
-    return NoiseTable(ratio, b"".join(c.to_bytes(WORD_BYTES, "big") for c in cuts), (2 * last + 4) * 2.0**-WORD)
+    *coarse, fine = terms
+    levels = [Level(part.factor, discrete_cuts(part.parameter)) for part in coarse]
+    levels.append(Level(fine.factor, rounded_cuts(fine.parameter)))
+    error = sum(cuts_error(level.count) for level in levels) + COMPOSITION_ERROR * len(coarse)
+    return NoiseTable(ratio, tuple(levels), error)
 
 
-def _lattice_masses(density: Fraction, points: int) -> list[int]:
-    """Gaussian mass within half a lattice step of i / density, for i = 0, 1, ..., in units of 2^-BITS."""
-    step = 1 / density
-    polynomial = _cell_polynomial(step)
-    square = _fixed(step * step)
-    phi = _fixed(step) * _inverse_root_two_pi() >> BITS
-    ratio, shrink = _exp_minus(step * step / 2), _exp_minus(step * step)
-    masses = []
-    for i in range(points):
-        x2 = i * i * square
-        series = 0
-        for coefficient in polynomial:
-            series = coefficient + (series * x2 >> BITS)
-        masses.append(phi * series >> BITS)
-        phi = phi * ratio >> BITS
-        ratio = ratio * shrink >> BITS
-    return masses
+def parts(ratio: float, terms: int) -> tuple[Part, ...]:
+    """Noise of at least `ratio` steps as a sum of so many terms, from coarse to fine.
+
+    Each split takes off fine noise of f = 2.0625 B steps and leaves B times noise of parameter r, the smallest number
+    of 40 bits with B^2 r^2 + f^2 >= s^2: the noise is never less than asked for. Exact, and therefore the same
+    everywhere.
+    """
+    factor, rest = 1, Fraction(ratio)
+    found: list[Part] = []
+    for left in range(terms, 1, -1):
+        base = _whole_root(rest // 2, left)
+        fine = _SMOOTH * base
+        found.append(Part(factor, fine))
+        factor, rest = factor * base, _root_above((rest**2 - fine**2) / base**2)
+    return (Part(factor, rest), *reversed(found))
 
 
-def _cell_polynomial(step: Fraction) -> list[int]:
-    """Coefficients in x^2, highest first, of sum over even k of He_k(x) (step/2)^k / (k+1)!."""
-    hermite_now, hermite_next = [1], [0, 1]
-    total: dict[int, Fraction] = {}
-    half = step / 2
-    for k in range(80):
-        if k % 2 == 0:
-            factor = half**k / math.factorial(k + 1)
-            for power in range(0, k + 1, 2):
-                total[power] = total.get(power, Fraction(0)) + hermite_now[power] * factor
-            if float(half * 16) ** k / math.factorial(k + 1) < 2.0**-150:
-                break
-        after = [0, *hermite_next]
-        for power, value in enumerate(hermite_now):
-            after[power] -= (k + 1) * value
-        hermite_now, hermite_next = hermite_next, after
-    return [_fixed(total[power]) for power in sorted(total, reverse=True)]
+def _whole_root(value: int, degree: int) -> int:
+    """The largest whole number, from 2 on, whose power is not above `value`."""
+    root = 2
+    while (root + 1) ** degree <= value:
+        root += 1
+    return root
 
 
-def _fixed(value: Fraction) -> int:
-    return (value.numerator << BITS) // value.denominator
-
-
-def _exp_minus(value: Fraction) -> int:
-    """exp(-value) for a small value."""
-    x = _fixed(value)
-    term, total, k = ONE, ONE, 0
-    while term:
-        k += 1
-        term = -(term * x >> BITS) // k if term > 0 else (-term * x >> BITS) // k
-        total += term
-    return total
-
-
-def _inverse_root_two_pi() -> int:
-    two_pi = 2 * (16 * _arctan_inverse(5) - 4 * _arctan_inverse(239))
-    return math.isqrt((ONE << (2 * BITS)) // two_pi)
-
-
-def _arctan_inverse(n: int) -> int:
-    term = ONE // n
-    total, k, sign = term, 1, 1
-    while term:
-        term //= n * n
-        k += 2
-        sign = -sign
-        total += sign * (term // k)
-    return total
+def _root_above(square: Fraction) -> Fraction:
+    """The smallest number of 40 bits whose square is not below `square`, which is above 1."""
+    shift = (2 * _BITS - math.floor(square).bit_length()) & ~1
+    goal = math.ceil(square * (1 << shift))
+    return Fraction(math.isqrt(goal - 1) + 1, 1 << (shift // 2))
