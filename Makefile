@@ -24,6 +24,7 @@ demo: $(STAMP) ## cloak and recover three people in a flat; draws out/demo.png
 	@$(BIN)/cloakwork demo --out out
 
 test: $(STAMP) ## run all tests
+	@scripts/install-parts
 	@$(BIN)/python -m pytest -q
 
 check: $(STAMP) ## lint, types, import layers and documentation
@@ -43,5 +44,5 @@ docs: $(STAMP) ## build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict
 
 clean: ## remove everything that the other targets made
-	rm -rf $(VENV) site-docs out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .parts site-docs out .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name '*.nb[ic]' -delete

@@ -1,9 +1,14 @@
-"""What all tests share: the README's example, compiled once."""
+"""What all tests share: the README's example, compiled once, and a word about parts that are missing."""
+
+from collections.abc import Generator
 
 import numpy as np
 import pytest
+from tests import parts
 
 from cloakwork.physics import HeatLine
+
+collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and import what is only there
 
 
 @pytest.fixture
@@ -14,3 +19,13 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def line() -> HeatLine:
     return HeatLine(n=100, m=50, T=0.05)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    yield
+    if parts.missing:
+        terminalreporter.write_line(
+            f"Some tests did not run, because of missing parts: {', '.join(sorted(parts.missing))}."
+        )
+        terminalreporter.write_line("To install them: sudo scripts/install-parts")

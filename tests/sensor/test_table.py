@@ -10,14 +10,20 @@ from cloakwork.privacy.table import noise_table
 from cloakwork.sensor import TableError, look_up
 
 
-@pytest.mark.parametrize("ratio", [0.4, 1.0, 3.7, 129.0, 3017.0])
+@pytest.mark.parametrize("ratio", [0.4, 1.0, 3.7, 129.0, 300.0, 3017.0, 9000.0, 2.0**24])
 def test_device_and_host_draw_the_same_from_the_same_words(ratio: float, rng: np.random.Generator) -> None:
     table = noise_table(ratio)
-    words = simulated_words(500, rng)
-    words[:4] = [[0, 0], [2**63, 0], [2**63 - 1, 2**64 - 1], [2**64 - 1, 2**64 - 1]]
-    bulk = noise(table, words)
-    single = [look_up(table.cuts, (int(high) << 64) | int(low)) for high, low in words]
-    assert bulk.tolist() == single
+    words = simulated_words(500 * len(table.levels), rng).reshape(500, -1, 2)
+    words[0], words[1], words[2:4] = 0, 2**63 - 1, 2**64 - 1
+    words[3:5, :, 0], words[4, :, 1] = 2**63, 0
+    single = [
+        sum(
+            level.factor * look_up(level.cuts, (int(high) << 64) | int(low))
+            for level, (high, low) in zip(table.levels, draw, strict=True)
+        )
+        for draw in words
+    ]
+    assert noise(table, words).tolist() == single
 
 
 @given(cuts=st.lists(st.integers(0, 2**127 - 1), min_size=1, max_size=40), word=st.integers(0, 2**128 - 1))
@@ -28,15 +34,18 @@ def test_magnitude_is_the_number_of_cut_points_not_above_the_word(cuts: list[int
     assert look_up(table, word) <= 0 or word < 2**127
 
 
+class Counting(bytes):
+    """A table that counts how often it is read."""
+
+    reads = 0
+
+    def __getitem__(self, key: object) -> bytes:  # type: ignore[override]
+        Counting.reads += 1
+        return super().__getitem__(key)  # type: ignore[call-overload, no-any-return]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8, 9, 100])
 def test_every_word_takes_the_same_number_of_steps(size: int) -> None:
-    class Counting(bytes):
-        reads = 0
-
-        def __getitem__(self, key: object) -> bytes:  # type: ignore[override]
-            Counting.reads += 1
-            return super().__getitem__(key)  # type: ignore[call-overload, no-any-return]
-
     cuts = [(k + 1) * 2**127 // (size + 2) for k in range(size)]
     table = Counting(b"".join(cut.to_bytes(16, "big") for cut in cuts))
     counts = set()
@@ -45,6 +54,20 @@ def test_every_word_takes_the_same_number_of_steps(size: int) -> None:
         look_up(table, word)
         counts.add(Counting.reads)
     assert len(counts) == 1
+
+
+@pytest.mark.parametrize("ratio", [100.0, 3017.0, 2e5])
+def test_every_draw_takes_the_same_number_of_steps(ratio: float, rng: np.random.Generator) -> None:
+    levels = [(level.factor, Counting(level.cuts)) for level in noise_table(ratio).levels]
+    extreme = [0, 2**127 - 1, 2**127, 2**128 - 1]
+    counts = set()
+    for trial in range(200):
+        Counting.reads = 0
+        for place, (_, cuts) in enumerate(levels):
+            word = extreme[trial // 4**place % 4] if trial < 100 else int.from_bytes(rng.bytes(16), "big")
+            look_up(cuts, word)
+        counts.add(Counting.reads)
+    assert counts == {sum((len(cuts) // 16).bit_length() for _, cuts in levels)}
 
 
 @pytest.mark.parametrize(("table", "word"), [(b"", 0), (b"x" * 15, 0), (bytes(16), -1), (bytes(16), 2**128)])

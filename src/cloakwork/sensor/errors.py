@@ -5,11 +5,11 @@ class SensorError(Exception):
     """The parent of all errors of the device."""
 
 
-class TableError(SensorError, ValueError):
+class TableError(SensorError):
     """A table of noise that is not whole, or not the one that was planned."""
 
 
-class WireError(SensorError, ValueError):
+class WireError(SensorError):
     """A message or a topic that is not of the wire form."""
 
 

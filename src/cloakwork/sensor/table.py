@@ -7,11 +7,23 @@ above the other 127 bits. The search takes the same number of steps whatever the
 
 from cloakwork.sensor.errors import TableError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Cuts(Protocol):
+        """Bytes, in memory or in a file."""
+
+        def __len__(self) -> int: ...
+
+        def __getitem__(self, part: slice) -> bytes: ...
+
+
 WORD_BYTES = 16
 _MASK = (1 << 127) - 1
 
 
-def look_up(table: bytes, word: int) -> int:
+def look_up(table: "Cuts", word: int) -> int:
     """The noise, in steps, that a random word of 128 bits stands for.
 
     >>> look_up(bytes([0x40] + 15 * [0]), 1 << 126)

@@ -1,9 +1,9 @@
 """Wire form, version 1: what a device says, and nothing else.
 
 A reading is `{"v":1,"seq":S,"time":T,"value":K}` on `cloakwork/v1/<site>/<sensor>/reading`: S the sequence number,
-T Unix milliseconds, K the cloaked reading in steps. A status is `{"v":1,"state":"...","used":U,"allowed":A}`, retained, on
-`.../status`. There is exactly one way to write each message: no other spacing, order or form of a number is accepted,
-so that there is no room in a message for anything else.
+T Unix milliseconds, K the cloaked reading in steps. A status is `{"v":1,"state":"...","used":U,"allowed":A}`, retained,
+on `.../status`. There is exactly one way to write each message: no other spacing, order or form of a number is
+accepted, so that there is no room in a message for anything else.
 """
 
 from cloakwork.sensor.errors import WireError

@@ -1,0 +1,68 @@
+"""A provisioned folder at work: on a board, or anywhere that Python runs."""
+
+import json
+import time
+
+from cloakwork.sensor.device import Device
+from cloakwork.sensor.errors import StateError
+from cloakwork.sensor.outbox import Outbox
+from cloakwork.sensor.station import Station
+from cloakwork.sensor.store import Folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cloakwork.sensor.station import Transport
+
+KEPT = 64  # messages that a board keeps while the broker is away
+
+
+def station(
+    store: "Folder",
+    read: "Callable[[], tuple[int, int]]",
+    *,
+    transport: "Transport | None" = None,
+    note: "Callable[[str], None] | None" = None,
+    kept: int = KEPT,
+    extra: "tuple[tuple[str, bytes], ...]" = (),
+    login: "tuple[str | None, str | None] | None" = None,
+) -> Station:
+    """The device of a folder, ready to step: `read` measures, `transport` reaches the broker (a socket by default)."""
+    device = Device(read_config(store), store)
+    return Station(
+        device, Outbox(store, kept), transport or _socket(device, store), read, note=note, extra=extra, login=login
+    )
+
+
+def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
+    """Measure, cloak and send for ever."""
+    at_work = station(Folder(folder), read, note=print)
+    try:
+        while True:
+            _sleep(at_work.step())
+    finally:
+        at_work.stop()
+
+
+def read_config(store: "Folder") -> dict[str, object]:
+    """What `provision` wrote about this device."""
+    found = json.loads(store.read("device.json") or b"{}")
+    if found.get("v") != 1:
+        raise StateError("there is no device.json of version 1 here: use a folder that provision wrote.")
+    return dict(found)
+
+
+def _socket(device: Device, store: "Folder") -> "Transport":
+    from cloakwork.sensor.link import Link  # noqa: PLC0415 - not every board that brings its own transport has sockets
+
+    broker = device.config["broker"]
+    authority = None if broker["ca"] is None else store.path + "/" + broker["ca"]
+    return Link(broker["host"], broker["port"], broker["tls"], authority)
+
+
+def _sleep(milliseconds: int) -> None:
+    if hasattr(time, "sleep_ms"):
+        time.sleep_ms(milliseconds)
+    else:
+        time.sleep(milliseconds / 1000)

@@ -1,0 +1,50 @@
+"""Time: powered milliseconds, which nobody can forge, and Unix milliseconds, which only stamp."""
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_YEAR_2024 = 1704067200000
+_EPOCH_2000 = 946684800000
+
+
+def board_ticks() -> int:
+    """Milliseconds since some moment; may turn over."""
+    return time.ticks_ms() if hasattr(time, "ticks_ms") else time.monotonic_ns() // 1000000
+
+
+def _since(before: int, now: int) -> int:
+    return time.ticks_diff(now, before) if hasattr(time, "ticks_diff") else now - before
+
+
+class Clock:
+    """Powered time, from where the last power cut left it. It can be held back, and never put forward.
+
+    Ask for the time at least once a day: the counters of small boards turn over after 12 days.
+    """
+
+    def __init__(self, start: int, ticks: "Callable[[], int]") -> None:
+        self._time = start
+        self._read = ticks
+        self._before = ticks()
+
+    def now(self) -> int:
+        """Powered milliseconds."""
+        ticks = self._read()
+        self._time += max(0, _since(self._before, ticks))
+        self._before = ticks
+        return self._time
+
+    def hold(self, amount: int) -> None:
+        """Let `amount` milliseconds pass uncounted."""
+        self._time -= max(0, amount)
+
+
+def unix_ms() -> int:
+    """Unix milliseconds by the board's clock; 0 while it has not been set."""
+    now = time.time_ns() // 1000000
+    if time.gmtime(0)[0] == 2000:
+        now += _EPOCH_2000
+    return now if now > _YEAR_2024 else 0

@@ -1,0 +1,199 @@
+"""One sensor: its plan, its noise, its counter and its budget."""
+
+from cloakwork.sensor.clock import Clock, board_ticks
+from cloakwork.sensor.errors import StateError, WireError
+from cloakwork.sensor.keystream import EPOCH, LARGEST_COUNTER, ratchet, sequence, split, stream_key, words
+from cloakwork.sensor.noise import Noise, board_words
+from cloakwork.sensor.slots import Slots
+from cloakwork.sensor.state import load_state
+from cloakwork.sensor.wire import read_reading, topic, write_reading, write_status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cloakwork.sensor.store import Folder
+
+MOST_STEPS = (1 << 31) - 1
+FARTHEST = 1 << 20  # readings that the broker may be ahead of a device that was restored from a backup
+TAKE, SPENT, WAIT = "take", "spent", "wait"
+
+
+class Device:
+    """A sensor as `provision` made it: `config` is its device.json, `store` the folder with its files.
+
+    Ask `begin` in each round of the loop; where it says `take`, measure once and call `cloak` once.
+    """
+
+    def __init__(self, config: "dict[str, Any]", store: "Folder", ticks: "Callable[[], int]" = board_ticks) -> None:
+        self.config = config
+        self._store = store
+        self._lock = store.lock()
+        self._table = store.table("noise.tab")
+        try:
+            self._open(config, ticks)
+        except Exception:
+            self.close()
+            raise
+
+    def _open(self, config: "dict[str, Any]", ticks: "Callable[[], int]") -> None:
+        self._noise = Noise(self._table, config["noise"]["levels"], config["noise"]["digest"])
+        store = self._store
+        self._state = load_state(store, config["generation"])
+        if config["keyed"] != (self._state.key is not None):
+            raise StateError("the state does not belong to this device. Provision it again.")
+        self.clock = Clock(self._state.clock, ticks)
+        plan = config["schedule"]
+        self.period: int = plan["period_ms"]
+        self._late: int = plan["late_ms"]
+        # powered time that a power cut may cost: little of a window, and not so little that it wears the storage out
+        self._checkpoint_after = min(300000, plan["window_slots"] * self.period // 16)
+        self._slots = Slots(self._state.runs, plan["window_slots"], plan["allowed"])
+        self._handled = self._slots.last
+        self._promised = -1  # the last slot of the block that is reserved
+        self._next = self._state.counter  # the next counter of that block
+        self._epoch = self._state.counter // EPOCH
+        self._key = self._state.key
+        self._stream: bytes | None = None  # made from the key when the epoch's first reading needs it
+        if not config["keyed"]:
+            board_words(1)
+
+    def close(self) -> None:
+        """Let go of the files; another process may work with them now."""
+        self._table.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether this device has never taken a reading: then it must hear first what the broker knows of it."""
+        return self._state.counter == 0
+
+    def topic(self, kind: str) -> str:
+        """Where to publish: kind is `status`, or `data` for the readings."""
+        return topic(self.config["site"], self.config["sensor"], self.config["kind"] if kind == "data" else kind)
+
+    def slot_start(self, now: int) -> int:
+        """When the slot began in which `now` lies."""
+        return now - now % self.period
+
+    def in_time(self, now: int) -> bool:
+        """Whether a reading may still be measured in the slot in which `now` lies."""
+        return now % self.period <= self._late
+
+    def begin(self, now: int) -> str:
+        """What to do now: `take` a reading, say that the budget is `spent`, or `wait`. Says so once for each slot."""
+        slot = now // self.period
+        if slot <= self._handled or not self.in_time(now):
+            self._checkpoint(now)
+            return WAIT
+        self._handled = slot
+        if slot > self._promised and not self._reserve(slot, now):
+            return SPENT
+        return TAKE
+
+    def cloak(self, reading: "tuple[int, int] | None", time: int) -> bytes:
+        """The message for the slot that has begun. Call it once for each `take`.
+
+        `reading` is a fraction (numerator, denominator) in the site's unit, or None where there is none: then the
+        device sends a public constant with noise, so that nobody can tell.
+        """
+        counter = self._next
+        if counter >= self._state.counter:
+            raise StateError("no number is reserved for another reading")
+        self._next += 1
+        seq = sequence(self.config["generation"], counter)
+        return write_reading(seq, time, self._steps(reading) + self._noise.draw(self._words(seq)))
+
+    def status(self, state: str, now: int) -> bytes:
+        """A message about the budget; `online` becomes `bench` on a device for audits."""
+        if state == "online" and self.config["kind"] == "bench":
+            state = "bench"
+        return write_status(state, self._slots.used(now // self.period), self._slots.allowed)
+
+    def heard(self, payload: bytes, now: int) -> bool:
+        """Take in a reading of this sensor that is none of this device's; True if it has moved forward because of it.
+
+        A later reading of the same provisioning means that this device's storage was restored from a backup, or copied:
+        the counter moves past that reading. One of an earlier provisioning matters to a device that has not begun yet.
+        Either way nothing is sent for a whole window, since that may have been used already.
+        """
+        try:
+            generation, counter = split(read_reading(payload)[0])
+        except WireError:
+            return False
+        own = self.config["generation"]
+        if generation > own:
+            raise StateError("this sensor has been provisioned again since: use the newer folder.")
+        if generation < own and not (self.fresh and self._state.blocked == 0):
+            return False
+        if generation == own and counter - self._state.counter > FARTHEST:
+            raise StateError("the broker knows readings of this device far ahead of its counter. Provision it again.")
+        self._move_on(counter + 1 if generation == own else 0, now)
+        return True
+
+    def _reserve(self, slot: int, now: int) -> bool:
+        """Promise this slot and some after it, and as many counters, on durable storage."""
+        state = self._state
+        if slot < state.blocked:
+            return False
+        # a block ends with its epoch, so that the key of a past epoch is never on the storage
+        most = min(self.config["schedule"]["block"], EPOCH - state.counter % EPOCH)
+        if state.counter + most > LARGEST_COUNTER:
+            raise StateError("all numbers of this provisioning are used. Provision this device again.")
+        taken = self._slots.take(slot, most)
+        if not taken:
+            return False
+        self._next = state.counter
+        self._use_epoch(state.counter // EPOCH)
+        self._save(state.counter + taken, now)
+        self._promised = slot + taken - 1
+        return True
+
+    def _use_epoch(self, epoch: int) -> None:
+        """Turn the key forward to an epoch; the earlier ones cannot be had again."""
+        while self._epoch < epoch:
+            self._epoch += 1
+            self._stream = None
+            if self._key is not None:
+                self._key = ratchet(self._key)
+
+    def _save(self, counter: int, now: int) -> None:
+        """Write the state with `counter` as the first free one, and the key that belongs to it."""
+        state = self._state
+        state.key = self._key
+        if self._key is not None and counter // EPOCH > self._epoch:
+            state.key = ratchet(self._key)
+        state.counter, state.clock, state.runs = counter, now, self._slots.runs
+        state.save(self._store)
+
+    def _move_on(self, counter: int, now: int) -> None:
+        """Go on from `counter`, after a whole window of silence."""
+        start = max(counter, self._state.counter)
+        self._use_epoch(start // EPOCH)
+        self._state.blocked = now // self.period + self._slots.window + 1
+        self._promised = -1
+        self._next = start
+        self._save(start, now)
+
+    def _checkpoint(self, now: int) -> None:
+        if now - self._state.clock >= self._checkpoint_after:
+            self._state.clock = now
+            self._state.save(self._store)
+
+    def _steps(self, reading: "tuple[int, int] | None") -> int:
+        if reading is None:
+            return int(self.config["fallback"])
+        numerator, denominator = reading
+        a, b = self.config["step"]
+        steps = (2 * numerator * b + denominator * a) // (2 * denominator * a)
+        return int(max(-MOST_STEPS, min(MOST_STEPS, steps)))
+
+    def _words(self, seq: int) -> list[int]:
+        if self._key is None:
+            return board_words(self._noise.words)
+        if self._stream is None:
+            config = self.config
+            self._stream = stream_key(self._key, config["site"], config["sensor"], config["generation"], self._epoch)
+        return words(self._stream, seq, self._noise.words)

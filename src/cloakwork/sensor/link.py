@@ -1,0 +1,94 @@
+"""A connection to the broker over a socket, with or without TLS, on CPython and on boards."""
+
+import socket
+import ssl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CONNECT = 5  # seconds
+WRITE = 2
+
+
+class Link:
+    """A stream of bytes; `authority` is a file of certificates to trust instead of the system's."""
+
+    def __init__(self, host: str, port: int, tls: bool, authority: str | None) -> None:
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._authority = authority
+        self._socket: Any = None
+
+    def start(self) -> None:
+        """Connect. This waits, for five seconds at most."""
+        raw = None
+        try:
+            address = socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_STREAM)[0]
+            raw = socket.socket(address[0], socket.SOCK_STREAM)
+            raw.settimeout(CONNECT)
+            raw.connect(address[-1])
+            wrapped: Any = self._context().wrap_socket(raw, server_hostname=self._host) if self._tls else raw
+            wrapped.setblocking(False)
+            self._socket = wrapped
+        except (OSError, ValueError):
+            if raw is not None:
+                raw.close()
+
+    def status(self) -> str:
+        """`open` or `closed`."""
+        return "closed" if self._socket is None else "open"
+
+    def read(self) -> bytes:
+        """What has arrived; nothing closes the link where the other side has."""
+        if self._socket is None:
+            return b""
+        try:
+            data = self._socket.recv(1024) if hasattr(self._socket, "recv") else self._socket.read(1024)
+        except OSError as problem:
+            if not _again(problem):
+                self.close()
+            return b""
+        if data is None:
+            return b""
+        if not data:
+            self.close()
+        return bytes(data)
+
+    def write(self, data: bytes) -> None:
+        """Send all of it, or close the link."""
+        if self._socket is None:
+            return
+        try:
+            self._socket.settimeout(WRITE)
+            if hasattr(self._socket, "sendall"):
+                self._socket.sendall(data)
+            else:
+                self._socket.write(data)
+            self._socket.setblocking(False)
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Let go."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.verify_mode = ssl.CERT_REQUIRED
+        if self._authority is not None:
+            context.load_verify_locations(self._authority)
+        elif hasattr(context, "load_default_certs"):
+            context.load_default_certs()
+        return context
+
+
+def _again(problem: OSError) -> bool:
+    """Whether an error only means that nothing has arrived yet."""
+    waiting = getattr(ssl, "SSLWantReadError", None)
+    if waiting is not None and isinstance(problem, waiting):
+        return True
+    return bool(problem.args) and problem.args[0] in (11, 35, 10035)

@@ -1,0 +1,326 @@
+"""MQTT 3.1.1 without the network: bytes in, bytes out, and a list of what happened.
+
+The caller owns the transport and the clock, so the same lines run over a socket, TLS or a test:
+
+    link = Mqtt("flat-s07", user="s07", password="...", will=("cloakwork/v1/flat/s07/status", b"...", True))
+    link.connect()
+    while ...:
+        transport.write(link.take())
+        link.feed(transport.read())
+        link.tick(now_ms)
+        for event in link.events():
+            ...
+
+When the transport is lost, or an event says `dead` or `refused`, open a new transport and call `connect` again.
+Messages that were not acknowledged are the caller's to send again. QoS 0 and 1 only: QoS 2 is never asked for.
+
+Notes
+-----
+MQTT Version 3.1.1, OASIS Standard, 29 October 2014.
+"""
+
+from cloakwork.sensor.errors import SensorError, WireError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LARGEST = 1 << 20
+REFUSED = 0x80  # what is granted to a subscription that the broker does not allow
+_CONNECT, _PUBLISH, _SUBSCRIBE, _PINGREQ, _DISCONNECT = 0x10, 0x30, 0x82, 0xC0, 0xE0
+_CONNACK, _PUBACK, _SUBACK, _PINGRESP = 0x20, 0x40, 0x90, 0xD0
+_LENGTHS = {_CONNACK: 2, _PUBACK: 2, _SUBACK: 3, _PINGRESP: 0}
+_CLOSED, _ASKED, _OPEN = 0, 1, 2
+
+
+class Mqtt:
+    """One client and its link to a broker.
+
+    `will` is (topic, payload, retain): the broker publishes it (QoS 1) when the link is lost without a `disconnect`.
+    `keep_alive` is in seconds. `clean` False lets the broker keep the session while the client is away. A packet of
+    more than `largest` bytes ends the link; a board with little memory sets it lower.
+    """
+
+    def __init__(
+        self,
+        client_id: str,
+        user: str | None = None,
+        password: str | None = None,
+        will: "tuple[str, bytes, bool] | None" = None,
+        keep_alive: int = 60,
+        clean: bool = True,
+        largest: int = LARGEST,
+    ) -> None:
+        if not (0 < keep_alive < 65536 and 0 < largest <= LARGEST):
+            raise WireError("keep_alive is 1 to 65535 seconds, and the largest packet 1 to 1048576 bytes")
+        if not client_id or (password is not None and user is None):
+            raise WireError("a client has a name, and a password needs a user")
+        flags = 0x02 if clean else 0
+        body = _text(client_id)
+        if will is not None:
+            flags |= 0x2C if will[2] else 0x0C
+            body += _topic(will[0]) + _prefixed(will[1])
+        for text, flag in ((user, 0x80), (password, 0x40)):
+            if text is not None:
+                flags |= flag
+                body += _text(text)
+        self._hello = b"\x00\x04MQTT\x04" + bytes([flags]) + _number(keep_alive) + body
+        self._keep_alive = keep_alive * 1000
+        self._largest = largest
+        self._id = 0
+        self._waiting: dict[int, int] = {}
+        self._events: list[tuple[Any, ...]] = []
+        self._state = _CLOSED
+        self._in = bytearray()
+        self._out = bytearray()
+        self._asked = False  # a CONNECT or a ping waits for its answer
+        self._news = False  # the link has answered: measure the time from the next tick on
+        self._since = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has accepted the connection, and nothing has ended it since."""
+        return self._state == _OPEN
+
+    def connect(self) -> None:
+        """Begin on a new transport: whatever was under way on an old one is forgotten."""
+        self._end()
+        self._state = _ASKED
+        self._asked = self._news = True
+        self._send(_CONNECT, self._hello)
+
+    def feed(self, data: bytes) -> None:
+        """Take what the transport has read: any part of a packet, or many. Bad bytes end the link with `dead`."""
+        if self._state == _CLOSED or not data:
+            return
+        try:
+            self._in += data
+            at = 0
+            while self._state != _CLOSED:
+                end = self._packet(at)
+                if not end:
+                    break
+                at = end
+            if at:
+                self._in = self._in[at:]
+        except WireError as error:
+            self._die(str(error))
+        except MemoryError:
+            self._die("out of memory")
+
+    def take(self) -> bytes:
+        """The bytes to write to the transport, once."""
+        found = bytes(self._out)
+        self._out = bytearray()
+        return found
+
+    def events(self) -> "list[tuple[Any, ...]]":
+        """What has happened since this was last called.
+
+        ("connected", session_present), ("refused", code), ("subscribed", id, granted QoS or REFUSED),
+        ("published", id), ("message", topic, payload, retain), ("dead", reason).
+        """
+        found = self._events
+        self._events = []
+        return found
+
+    def publish(self, topic: str, payload: bytes, qos: int = 1, retain: bool = False, again: int = 0) -> int:
+        """Send a message; gives the id that `published` will name, or 0 for QoS 0.
+
+        `again` is the id of a message of the same session that was not acknowledged: it goes out as a duplicate.
+        """
+        if qos not in (0, 1) or (again and not (qos and 0 < again < 65536)):
+            raise WireError("QoS is 0 or 1, and only a message of QoS 1 is sent again, under its own id")
+        self._check_open()
+        body = _topic(topic)
+        if len(body) + 2 + len(payload) > self._largest:
+            raise WireError("a message is too large")
+        number = 0
+        if qos:
+            number = self._wait_for(_PUBACK, again)
+            body += _number(number)
+        self._send(_PUBLISH | (8 if again else 0) | qos << 1 | (1 if retain else 0), body + payload)
+        return number
+
+    def subscribe(self, topic: str) -> int:
+        """Ask for the messages of a topic, wildcards allowed, with QoS 1; gives the id that `subscribed` will name."""
+        self._check_open()
+        body = _text(topic)
+        if not topic or len(body) + 3 > self._largest:
+            raise WireError("a topic has 1 to 65535 bytes")
+        number = self._wait_for(_SUBACK, 0)
+        self._send(_SUBSCRIBE, _number(number) + body + b"\x01")
+        return number
+
+    def disconnect(self) -> None:
+        """Say goodbye, so that the will is not published; write out what `take` gives, then close the transport."""
+        if self._state == _OPEN:
+            self._send(_DISCONNECT, b"")
+            self._state = _CLOSED
+        else:
+            self._end()
+
+    def tick(self, now_ms: int) -> None:
+        """Keep the link alive: a ping when nothing was answered for half of `keep_alive`. Call at least twice as often.
+
+        `now_ms` comes from any steady clock of milliseconds, `time.ticks_ms` with its wrap at 2^30 included.
+        """
+        if self._state == _CLOSED:
+            return
+        if self._news:
+            self._since = now_ms
+            self._news = False
+        quiet = _elapsed(now_ms, self._since)
+        if self._asked:
+            if quiet >= self._keep_alive:
+                self._die("no answer within keep_alive")
+        elif quiet >= self._keep_alive // 2:
+            self._send(_PINGREQ, b"")
+            self._asked = True
+            self._since = now_ms
+
+    def _end(self) -> None:
+        self._state = _CLOSED
+        self._in = bytearray()
+        self._out = bytearray()
+
+    def _die(self, reason: str) -> None:
+        self._end()
+        self._events.append(("dead", reason))
+
+    def _check_open(self) -> None:
+        if self._state != _OPEN:
+            raise SensorError("there is no connection; wait for the event `connected`")
+
+    def _wait_for(self, answer: int, number: int) -> int:
+        """The id of the packet that waits for an answer; for 0 the next that is free."""
+        if not number:
+            if len(self._waiting) >= 65535:
+                raise SensorError("65535 packets wait to be acknowledged; connect again")
+            self._id = self._id % 65535 + 1
+            while self._id in self._waiting:
+                self._id = self._id % 65535 + 1
+            number = self._id
+        self._waiting[number] = answer
+        return number
+
+    def _send(self, first: int, body: bytes) -> None:
+        self._out.append(first)
+        length = len(body)
+        while length > 127:
+            self._out.append(length & 127 | 128)
+            length >>= 7
+        self._out.append(length)
+        self._out += body
+
+    def _packet(self, start: int) -> int:
+        """Act on the packet that starts there; gives where it ends, or 0 if it is not whole yet."""
+        length = shift = 0
+        at = start + 1
+        while at < len(self._in):
+            byte = self._in[at]
+            at += 1
+            length |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+            if shift > 21:
+                raise WireError("malformed: a length of more than four bytes")
+        else:
+            return 0
+        first = self._in[start]
+        self._check(first, length)  # before the body is there: nothing is kept for a packet that will be refused
+        if at + length > len(self._in):
+            return 0
+        self._act(first, self._in[at : at + length])
+        return at + length
+
+    def _check(self, first: int, length: int) -> None:
+        if length > self._largest:
+            raise WireError(f"a packet of more than {self._largest} bytes")
+        if first & 0xF0 == _PUBLISH:
+            qos = first >> 1 & 3
+            if qos > 1 or (qos == 0 and first & 8):
+                raise WireError("malformed: a message of QoS 2, or a duplicate of QoS 0")
+        elif _LENGTHS.get(first) != length:
+            raise WireError("malformed: not a packet that a broker sends to this client")
+        if (first == _CONNACK) != (self._state == _ASKED):
+            raise WireError("malformed: the first packet, and no other, answers CONNECT")
+
+    def _act(self, first: int, body: bytearray) -> None:
+        if first & 0xF0 == _PUBLISH:
+            self._message(first, body)
+            return
+        # an answer to what was sent shows that both directions work; messages alone would show one
+        self._asked = False
+        self._news = True
+        if first == _CONNACK:
+            self._accept(body[0], body[1])
+        elif first != _PINGRESP:
+            self._acknowledged(first, body)
+
+    def _accept(self, flags: int, code: int) -> None:
+        if flags > 1:
+            raise WireError("malformed: unknown flags in the answer to CONNECT")
+        if code:
+            self._end()
+            self._events.append(("refused", code))
+            return
+        self._state = _OPEN
+        # a message of a session that goes on may still be acknowledged; nothing else outlives its link
+        self._waiting = {number: _PUBACK for number, kind in self._waiting.items() if flags and kind == _PUBACK}
+        self._events.append(("connected", flags == 1))
+
+    def _acknowledged(self, first: int, body: bytearray) -> None:
+        number = body[0] << 8 | body[1]
+        if first == _SUBACK and body[2] not in (0, 1, REFUSED):
+            raise WireError("malformed: a subscription was granted a QoS that was not asked for")
+        if self._waiting.get(number) != first:
+            return  # acknowledged twice, which happens to messages that are sent again
+        del self._waiting[number]
+        self._events.append(("published", number) if first == _PUBACK else ("subscribed", number, body[2]))
+
+    def _message(self, first: int, body: bytearray) -> None:
+        qos = first >> 1 & 3
+        size = body[0] << 8 | body[1] if len(body) > 1 else 0
+        at = 2 + size
+        if size == 0 or len(body) < at + 2 * qos:
+            raise WireError("malformed: a message that ends before it is whole")
+        try:
+            topic = bytes(body[2:at]).decode()
+        except (UnicodeError, ValueError):
+            raise WireError("malformed: a topic that is not UTF-8") from None
+        _topic(topic)
+        if qos:
+            if body[at] == 0 == body[at + 1]:
+                raise WireError("malformed: a message of QoS 1 without an id")
+            self._send(_PUBACK, bytes(body[at : at + 2]))
+        self._events.append(("message", topic, bytes(body[at + 2 * qos :]), first & 1 == 1))
+
+
+def _elapsed(now: int, then: int) -> int:
+    """Milliseconds between two readings of a clock that may wrap at 2^30; 0 if it went backwards."""
+    gap = (now - then) & 0x3FFFFFFF
+    return gap if gap < 1 << 29 else 0
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(2, "big")
+
+
+def _prefixed(data: bytes) -> bytes:
+    if len(data) > 65535:
+        raise WireError("a name, a topic, a password or a will has at most 65535 bytes")
+    return _number(len(data)) + data
+
+
+def _text(text: str) -> bytes:
+    if "\0" in text:
+        raise WireError("a text of MQTT holds no zero character")
+    return _prefixed(text.encode())
+
+
+def _topic(topic: str) -> bytes:
+    if not topic or "+" in topic or "#" in topic:
+        raise WireError("a topic to publish on is not empty and has no wildcards")
+    return _text(topic)

@@ -1,0 +1,83 @@
+"""Readings that the broker has not yet confirmed: kept over a power cut, sent again byte for byte."""
+
+from cloakwork.sensor.errors import WireError
+from cloakwork.sensor.wire import read_reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cloakwork.sensor.store import Folder
+
+NAME = "outbox"
+
+
+class Outbox:
+    """Messages in the order in which they were made; beyond `most` of them the oldest is given up.
+
+    The last one that was confirmed is kept as well: what the broker has then tells whether this device sent it.
+    """
+
+    def __init__(self, store: "Folder", most: int) -> None:
+        self._store = store
+        self._most = most
+        self._kept: dict[int, bytes] = {}
+        self._lines = 0
+        self._last = b""
+        self._last_seq = -1
+        self.dropped = 0
+        for line in (store.read(NAME) or b"").split(b"\n"):
+            try:
+                self._kept[read_reading(line)[0]] = line
+            except WireError:
+                continue  # a line that a power cut has torn
+        self._order = list(self._kept)
+        self._compact()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def add(self, payload: bytes) -> int:
+        """Keep a message until it is confirmed; returns its sequence number."""
+        seq = read_reading(payload)[0]
+        self._store.append(NAME, payload + b"\n")
+        self._lines += 1
+        self._kept[seq] = payload
+        self._order.append(seq)
+        while len(self._order) > self._most:
+            del self._kept[self._order.pop(0)]
+            self.dropped += 1
+        self._compact_if_long()
+        return seq
+
+    def first(self, most: int) -> "list[tuple[int, bytes]]":
+        """The oldest messages, with their sequence numbers."""
+        return [(seq, self._kept[seq]) for seq in self._order[:most]]
+
+    def knows(self, payload: bytes) -> bool:
+        """Whether this device made this message, or one after it that the broker has confirmed."""
+        seq = read_reading(payload)[0]
+        return seq < self._last_seq or payload in (self._last, self._kept.get(seq))
+
+    def confirmed(self, seq: int) -> None:
+        """Let go of a message that the broker has."""
+        if seq in self._kept:
+            payload = self._kept.pop(seq)
+            self._order.remove(seq)
+            if seq > self._last_seq:
+                self._last, self._last_seq = payload, seq
+            self._compact_if_long()
+
+    def clear(self) -> None:
+        """Give up all messages that are not confirmed."""
+        self._kept = {}
+        self._order = []
+        self._compact()
+
+    def _compact_if_long(self) -> None:
+        if self._lines > 2 * len(self._order) + 16:
+            self._compact()
+
+    def _compact(self) -> None:
+        lines = [self._last] if self._last else []
+        lines += [self._kept[seq] for seq in self._order]
+        self._lines = len(lines)
+        self._store.replace(NAME, b"".join([line + b"\n" for line in lines]))

@@ -1,0 +1,67 @@
+"""Files that are on the storage when a call returns."""
+
+import os
+
+from cloakwork.sensor.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+
+class Folder:
+    """The files of one folder, written durably."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def read(self, name: str) -> bytes | None:
+        """All of a file, or None where there is none."""
+        try:
+            with open(self._named(name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace what a file holds. A power cut in the middle leaves a file that is neither old nor new."""
+        self._put(name, data, "wb")
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add to the end of a file."""
+        self._put(name, data, "ab")
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Replace what a file holds, or leave it as it is: nothing between."""
+        self._put(name + ".new", data, "wb")
+        os.rename(self._named(name + ".new"), self._named(name))
+
+    def table(self, name: str) -> "BinaryIO":
+        """A file to look things up in."""
+        return open(self._named(name), "rb")
+
+    def lock(self) -> "BinaryIO | None":
+        """Keep other processes away: two that share a counter would use noise twice. Holds until the result is closed."""
+        try:
+            import fcntl  # noqa: PLC0415 - a board runs one program and has no such thing
+        except ImportError:
+            return None
+        file = open(self._named("lock"), "wb")  # noqa: SIM115 - stays open as long as the lock is held
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise StateError("another process is at work with this device already.") from None
+        return file
+
+    def _named(self, name: str) -> str:
+        return self.path + "/" + name
+
+    def _put(self, name: str, data: bytes, mode: str) -> None:
+        with open(self._named(name), mode) as file:
+            file.write(data)
+            file.flush()
+            if hasattr(os, "fsync"):
+                os.fsync(file.fileno())
+        if not hasattr(os, "fsync") and hasattr(os, "sync"):
+            os.sync()

@@ -1,0 +1,54 @@
+"""Small device folders for tests of what runs on the device, without a site behind them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor.keystream import device_key
+from cloakwork.sensor.state import State
+
+MASTER = bytes(range(32))
+SITE, SENSOR, GENERATION = "flat", "s07", 41
+
+
+def config(**changed: Any) -> dict[str, Any]:
+    """A device.json; `ratio` is the noise in steps, the rest replaces what is written here."""
+    ratio = changed.pop("ratio", 2.5)
+    schedule = {"period_ms": 100, "offset_ms": 40, "late_ms": 10, "window_slots": 10, "allowed": 4, "block": 1}
+    schedule |= changed.pop("schedule", {})
+    table = noise_table(ratio)
+    levels = [[level.factor, len(level.cuts) // 16] for level in table.levels]
+    return {
+        "v": 1,
+        "site": SITE,
+        "sensor": SENSOR,
+        "generation": GENERATION,
+        "plan": "0" * 64,
+        "kind": "reading",
+        "step": [1, 4],
+        "fallback": 80,
+        "keyed": True,
+        "noise": {"digest": table.digest, "levels": levels},
+        "schedule": schedule,
+        "broker": {"host": "localhost", "port": 1883, "tls": False, "user": None, "password": None, "ca": None},
+    } | changed
+
+
+def make_folder(path: Path, **changed: Any) -> dict[str, Any]:
+    """Write a device folder; returns its device.json."""
+    ratio = changed.get("ratio", 2.5)
+    told = config(**changed)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "device.json").write_text(json.dumps(told))
+    (path / "noise.tab").write_bytes(noise_table(ratio).cuts)
+    for name, data in first_state(told).items():
+        (path / name).write_bytes(data)
+    return told
+
+
+def first_state(told: dict[str, Any]) -> dict[str, bytes]:
+    """Both copies of the state of a new device."""
+    key = device_key(MASTER, told["site"], told["sensor"], told["generation"]) if told["keyed"] else None
+    packed = State(told["generation"], key).pack()
+    return {"state.0": packed, "state.1": packed}

@@ -1,0 +1,64 @@
+"""MicroPython itself, in WebAssembly under Node, for tests: a program, its files, a real disk and a real connection."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.parts import needs, program
+
+import cloakwork
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+
+
+def copy_sensor(folder: Path) -> None:
+    """Put the device's modules into lib/ of a folder, as provisioning does."""
+    package = folder / "lib" / "cloakwork"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").touch()
+    source = Path(cloakwork.__file__).parent / "sensor"
+    shutil.copytree(source, package / "sensor", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+
+
+def command(
+    file: Path,
+    *,
+    folder: Path | None = None,
+    disk: Path | None = None,
+    cut: int | None = None,
+    args: Mapping[str, object] | None = None,
+) -> list[str]:
+    """The command line that runs a program on MicroPython; run.mjs says what the options mean."""
+    needs("micropython")
+    node = program("node")
+    assert node is not None
+    found = [node, str(HERE / "run.mjs")]
+    for name, value in (("folder", folder), ("disk", disk), ("cut", cut)):
+        if value is not None:
+            found += [f"--{name}", str(value)]
+    return [*found, "--args", json.dumps(dict(args or {})), str(file)]
+
+
+def run(
+    file: Path,
+    *,
+    folder: Path | None = None,
+    disk: Path | None = None,
+    cut: int | None = None,
+    args: Mapping[str, object] | None = None,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end. A power cut shows as returncode -9."""
+    line = command(file, folder=folder, disk=disk, cut=cut, args=args)
+    return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def start(
+    file: Path, *, folder: Path | None = None, disk: Path | None = None, args: Mapping[str, object] | None = None
+) -> subprocess.Popen[str]:
+    """Start a program and leave it running: read its stdout, and kill() it for a power cut."""
+    line = command(file, folder=folder, disk=disk, args=args)
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

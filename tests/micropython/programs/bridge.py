@@ -1,0 +1,68 @@
+"""On MicroPython: the connection that Node holds, and what the test has passed to the program."""
+
+import json
+
+import _link  # type: ignore[import-not-found]  # made by link.mjs
+
+with open("/harness/args.json") as _file:  # noqa: PTH123 - MicroPython has no pathlib
+    args = json.load(_file)
+_device = open("/dev/link", "r+b")  # noqa: PTH123, SIM115 - open for as long as the program runs
+
+
+def connect(host: str, port: int, tls: bool = False, ca: str | None = None) -> None:
+    """Begin to open a connection; an earlier one is dropped. `ca` is the text of a certificate."""
+    _link.connect(host, port, tls, ca)
+
+
+def state() -> str:
+    """One of `opening`, `open` and `closed`. It changes between two calls of step() only."""
+    return str(_link.state())
+
+
+def is_open() -> bool:
+    """Whether bytes can be written."""
+    return state() == "open"
+
+
+def reason() -> str:
+    """Why the connection failed, or an empty text."""
+    return str(_link.reason())
+
+
+def write(data: bytes) -> None:
+    """Send; an OSError where no connection is open."""
+    if data:
+        _device.write(data)
+
+
+def read() -> bytes:
+    """What has arrived since the last call, perhaps nothing; also after the connection has been closed."""
+    return _device.read()
+
+
+def close() -> None:
+    """Close when everything written has been sent."""
+    _link.close()
+
+
+class Transport:
+    """The connection in the form that a station takes."""
+
+    def __init__(self, host: str, port: int, tls: bool = False, ca: str | None = None) -> None:
+        self._where = host, port, tls, ca
+
+    def start(self) -> None:
+        connect(*self._where)
+
+    def status(self) -> str:
+        return state()
+
+    def read(self) -> bytes:
+        return read()
+
+    def write(self, data: bytes) -> None:
+        if is_open():
+            write(data)
+
+    def close(self) -> None:
+        close()

@@ -1,0 +1,48 @@
+"""Programs that some tests need and pip cannot install: without them those tests are skipped, in CI they fail."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ROOT / ".parts" / "node_modules"
+MANIFEST = ROOT / "tests" / "micropython" / "package.json"
+missing: set[str] = set()
+
+
+def program(name: str) -> str | None:
+    """Where a program is; servers live where a person's PATH does not look."""
+    return shutil.which(
+        name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin"])
+    )
+
+
+def micropython() -> Path | None:
+    """Where MicroPython's JavaScript module is, in exactly the version that the tests are written for."""
+    wanted: dict[str, str] = json.loads(MANIFEST.read_text(encoding="utf-8"))["dependencies"]
+    [(name, version)] = wanted.items()
+    found = PACKAGES / name / "package.json"
+    if not found.exists() or json.loads(found.read_text(encoding="utf-8"))["version"] != version:
+        return None
+    return found.with_name("micropython.mjs")
+
+
+def has(part: str) -> bool:
+    if part == "micropython":
+        return program("node") is not None and micropython() is not None
+    return program(part) is not None
+
+
+def needs(*parts: str) -> None:
+    """Call in a fixture or a test: skips it, or fails it in CI, unless all `parts` are installed."""
+    gone = [part for part in parts if not has(part)]
+    if not gone:
+        return
+    missing.update(gone)
+    reason = f"{', '.join(gone)} missing: run `sudo scripts/install-parts`"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

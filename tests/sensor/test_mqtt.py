@@ -1,0 +1,293 @@
+"""The client by itself: packets in pieces, bad bytes, the clock. Against a real broker it is in test_mqtt_broker.py."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakwork.sensor.errors import SensorError, WireError
+from cloakwork.sensor.mqtt import LARGEST, REFUSED, Mqtt
+
+ACCEPTED = b"\x20\x02\x00\x00"
+KINDS = {"connected": 2, "refused": 2, "subscribed": 3, "published": 2, "message": 4, "dead": 2}
+
+
+def connected(*, keep_alive: int = 60, largest: int = LARGEST) -> Mqtt:
+    link = Mqtt("s07", keep_alive=keep_alive, largest=largest)
+    link.connect()
+    link.feed(ACCEPTED)
+    assert link.events() == [("connected", False)]
+    link.take()
+    return link
+
+
+def message(topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bytes:
+    """A client's message has the same form as a broker's."""
+    link = connected()
+    link.publish(topic, payload, qos=qos, retain=retain)
+    return link.take()
+
+
+def test_connect_is_written_as_the_standard_says() -> None:
+    link = Mqtt("s07", user="u", password="pw", will=("a/b", b"\x00", True), keep_alive=258, clean=False)  # noqa: S106
+    link.connect()
+    assert link.take() == (
+        b"\x10\x1e\x00\x04MQTT\x04\xec\x01\x02" + b"\x00\x03s07" + b"\x00\x03a/b\x00\x01\x00" + b"\x00\x01u\x00\x02pw"
+    )
+    assert link.take() == b""
+    bare = Mqtt("s07")
+    bare.connect()
+    assert bare.take() == b"\x10\x0f\x00\x04MQTT\x04\x02\x00\x3c\x00\x03s07"
+
+
+@given(
+    topic=st.text(st.characters(exclude_characters="+#\0", exclude_categories=["Cs"]), min_size=1, max_size=300),
+    payload=st.one_of(st.binary(), st.integers(0, 20000).map(bytes)),
+    qos=st.integers(0, 1),
+    retain=st.booleans(),
+    cuts=st.lists(st.integers(0, 400)),
+)
+def test_what_one_client_publishes_another_hears_in_whatever_pieces(
+    topic: str, payload: bytes, qos: int, retain: bool, cuts: list[int]
+) -> None:
+    raw = message(topic, payload, qos=qos, retain=retain) * 2
+    hearer = connected()
+    at = 0
+    for cut in [*sorted(cuts), len(raw)]:
+        hearer.feed(raw[at:cut])
+        at = max(at, cut)
+    assert hearer.events() == [("message", topic, payload, retain)] * 2
+    assert hearer.take() == b"\x40\x02\x00\x01" * 2 * qos
+    assert hearer.connected
+
+
+def test_answers_are_told_once_and_only_for_what_was_asked() -> None:
+    link = connected()
+    assert (link.publish("a", b""), link.subscribe("a/#"), link.publish("b", b"", qos=0)) == (1, 2, 0)
+    link.feed(b"\x40\x02\x00\x02" + b"\x90\x03\x00\x01\x01" + b"\x40\x02\x00\x07")
+    assert link.events() == []
+    link.feed(b"\x40\x02\x00\x01" * 2 + b"\x90\x03\x00\x02\x80" * 2 + b"\xd0\x00")
+    assert link.events() == [("published", 1), ("subscribed", 2, REFUSED)]
+    assert link.connected
+
+
+def test_a_message_is_sent_again_as_a_duplicate_under_its_id() -> None:
+    link = connected()
+    number = link.publish("a", b"x", retain=True)
+    first = link.take()
+    link.connect()
+    link.take()
+    link.feed(b"\x20\x02\x01\x00")
+    assert link.events() == [("connected", True)]
+    assert link.publish("a", b"x", retain=True, again=number) == number
+    assert link.take() == bytes([first[0] | 8]) + first[1:]
+    link.feed(b"\x40\x02\x00\x01")
+    assert link.events() == [("published", number)]
+
+
+def test_an_id_in_use_is_not_given_out_again() -> None:
+    link = connected()
+    assert link.publish("a", b"") == 1
+    for number in range(2, 65536):
+        link.publish("a", b"", again=number)
+    with pytest.raises(SensorError, match="65535 packets wait"):
+        link.publish("a", b"")
+    link.feed(b"\x40\x02\x01\x00")
+    assert [link.publish("a", b""), link.events()] == [256, [("published", 256)]]
+
+
+def test_a_refusal_ends_the_link_with_its_code() -> None:
+    link = Mqtt("s07")
+    link.connect()
+    link.feed(b"\x20\x02\x00\x05" + message("a", b""))
+    assert link.events() == [("refused", 5)]
+    assert not link.connected
+    assert link.take() == b""
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n",
+        b"\x40\x03\x00\x01\x00",  # too long
+        b"\x41\x02\x00\x01",  # flags that are reserved
+        b"\x90\x03\x00\x01\x02",  # granted more than was asked for
+        b"\xb0\x02\x00\x01",  # answers what was never asked
+        b"\x10\x00",  # what clients send
+        b"\xf0\x00",
+        ACCEPTED,  # twice
+        b"\x30\x80\x80\x80\x80\x01",  # a length of five bytes
+        b"\x34\x05\x00\x01a\x00\x01",  # QoS 2
+        b"\x36\x05\x00\x01a\x00\x01",  # QoS 3
+        b"\x38\x03\x00\x01a",  # a duplicate of QoS 0
+        b"\x30\x00",
+        b"\x30\x01\x00",
+        b"\x30\x02\x00\x00",  # no topic
+        b"\x30\x03\x00\x02a",  # a topic beyond the end
+        b"\x32\x04\x00\x01a\x00",  # an id that is cut off
+        b"\x32\x05\x00\x01a\x00\x00",  # no id
+        b"\x30\x03\x00\x01#",
+        b"\x30\x03\x00\x01\x00",
+        b"\x30\x03\x00\x01\xff",
+    ],
+)
+def test_malformed_bytes_end_the_link(raw: bytes) -> None:
+    link = connected()
+    link.feed(raw + ACCEPTED)
+    [(kind, reason)] = link.events()
+    assert kind == "dead"
+    assert reason
+    link.feed(b"\xd0\x00")
+    link.tick(10**9)
+    assert (link.events(), link.take(), link.connected) == ([], b"", False)
+
+
+def test_nothing_may_come_before_the_answer_to_connect() -> None:
+    link = Mqtt("s07")
+    link.feed(ACCEPTED)
+    assert link.events() == []
+    link.connect()
+    link.feed(message("a", b""))
+    assert link.events() == [("dead", "malformed: the first packet, and no other, answers CONNECT")]
+
+
+@pytest.mark.parametrize("largest", [LARGEST, 1000])
+def test_a_packet_that_is_too_large_is_refused_before_it_has_arrived(largest: int) -> None:
+    head = bytearray([0x30])
+    size = largest + 1
+    while size:
+        head.append(size & 127 | (128 if size > 127 else 0))
+        size >>= 7
+    link = connected(largest=largest)
+    link.feed(bytes(head))
+    assert link.events() == [("dead", f"a packet of more than {largest} bytes")]
+    link = connected(largest=largest)
+    head[1] -= 1  # the last that is allowed
+    link.feed(bytes(head) + b"\x00\x01a" + bytes(largest - 3))
+    assert link.events() == [("message", "a", bytes(largest - 3), False)]
+    with pytest.raises(WireError, match="too large"):
+        link.publish("a", bytes(largest))
+
+
+def test_no_bytes_make_it_fail() -> None:
+    rng = random.Random(3117)
+    whole = [ACCEPTED, b"\x40\x02\x00\x01", b"\x90\x03\x00\x02\x01", b"\xd0\x00", message("a/b", b"xyz")]
+    whole += [message("cloakwork/v1/flat/s07/reading", bytes(200)), message("é", b"", qos=0, retain=True)]
+    told = dict.fromkeys(KINDS, 0)
+    for _ in range(200_000):
+        raw = bytearray(b"".join(rng.choices(whole, k=rng.randrange(1, 4)))) if rng.random() < 0.8 else bytearray()
+        raw += rng.randbytes(rng.randrange(8))
+        for _ in range(rng.randrange(3)):
+            if raw:
+                raw[rng.randrange(len(raw))] = rng.randrange(256)
+        link = Mqtt("s07")
+        link.connect()
+        if rng.random() < 0.8:
+            link.feed(ACCEPTED)
+            link.publish("a", b"")
+            link.subscribe("b")
+        cut = rng.randrange(len(raw) + 1)
+        link.feed(bytes(raw[:cut]))
+        link.feed(bytes(raw[cut:]))
+        link.tick(0)
+        for event in link.events():
+            assert len(event) == KINDS[event[0]]
+            told[event[0]] += 1
+    assert min(told.values()) > 100, told
+
+
+@pytest.mark.parametrize("start", [0, 2**30 - 70_000, 10**13])
+def test_an_idle_link_is_pinged_and_one_that_does_not_answer_is_dead(start: int) -> None:
+    def at(ms: int) -> int:
+        return (start + ms) % 2**30 if start < 2**30 else start + ms
+
+    link = connected(keep_alive=60)
+    link.tick(at(0))
+    link.tick(at(29_999))
+    assert link.take() == b""
+    link.tick(at(30_000))
+    assert link.take() == b"\xc0\x00"
+    link.tick(at(31_000))
+    assert link.take() == b""
+    link.feed(b"\xd0\x00")
+    link.tick(at(32_000))
+    link.feed(message("a", b"", qos=0))  # a message shows that the broker speaks, not that it hears
+    link.tick(at(62_000))
+    assert link.take() == b"\xc0\x00"
+    link.tick(at(121_999))
+    assert (link.events()[1:], link.connected) == ([], True)
+    link.tick(at(122_000))
+    assert (link.events(), link.connected) == ([("dead", "no answer within keep_alive")], False)
+
+
+def test_acknowledgements_are_as_good_as_pings() -> None:
+    link = connected(keep_alive=60)
+    for now in range(0, 600_000, 20_000):
+        number = link.publish("a", b"")
+        link.tick(now)
+        assert len(link.take()) == 7
+        link.feed(b"\x40\x02" + number.to_bytes(2, "big"))
+        link.tick(now)
+
+
+def test_a_broker_that_never_answers_connect_is_dead() -> None:
+    link = Mqtt("s07", keep_alive=10)
+    link.connect()
+    link.take()
+    link.tick(5)
+    link.tick(10_004)
+    assert (link.take(), link.events()) == (b"", [])
+    link.tick(10_005)
+    assert link.events() == [("dead", "no answer within keep_alive")]
+
+
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    link = connected(keep_alive=10)
+    link.tick(100_000)
+    link.tick(1000)
+    assert (link.take(), link.events(), link.connected) == (b"", [], True)
+
+
+def test_nothing_is_sent_without_a_connection() -> None:
+    link = Mqtt("s07")
+    with pytest.raises(SensorError, match="no connection"):
+        link.publish("a", b"")
+    with pytest.raises(SensorError, match="no connection"):
+        link.subscribe("a")
+    link.disconnect()
+    assert link.take() == b""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"client_id": ""},
+        {"client_id": "a\0"},
+        {"client_id": "a" * 65536},
+        {"password": "x"},
+        {"keep_alive": 0},
+        {"keep_alive": 65536},
+        {"largest": 0},
+        {"largest": LARGEST + 1},
+        {"will": ("a/#", b"", False)},
+        {"will": ("a", bytes(65536), False)},
+    ],
+)
+def test_a_client_that_cannot_be_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(WireError):
+        Mqtt(**({"client_id": "s07"} | options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("topic", ["", "a/+", "#", "a\0", "a" * 65536])
+def test_a_topic_to_publish_on_has_no_wildcards(topic: str) -> None:
+    link = connected()
+    with pytest.raises(WireError):
+        link.publish(topic, b"")
+    assert link.take() == b""
+
+
+@pytest.mark.parametrize(("qos", "again"), [(2, 0), (-1, 0), (0, 1), (1, 65536)])
+def test_only_qos_0_and_1_are_spoken(qos: int, again: int) -> None:
+    with pytest.raises(WireError, match="QoS is 0 or 1"):
+        connected().publish("a", b"", qos=qos, again=again)

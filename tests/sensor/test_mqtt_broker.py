@@ -1,0 +1,283 @@
+"""The client against a real broker, with another library's client at the other end."""
+
+import queue
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+from paho.mqtt.client import Client, MQTTv311
+from paho.mqtt.enums import CallbackAPIVersion
+from tests import micropython
+from tests.broker import READER, Broker, running_broker
+
+from cloakwork.sensor.mqtt import Mqtt
+
+USERS = {"s07": "a word", "s08": "another", READER: "all ears"}
+READING = "cloakwork/v1/flat/s07/reading"
+STATUS = "cloakwork/v1/flat/s07/status"
+Event = tuple[Any, ...]
+
+
+@pytest.fixture(params=["plain", "secure"])
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    tls = request.param == "secure"
+    with running_broker(tmp_path, tls=tls, users=USERS if tls else None) as found:
+        yield found
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path, tls=True, users=USERS) as found:
+        yield found
+
+
+class Line:
+    """Our client on a real socket, driven as a device drives it."""
+
+    def __init__(self, broker: Broker, link: Mqtt) -> None:
+        self.link = link
+        self._socket = socket.create_connection((broker.host, broker.port))
+        if broker.ca is not None:
+            self._socket = ssl.create_default_context(cafile=broker.ca).wrap_socket(
+                self._socket, server_hostname=broker.host
+            )
+        self._socket.settimeout(0.02)
+        self.seen: list[Event] = []
+        link.connect()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._socket.close()
+
+    def turn(self, *, tick: bool = True) -> bool:
+        """Whether the other side is still there."""
+        try:
+            self._socket.sendall(self.link.take())
+            data = self._socket.recv(4096)
+        except TimeoutError:
+            data = None
+        except OSError:
+            return False
+        self.link.feed(data or b"")
+        if tick:
+            self.link.tick(time.monotonic_ns() // 1_000_000)
+        self.seen += self.link.events()
+        return data != b""
+
+    def until(self, kind: str) -> Event:
+        """The next event of a kind."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            for at, event in enumerate(self.seen):
+                if event[0] == kind:
+                    return self.seen.pop(at)
+            self.turn()
+        pytest.fail(f"no {kind}, but {self.seen}")
+
+
+def client(broker: Broker, name: str = "s07", **options: Any) -> Mqtt:
+    return Mqtt(name, user=name if broker.users else None, password=broker.users.get(name), **options)
+
+
+class Other:
+    """The other library's client; `heard` are (topic, payload, retain)."""
+
+    def __init__(self, broker: Broker, *topics: str) -> None:
+        self.heard: queue.Queue[tuple[str, bytes, bool]] = queue.Queue()
+        ready: queue.Queue[object] = queue.Queue()
+        self.client = Client(CallbackAPIVersion.VERSION2, "other", protocol=MQTTv311)
+        self.client.on_message = lambda _c, _d, m: self.heard.put((m.topic, bytes(m.payload), m.retain))
+        self.client.on_connect = lambda *_: ready.put("connected")
+        self.client.on_subscribe = lambda *_: ready.put("subscribed")
+        if broker.users:
+            self.client.username_pw_set(READER, broker.users[READER])
+        if broker.ca is not None:
+            self.client.tls_set(str(broker.ca))
+        self.client.connect(broker.host, broker.port)
+        self.client.loop_start()
+        ready.get(timeout=10)
+        for topic in topics:
+            self.client.subscribe(topic, qos=1)
+            ready.get(timeout=10)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+    def next(self) -> tuple[str, bytes, bool]:
+        return self.heard.get(timeout=10)
+
+
+def test_a_message_of_qos_1_is_acknowledged_and_heard(broker: Broker) -> None:
+    with Other(broker, "cloakwork/#") as other, Line(broker, client(broker)) as line:
+        assert line.until("connected") == ("connected", False)
+        payloads = [bytes([0, 255]), b"", bytes(range(256)) * 400]
+        numbers = [line.link.publish(READING, payload) for payload in payloads]
+        assert [line.until("published") for _ in payloads] == [("published", number) for number in numbers]
+        assert [other.next() for _ in payloads] == [(READING, payload, False) for payload in payloads]
+
+
+def test_a_message_of_qos_0_is_heard(broker: Broker) -> None:
+    with Other(broker, "cloakwork/#") as other, Line(broker, client(broker)) as line:
+        line.until("connected")
+        assert line.link.publish(READING, b"once", qos=0) == 0
+        line.turn()
+        assert other.next() == (READING, b"once", False)
+
+
+def test_a_retained_message_is_heard_after_subscribing(broker: Broker) -> None:
+    with Line(broker, client(broker)) as line:
+        line.until("connected")
+        line.link.publish(STATUS, b"kept", retain=True)
+        line.until("published")
+        number = line.link.subscribe(STATUS)
+        assert line.until("subscribed") == ("subscribed", number, 1)
+        assert line.until("message") == ("message", STATUS, b"kept", True)
+        line.link.publish(STATUS, b"new", retain=True)
+        assert line.until("message") == ("message", STATUS, b"new", False)
+    with Other(broker, "cloakwork/#") as other:
+        assert other.next() == (STATUS, b"new", True)
+
+
+@pytest.mark.parametrize("goodbye", [False, True])
+def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_goodbye(broker: Broker, goodbye: bool) -> None:
+    with Other(broker, "cloakwork/#") as other:
+        with Line(broker, client(broker, will=(STATUS, b"offline", True))) as line:
+            line.until("connected")
+            if goodbye:
+                line.link.disconnect()
+                line.turn()
+        with Line(broker, client(broker, clean=True)) as line:
+            line.until("connected")
+            line.link.publish(READING, b"after")
+            line.until("published")
+        expected = (
+            [(READING, b"after", False)] if goodbye else [(STATUS, b"offline", False), (READING, b"after", False)]
+        )
+        assert [other.next() for _ in expected] == expected
+
+
+def test_a_message_that_the_rules_forbid_is_acknowledged_and_dropped(secure: Broker) -> None:
+    with Other(secure, "cloakwork/#") as other, Line(secure, client(secure)) as line:
+        line.until("connected")
+        for topic in ("cloakwork/v1/flat/s08/reading", "cloakwork/v1/attic/s07/reading", READING):
+            line.link.publish(topic, b"x")
+            line.until("published")
+        assert other.next() == (READING, b"x", False)
+        assert other.heard.empty()
+
+
+def test_a_subscription_that_the_rules_forbid_is_granted_and_stays_silent(secure: Broker) -> None:
+    with Line(secure, client(secure)) as line, Line(secure, client(secure, "s08")) as neighbour:
+        line.until("connected")
+        neighbour.until("connected")
+        neighbour.link.subscribe("cloakwork/#")
+        neighbour.until("subscribed")
+        line.link.publish(READING, b"not for s08")
+        line.until("published")
+        neighbour.link.publish("cloakwork/v1/flat/s08/status", b"mine")
+        assert neighbour.until("message")[2] == b"mine"
+        assert [event for event in neighbour.seen if event[0] == "message"] == []
+
+
+@pytest.mark.parametrize(("user", "password"), [("s07", "wrong"), ("nobody", "a word"), (None, None)])
+def test_strangers_are_refused(secure: Broker, user: str | None, password: str | None) -> None:
+    with Line(secure, Mqtt("s07", user=user, password=password)) as line:
+        assert line.until("refused")[1] == 5
+
+
+def test_pings_keep_an_idle_link_alive_and_without_them_the_broker_ends_it(plain: Broker) -> None:
+    with Line(plain, Mqtt("ticking", keep_alive=1)) as line, Line(plain, Mqtt("silent", keep_alive=1)) as silent:
+        line.until("connected")
+        silent.until("connected")
+        end = time.monotonic() + 30
+        while silent.turn(tick=False):
+            assert time.monotonic() < end
+            assert line.turn()
+        assert (line.seen, line.link.connected) == ([], True)
+
+
+def test_a_broker_that_stands_still_is_found_dead(plain: Broker) -> None:
+    with Line(plain, client(plain, keep_alive=1)) as line:
+        line.until("connected")
+        plain.pause()
+        assert line.until("dead") == ("dead", "no answer within keep_alive")
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_session_goes_on_after_the_broker_has_been_away(broker: Broker, how: str) -> None:
+    link = client(broker, clean=False)
+    with Line(broker, link) as line:
+        line.until("connected")
+        link.subscribe(READING)
+        line.until("subscribed")
+        link.publish(STATUS, b"kept", retain=True)
+        line.until("published")
+        time.sleep(0 if how == "stop" else 1.5)  # it writes down what has changed every second
+        end: Callable[[], None] = getattr(broker, how)
+        number = link.publish(READING, b"in vain")
+        end()
+        while line.turn():
+            pass
+    broker.start()
+    with Line(broker, link) as line:
+        assert line.until("connected") == ("connected", True)
+        assert link.publish(READING, b"in vain", again=number) == number
+        assert line.until("published") == ("published", number)
+        assert line.until("message") == ("message", READING, b"in vain", False)
+    with Other(broker, "cloakwork/#") as other:
+        assert other.next() == (STATUS, b"kept", True)
+
+
+def test_on_micropython_the_same_client_publishes_over_tls(secure: Broker, tmp_path: Path) -> None:
+    micropython.copy_sensor(tmp_path / "device")
+    assert secure.ca is not None
+    args = {"host": secure.host, "port": secure.port, "ca": secure.ca.read_text(encoding="utf-8")}
+    args |= {"user": "s07", "password": USERS["s07"], "topic": READING, "count": 20}
+    with Other(secure, "cloakwork/#") as other:
+        done = micropython.run(micropython.PROGRAMS / "publish.py", folder=tmp_path / "device", args=args)
+        assert done.stderr == ""
+        assert done.stdout.splitlines() == ["connected False", *(f"published {number + 1}" for number in range(20))]
+        assert [other.next() for _ in range(20)] == [(READING, b"\x00\xff %d" % number, False) for number in range(20)]
+
+
+def test_on_micropython_a_broker_with_another_authority_is_not_spoken_to(secure: Broker, tmp_path: Path) -> None:
+    micropython.copy_sensor(tmp_path / "device")
+    args = {"host": secure.host, "port": secure.port, "ca": None}
+    args |= {"user": "s07", "password": USERS["s07"], "topic": READING, "count": 1}
+    done = micropython.run(micropython.PROGRAMS / "publish.py", folder=tmp_path / "device", args=args)
+    assert done.stdout in {"closed SELF_SIGNED_CERT_IN_CHAIN\n", "closed UNABLE_TO_VERIFY_LEAF_SIGNATURE\n"}
+
+
+def test_the_will_of_a_device_whose_power_is_cut_is_published(secure: Broker, tmp_path: Path) -> None:
+    micropython.copy_sensor(tmp_path / "device")
+    assert secure.ca is not None
+    args = {"host": secure.host, "port": secure.port, "ca": secure.ca.read_text(encoding="utf-8")}
+    args |= {"user": "s07", "password": USERS["s07"], "topic": READING, "count": 10**9}
+    with (
+        Other(secure, "cloakwork/#") as other,
+        micropython.start(micropython.PROGRAMS / "publish.py", folder=tmp_path / "device", args=args) as device,
+    ):
+        assert other.next()[1] == b"\x00\xff 0"
+        device.kill()
+        assert device.wait() == -signal.SIGKILL
+        heard = other.next()
+        while heard[1] != b"gone":
+            heard = other.next()

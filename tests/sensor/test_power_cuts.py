@@ -1,0 +1,174 @@
+"""Power cuts: no number is used twice and no window is overspent, whatever happens to the storage and the process."""
+
+import json
+import random
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.devices import config, first_state, make_folder
+
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor.device import TAKE, Device
+from cloakwork.sensor.errors import StateError
+from cloakwork.sensor.state import load_state
+from cloakwork.sensor.wire import read_reading
+
+
+class PowerCutError(Exception):
+    """The power has gone."""
+
+
+class Flash:
+    """Storage in memory whose writes can be torn."""
+
+    path = ""
+
+    def __init__(self, told: dict[str, Any], ratio: float, rng: random.Random) -> None:
+        self.files = first_state(told)
+        self.older: dict[str, list[bytes]] = {name: [] for name in self.files}
+        self._table = noise_table(ratio).cuts
+        self._rng = rng
+        self.writes_left = 10**9
+
+    def read(self, name: str) -> bytes | None:
+        return self.files.get(name)
+
+    def write(self, name: str, data: bytes) -> None:
+        self.older[name] = [*self.older[name][-5:], self.files[name]]
+        self.writes_left -= 1
+        if self.writes_left < 0:
+            kept = self._rng.choice([data[: self._rng.randrange(len(data) + 1)], self.files[name]])
+            self.files[name] = kept
+            raise PowerCutError
+        self.files[name] = data
+
+    def lock(self) -> None:
+        return None
+
+    def table(self, _: str) -> BytesIO:
+        return BytesIO(self._table)
+
+    def damage_one_copy(self) -> None:
+        name = self._rng.choice(["state.0", "state.1"])
+        data = self.files[name]
+        worse = [data[: self._rng.randrange(len(data) + 1)], bytes(len(data)), b""]
+        spoilt = bytearray(data or b"x")
+        spoilt[self._rng.randrange(len(spoilt))] ^= 1 << self._rng.randrange(8)
+        self.files[name] = self._rng.choice([*worse, bytes(spoilt), *self.older[name]])
+
+
+class World:
+    """True time, which the device cannot see while it is off."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def ticks(self) -> int:
+        return self.now
+
+
+def overspent(times: list[int], window: int, allowed: int) -> list[int]:
+    """Readings that are the last of too many within half-open intervals of the length of the window."""
+    times = sorted(times)
+    return [late for early, late in zip(times, times[allowed:], strict=False) if late - early < window]
+
+
+@pytest.mark.parametrize("block", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_torn_writes_and_damaged_copies_never_repeat_a_number_nor_overspend(block: int, seed: int) -> None:
+    rng = random.Random(seed)
+    told = config(schedule={"block": block})
+    flash, world = Flash(told, 2.5, rng), World()
+    numbers: list[int] = []
+    times: list[int] = []
+    faults = 0
+    for _ in range(400):
+        torn = False
+        flash.writes_left = rng.choice([0, 1, 2, 3, rng.randrange(40), rng.randrange(400)])
+        try:
+            device = Device(told, flash, world.ticks)  # type: ignore[arg-type]
+            work(device, world, rng, numbers, times)
+        except PowerCutError:
+            torn = True
+        world.now += rng.choice([0, 1, rng.randrange(2000)])
+        if not torn:
+            flash.damage_one_copy()
+        faults += 1
+    assert faults == 400
+    assert len(numbers) == len(set(numbers)) > 300
+    # ten slots of 100 ms hold at most four readings, and one may be 10 ms late
+    assert overspent(times, 10 * 100 - 10, 4) == []
+
+
+def work(device: Device, world: World, rng: random.Random, numbers: list[int], times: list[int]) -> None:
+    for _ in range(rng.randrange(400)):
+        world.now += rng.choice([1, 3, 50, 97, 100])
+        if device.begin(device.clock.now()) == TAKE:
+            times.append(world.now)
+            numbers.append(read_reading(device.cloak((21, 1), 0))[0])
+
+
+def test_a_device_of_which_neither_copy_can_be_read_refuses(tmp_path: Path) -> None:
+    told = config()
+    flash = Flash(told, 2.5, random.Random(1))
+    for damage in (b"", flash.files["state.0"][:-9], b"{}\n\n"):
+        flash.files = {"state.0": damage, "state.1": damage}
+        with pytest.raises(StateError, match="Provision this device again"):
+            Device(told, flash)  # type: ignore[arg-type]
+
+
+def test_two_copies_of_one_version_that_differ_are_refused() -> None:
+    told = config()
+    flash = Flash(told, 2.5, random.Random(1))
+    device = Device(told, flash, lambda: 0)  # type: ignore[arg-type]
+    assert device.begin(0) == TAKE
+    other = Flash(told, 2.5, random.Random(1))
+    device = Device(told, other, lambda: 0)  # type: ignore[arg-type]
+    assert device.begin(100) == TAKE
+    flash.files["state.0"] = other.files["state.0"]
+    with pytest.raises(StateError, match="contradict"):
+        Device(told, flash)  # type: ignore[arg-type]
+
+
+def test_storage_that_fails_once_costs_a_slot_and_no_number(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    told = config(schedule={"allowed": 0})
+    flash, world = Flash(told, 2.5, rng), World()
+    device = Device(told, flash, world.ticks)  # type: ignore[arg-type]
+    numbers = []
+    for slot in range(300):
+        world.now = slot * 100
+        flash.writes_left = rng.choice([0, 1, 99])
+        try:
+            if device.begin(device.clock.now()) == TAKE:
+                numbers.append(read_reading(device.cloak((21, 1), 0))[0])
+        except PowerCutError:
+            continue
+        # whenever the power goes now, the device starts again, and with a number that is new
+        state = load_state(flash, told["generation"])
+        assert state.counter > (max(numbers) & 0xFFFFFFF if numbers else -1)
+    assert len(set(numbers)) == len(numbers) > 50
+
+
+def test_a_process_killed_a_thousand_times_repeats_no_number_and_overspends_no_window(tmp_path: Path) -> None:
+    told = make_folder(
+        tmp_path / "s07", schedule={"period_ms": 4, "late_ms": 2, "window_slots": 20, "allowed": 8, "block": 2}
+    )
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed.py")), str(tmp_path / "s07"), "1000"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = json.loads(done.stdout)
+    assert found["killed"] == 1000
+    assert len(found["numbers"]) == len(set(found["numbers"]))
+    assert len(found["numbers"]) > 100
+    plan = told["schedule"]
+    window = (plan["window_slots"] * plan["period_ms"] - plan["late_ms"]) * 1_000_000
+    assert overspent(found["times"], window, plan["allowed"]) == []

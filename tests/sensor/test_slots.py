@@ -1,0 +1,63 @@
+"""The budget of a device: never more than allowed in a window, whatever the slots."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakwork.sensor.slots import MOST_RUNS, Slots
+
+
+def spent(used: list[int], window: int) -> int:
+    return max((sum(first <= slot < first + window for slot in used) for first in used), default=0)
+
+
+@given(
+    gaps=st.lists(st.integers(1, 12), max_size=120),
+    window=st.integers(1, 40),
+    allowed=st.integers(1, 12),
+    most=st.integers(1, 5),
+)
+def test_no_stretch_of_window_slots_holds_more_than_allowed(
+    gaps: list[int], window: int, allowed: int, most: int
+) -> None:
+    slots = Slots([], window, allowed)
+    used: list[int] = []
+    slot = 0
+    for gap in gaps:
+        slot += gap
+        taken = slots.take(slot, most) if slot > slots.last else 0
+        used += range(slot, slot + taken)
+        slots = Slots(slots.runs, window, allowed)  # as after a start from the storage
+    assert spent(used, window) <= allowed
+    assert len(slots.runs) <= MOST_RUNS
+
+
+@given(gaps=st.lists(st.integers(1, 12), min_size=1, max_size=60), window=st.integers(1, 40), allowed=st.integers(1, 9))
+def test_what_the_budget_allows_is_given_while_few_runs_are_kept(gaps: list[int], window: int, allowed: int) -> None:
+    slots = Slots([], window, allowed)
+    used: list[int] = []
+    slot = 0
+    for gap in gaps:
+        slot += gap
+        room = sum(slot - window < one for one in used) < allowed
+        assert slots.take(slot, 1) == room or len(slots.runs) == MOST_RUNS
+        used += [slot] if slots.last == slot else []
+
+
+def test_a_regular_schedule_is_one_run_and_never_refused() -> None:
+    slots = Slots([], 60, 60)
+    assert all(slots.take(slot, 1) == 1 for slot in range(1000))
+    assert len(slots.runs) == 1
+    assert slots.used(999) == 60
+
+
+def test_many_gaps_are_forgotten_on_the_safe_side() -> None:
+    slots = Slots([], 10_000, 5000)
+    for slot in range(0, 6000, 2):
+        slots.take(slot, 1)
+    assert len(slots.runs) <= MOST_RUNS
+    assert slots.used(6000) >= 3000
+
+
+def test_without_a_budget_each_slot_is_given_once() -> None:
+    slots = Slots([], 10, 0)
+    assert [slots.take(slot, 1) for slot in (0, 1, 1, 2, 50)] == [1, 1, 0, 1, 1]
