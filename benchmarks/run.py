@@ -4,12 +4,13 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import accuracy, calibration, design, noise, people, recovery, start, transport
+from benchmarks import accuracy, calibration, design, keyed, noise, people, recovery, start, transport
 
 ALL = {
     "start": start.run,
     "recovery": recovery.run,
     "noise": noise.run,
+    "keyed": keyed.run,
     "transport": transport.run,
     "accuracy": accuracy.run,
     "calibration": calibration.run,

@@ -26,6 +26,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "generation": GENERATION,
         "plan": "0" * 64,
         "kind": "reading",
+        "unit": "°C",
         "step": [1, 4],
         "fallback": 80,
         "keyed": True,

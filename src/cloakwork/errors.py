@@ -43,5 +43,9 @@ class SiteError(InputError):
     """A site file that says something impossible; names the line, the key, what was given and what is allowed."""
 
 
+class KeyFileError(InputError):
+    """A file of keys that cannot be used or should not be trusted; never holds a key."""
+
+
 class BudgetError(CloakworkError):
     """A release that would spend more privacy than the cloak was made for."""

@@ -5,13 +5,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from cloakwork.cli import main
+from tests.cli.conftest import Outcome, Run
 
 SITE = """name = "corridor"
 sensors = 6
@@ -28,35 +25,6 @@ alpha = 0.02
 """
 READINGS = "time,sensor,seq,value\n" + "".join(f"0,s{k},0,{k}\n" for k in range(1, 7))
 SCRIPT = Path(sys.executable).with_name("cloakwork")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command in this process, as the installed script would."""
-
-    def call(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        said = capsys.readouterr()
-        assert isinstance(code, int)
-        return Outcome(code, said.out, said.err)
-
-    return call
 
 
 @pytest.fixture
@@ -144,6 +112,13 @@ def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Pat
         said = process.communicate()[1]
     assert said == ""
     assert process.returncode == 0
+
+
+def test_a_terminal_that_lacks_a_letter_is_no_failure(site: Path) -> None:
+    site.write_text('unit = "°C"\n' + SITE)
+    done = script("plan", site, environment={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"noise of a reading, sigma.* \?C", done.stdout)
 
 
 def test_the_version_is_printed(run: Run) -> None:

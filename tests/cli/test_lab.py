@@ -2,15 +2,12 @@
 
 import json
 import re
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer.main
+from tests.cli.conftest import Run
 
-from cloakwork.cli import main
 from cloakwork.cli.app import app, lab
 from cloakwork.lab import EXPERIMENTS, read_result
 from cloakwork.lab.experiments import estimators, vicinities
@@ -18,35 +15,12 @@ from cloakwork.lab.experiments import estimators, vicinities
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command in this process, with experiments that are very small."""
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run one command of the laboratory, with experiments that are very small."""
     monkeypatch.setattr(estimators, "QUICK_DRAWS", 2)
     monkeypatch.setattr(vicinities, "QUICK_FRAMES", 4)
-
-    def call(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", "lab", *map(str, arguments)])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        said = capsys.readouterr()
-        assert isinstance(code, int)
-        return Outcome(code, said.out, said.err)
-
-    return call
+    return lambda *words: run("lab", *words)
 
 
 def test_list_names_every_experiment(run: Run) -> None:

@@ -1,17 +1,16 @@
-"""`cloakwork plan`: equal and designed noise side by side, and which sensors to keep."""
+"""`cloakwork plan`: equal and designed noise side by side, which sensors to keep, and the frozen plan."""
 
 import json
 import re
-import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 
-from cloakwork.cli import main
-from cloakwork.site import load_site
+from cloakwork.privacy import Profile
+from cloakwork.site import freeze, load_plan, load_site
 
 ROOMS = '''name = "two-rooms"
 baseline = 20.0
@@ -42,20 +41,6 @@ GRAPH = (
     'edges = [["pump", "hall"], ["hall", "store"], ["store", "the \\"yard\\""], ["store", "pump"]]\n' + TAIL
 )
 MATRIX = 'name = "kitchen"\nsensors = 3\n[physics]\nkind = "matrix"\nfile = "m.csv"\n' + TAIL
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return call
 
 
 def written(folder: Path, text: str) -> Path:
@@ -175,3 +160,121 @@ def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) 
     values = json.loads(run("plan", site, "--json")[1])["limits"]
     assert values["typical_radius"] is None or values["typical_radius"] >= 0
     assert len(values["sentences"]) == (4 if text == LINE else 3)
+
+
+def test_a_plan_is_written_for_devices_and_printed_as_before(run: Run, tmp_path: Path) -> None:
+    site, out = written(tmp_path, ROOMS), tmp_path / "site.plan.json"
+    plain, done = run("plan", site), run("plan", site, "--out", out)
+    assert done.code == 0
+    assert done.out == plain.out
+    plan = load_plan(out)
+    assert done.err == f"wrote the plan {plan.digest[:12]} to {out}\n"
+    loaded = load_site(site)
+    assert plan == freeze(loaded, loaded.cloak())
+    assert run("plan", site, "--out", out, "--json").values["plan"] == plan.digest
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns(run: Run, tmp_path: Path) -> None:
+    site, out = written(tmp_path, LINE), tmp_path / "site.plan.json"
+    run("plan", site, "--out", out)
+    old = load_plan(out).digest
+    again = run("plan", site, "--out", out)
+    assert "provision" not in again.err
+    done = run("plan", written(tmp_path, LINE.replace("alpha = 0.05", "alpha = 0.06")), "--out", out)
+    assert done.code == 0
+    kept = tmp_path / f"site.plan.{old[:12]}.json"
+    assert f"it takes the place of the plan {old[:12]}: provision the devices again" in done.err
+    assert f"kept as {kept}" in done.err
+    assert load_plan(kept).digest == old != load_plan(out).digest
+    out.write_text("not a plan")
+    assert run("plan", site, "--out", out).err == f"wrote the plan {load_plan(out).digest[:12]} to {out}\n"
+
+
+def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Path) -> None:
+    site = written(tmp_path, MATRIX)
+    before = site.read_text(), (tmp_path / "m.csv").read_text()
+    for out in (site, tmp_path / "m.csv"):
+        done = run("plan", site, "--out", out)
+        assert done.code == 2
+        assert "is read by this command: write to another file" in done.err
+    assert (site.read_text(), (tmp_path / "m.csv").read_text()) == before
+
+
+def test_a_choice_of_sensors_is_not_a_plan(run: Run, tmp_path: Path) -> None:
+    done = run("plan", written(tmp_path, LINE), "--choose", 3, "--out", tmp_path / "p.json")
+    assert (done.code, done.out) == (2, "")
+    assert "--choose with --out: change the site file first" in done.err
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_an_output_that_cannot_be_written_is_a_failure(run: Run, tmp_path: Path) -> None:
+    done = run("plan", written(tmp_path, LINE), "--out", tmp_path / "no" / "p.json")
+    assert done.code == 1
+    assert "No such file or directory" in done.err
+
+
+def test_the_json_has_what_devices_need(run: Run, tmp_path: Path) -> None:
+    site = written(tmp_path, 'unit = "°C"\n' + LINE + 'window = "1h"\nreadings_per_window = 60\nresolution = 0.01\n')
+    values = run("plan", site, "--json").values
+    assert values["unit"] == "°C"
+    assert values["schedule"] == {
+        "period_ms": 60_034,
+        "offset_ms": 4_000,
+        "window_slots": 60,
+        "allowed": 60,
+        "block": 1,
+        "late_ms": 2_000,
+    }
+    loaded = load_site(site)
+    tables = freeze(loaded, loaded.cloak()).tables
+    assert {digest: table["bytes"] for digest, table in values["noise_tables"].items()} == {
+        digest: table.bytes for digest, table in tables.items()
+    }
+    assert run("plan", written(tmp_path, LINE), "--json").values["unit"] is None
+
+
+def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_path: Path) -> None:
+    site = written(tmp_path, 'unit = "°C"\n' + LINE + "readings_per_window = 60\n")
+    out = run("plan", site).out
+    loaded = load_site(site)
+    (table,) = freeze(loaded, loaded.cloak()).tables.values()
+    assert row(out, "readings that the claim allows in 1 hour") == [60]
+    assert row(out, "a device reads every") == [60.034]
+    assert re.search(rf"table of noise on a device +{table.bytes:,} bytes", out)
+    assert re.search(r"cost of the step +1 % more noise", out)
+    assert re.search(r"noise of a reading, sigma +[0-9.]+ to [0-9.]+ °C", out)
+    assert "is silent" not in out
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (
+            'period = "1min"\nreadings_per_window = 10\n',
+            "After 10 readings in a row a device is silent until the window of 1 hour has slid on: it uses 10 of 61",
+        ),
+        (
+            'period = "1h"\nreadings_per_window = 10\n',
+            "A device takes at most 2 readings in 1 hour, and there is noise for 10. With readings_per_window = 2",
+        ),
+    ],
+)
+def test_a_period_that_does_not_fit_the_budget_is_told(extra: str, says: str, run: Run, tmp_path: Path) -> None:
+    assert says in run("plan", written(tmp_path, LINE + extra)).out
+
+
+def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_path: Path) -> None:
+    """24 hours, 4 readings an hour: the ledger slides, so a day is not 25 windows but 24."""
+    site = written(tmp_path, LINE + "readings_per_window = 4\n")
+    values = run("plan", site, "--json").values
+    day, week, year = values["over_time"]
+    assert [one["time"] for one in (day, week, year)] == ["a day", "a week", "a year"]
+    assert (day["readings"], week["readings"]) == (4 * 24, 4 * 168)
+    assert 4 * 8_760 < year["readings"] <= 4 * 8_766
+    loaded = load_site(site).cloak()
+    expected = Profile(loaded.frame_mu).times(96).epsilon(1e-4)
+    assert day["epsilon"] == expected == pytest.approx(loaded.profile.times(24).epsilon(1e-4), rel=1e-9)
+    assert row(run("plan", site).out, "a day")[0] == 96
+    long = run("plan", written(tmp_path, LINE + 'window = "1w"\n'), "--json").values
+    assert [one["time"] for one in long["over_time"]] == ["a year"]

@@ -1,16 +1,15 @@
 """`cloakwork recover`: from a file of noisy readings to sources."""
 
 import csv
-import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 
-from cloakwork.cli import main
+from cloakwork.site import load_plan
 
 SITE = """name = "corridor"
 baseline = 20.0
@@ -30,37 +29,6 @@ HEADER = "time,sensor,seq,value\n"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    out: str
-    err: str
-
-    @property
-    def values(self) -> dict[str, Any]:
-        found = json.loads(self.out)
-        assert isinstance(found, dict)
-        return found
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command that succeeds."""
-
-    def call(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        assert stop.value.code in {0, None}, said.err
-        return Outcome(said.out, said.err)
-
-    return call
-
-
-@dataclass(frozen=True)
 class Case:
     site: Path
     readings: Path
@@ -72,10 +40,10 @@ class Case:
 
 
 @pytest.fixture
-def case(run: Run, tmp_path: Path) -> Case:
+def case(succeed: Run, tmp_path: Path) -> Case:
     site, readings = tmp_path / "site.toml", tmp_path / "readings.csv"
     site.write_text(LINE)
-    run("simulate", site, "--out", readings, "--source", "0.24", "--source", "0.76", "--frames", 3, "--seed", 1)
+    succeed("simulate", site, "--out", readings, "--source", "0.24", "--source", "0.76", "--frames", 3, "--seed", 1)
     return Case(site, readings)
 
 
@@ -88,8 +56,8 @@ def near(values: dict[str, Any], truth: list[float]) -> None:
     assert sum(source["weight"] for source in values["last_sources"]) == pytest.approx(len(truth), rel=0.2)
 
 
-def test_simulated_sources_are_found_near_the_truth(run: Run, case: Case) -> None:
-    values = run("recover", case.site, case.readings, "--json").values
+def test_simulated_sources_are_found_near_the_truth(succeed: Run, case: Case) -> None:
+    values = succeed("recover", case.site, case.readings, "--json").values
     near(values, [0.24, 0.76])
     assert (values["frames"], values["incomplete_frames"], values["rows"], values["rows_left_out"]) == (3, 0, 60, {})
     assert values["status"] == {"weighed": 3}
@@ -98,47 +66,47 @@ def test_simulated_sources_are_found_near_the_truth(run: Run, case: Case) -> Non
     assert values["fit"] > 0.01
 
 
-def test_missing_sensors_are_said_and_done_without(run: Run, case: Case) -> None:
+def test_missing_sensors_are_said_and_done_without(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: [row for row in rows if not row.startswith(("0,s07,", "0,s12,"))])
-    values = run("recover", case.site, case.readings, "--json").values
+    values = succeed("recover", case.site, case.readings, "--json").values
     near(values, [0.24, 0.76])
     assert (values["frames"], values["incomplete_frames"]) == (3, 1)
-    assert "1 frame lacked readings of some sensors" in run("recover", case.site, case.readings).out
+    assert "1 frame lacked readings of some sensors" in succeed("recover", case.site, case.readings).out
 
 
-def test_bad_rows_and_unknown_sensors_are_named_and_left_out(run: Run, case: Case) -> None:
+def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,0,5", *rows[2:]])
-    done = run("recover", case.site, case.readings)
+    done = succeed("recover", case.site, case.readings)
     assert "row 3: value is not a whole number in range" in done.err
     assert "row 4: unknown sensor 'attic'" in done.err
     assert "row 5: a second reading of one sensor at one time; the first is kept" in done.err
     assert "3 of 62 rows left out" in done.out
     assert "warm" not in done.out + done.err
-    left_out = run("recover", case.site, case.readings, "--json").values["rows_left_out"]
+    left_out = succeed("recover", case.site, case.readings, "--json").values["rows_left_out"]
     assert sum(left_out.values()) == 3
     assert left_out["unknown sensor"] == 1
 
 
-def test_rows_that_end_anywhere_are_read(run: Run, case: Case) -> None:
+def test_rows_that_end_anywhere_are_read(succeed: Run, case: Case) -> None:
     """The last frame is cut off in the middle of a row, as a log still being written is."""
     text = case.readings.read_text()
     case.readings.write_text(text[: text.rindex("s15")])
-    values = run("recover", case.site, case.readings, "--json").values
+    values = succeed("recover", case.site, case.readings, "--json").values
     assert (values["frames"], values["incomplete_frames"]) == (3, 1)
     assert sum(values["rows_left_out"].values()) == 1
 
 
-def test_json_is_all_there_is_on_standard_output(run: Run, case: Case) -> None:
+def test_json_is_all_there_is_on_standard_output(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: ["0,attic,0,5", *rows])
-    done = run("recover", case.site, case.readings, "--json", "--plot", case.site.with_name("map.png"))
+    done = succeed("recover", case.site, case.readings, "--json", "--plot", case.site.with_name("map.png"))
     assert done.values["frames"] == 3
     assert "row 2: unknown sensor 'attic'" in done.err
     assert "wrote the picture" in done.err
 
 
-def test_the_file_of_sources_has_what_was_found(run: Run, case: Case) -> None:
+def test_the_file_of_sources_has_what_was_found(succeed: Run, case: Case) -> None:
     out = case.site.with_name("found.csv")
-    last = run("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
+    last = succeed("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert list(rows[0]) == [
         "time",
@@ -153,26 +121,26 @@ def test_the_file_of_sources_has_what_was_found(run: Run, case: Case) -> None:
         "fit",
         "set_aside",
     ]
-    assert {row["time"] for row in rows} == {"0", "3600000", "7200000"}
-    ours = [row for row in rows if row["time"] == "7200000"]
+    assert {row["time"] for row in rows} == {"0", "3602000", "7204000"}
+    ours = [row for row in rows if row["time"] == "7204000"]
     assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
     assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)
     assert all(row["sensors"] == "20" for row in rows)
 
 
-def test_readings_of_nothing_give_a_row_without_a_source(run: Run, case: Case) -> None:
-    run("simulate", case.site, "--out", case.readings, "--seed", 4)
+def test_readings_of_nothing_give_a_row_without_a_source(succeed: Run, case: Case) -> None:
+    succeed("simulate", case.site, "--out", case.readings, "--seed", 4)
     out = case.site.with_name("found.csv")
-    values = run("recover", case.site, case.readings, "--out", out, "--json").values
+    values = succeed("recover", case.site, case.readings, "--out", out, "--json").values
     assert values["frames"] == 1
     assert sum(source["weight"] for source in values["last_sources"]) < 0.3
     assert len(list(csv.DictReader(out.read_text().splitlines()))) >= 1
 
 
 @pytest.mark.parametrize("name", ["map.png", "map.svg", "map.pdf"])
-def test_the_map_is_drawn(name: str, run: Run, case: Case) -> None:
+def test_the_map_is_drawn(name: str, succeed: Run, case: Case) -> None:
     picture = case.site.with_name(name)
-    run("recover", case.site, case.readings, "--plot", picture)
+    succeed("recover", case.site, case.readings, "--plot", picture)
     assert picture.stat().st_size > 3_000
 
 
@@ -185,32 +153,91 @@ tau = 0.2
 """
 
 
-def test_a_network_names_its_nodes(run: Run, tmp_path: Path) -> None:
+def test_a_network_names_its_nodes(succeed: Run, tmp_path: Path) -> None:
     site, readings, out = tmp_path / "net.toml", tmp_path / "r.csv", tmp_path / "f.csv"
     site.write_text(GRAPH + SITE[SITE.index("[sources]") :].replace("alpha = 0.01", "alpha = 0.1"))
-    run("simulate", site, "--out", readings, "--source", "c", "--seed", 2)
-    done = run("recover", site, readings, "--out", out, "--plot", tmp_path / "net.png", "--json")
+    succeed("simulate", site, "--out", readings, "--source", "c", "--seed", 2)
+    done = succeed("recover", site, readings, "--out", out, "--plot", tmp_path / "net.png", "--json")
     assert [source["at"] for source in done.values["last_sources"]][:1] == ["c"]
     assert next(csv.DictReader(out.read_text().splitlines()))["place"] == "c"
     assert (tmp_path / "net.png").stat().st_size > 3_000
 
 
-def test_two_sites_in_one_process_do_not_mix(run: Run, tmp_path: Path) -> None:
+def test_two_sites_in_one_process_do_not_mix(succeed: Run, tmp_path: Path) -> None:
     """The same sensors in the opposite order: the first site's model would find the mirror image."""
     for order in (range(1, 13), range(12, 0, -1)):
         tables = "".join(f'[[sensor]]\nid = "x{k}"\nat = {position / 12}\n' for k, position in enumerate(order))
         site, readings = tmp_path / "site.toml", tmp_path / "r.csv"
         site.write_text(SITE + tables)
-        run("simulate", site, "--out", readings, "--source", "0.2", "--seed", 3)
-        near(run("recover", site, readings, "--json").values, [0.2])
+        succeed("simulate", site, "--out", readings, "--source", "0.2", "--seed", 3)
+        near(succeed("recover", site, readings, "--json").values, [0.2])
 
 
-def test_it_says_which_estimator_it_used_and_why(run: Run, case: Case) -> None:
-    said = run("recover", case.site, case.readings).out
+def test_it_says_which_estimator_it_used_and_why(succeed: Run, case: Case) -> None:
+    said = succeed("recover", case.site, case.readings).out
     assert "recovered with PointSources: each of up to" in said
 
 
-def test_a_sensor_that_nothing_explains_is_named(run: Run, case: Case) -> None:
+def test_a_sensor_that_nothing_explains_is_named(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: [",".join([*row.split(",")[:3], "900000"]) if ",s09," in row else row for row in rows])
-    done = run("recover", case.site, case.readings)
+    done = succeed("recover", case.site, case.readings)
     assert "warning: nothing explains the readings of sensor s09 in 3 frames; they were set aside" in done.err
+
+
+def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> None:
+    plain = succeed("recover", case.site, case.readings, "--json").values
+    plan = case.site.with_name("frozen.json")
+    succeed("plan", case.site, "--out", plan)
+    done = succeed("recover", case.site, case.readings, "--plan", plan, "--json")
+    planned = done.values
+    assert plain["plan"] is None
+    assert planned["plan"] == load_plan(plan).digest
+    assert f"with the noise of the plan {plan} ({planned['plan'][:12]})" in done.err
+    for ours, theirs in zip(planned["last_sources"], plain["last_sources"], strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-6)
+    assert planned["last_counts"] == pytest.approx(plain["last_counts"], abs=1e-6)
+    assert planned["fit"] == pytest.approx(plain["fit"], rel=1e-6)
+
+
+def test_the_plan_beside_the_site_file_is_used(succeed: Run, case: Case) -> None:
+    assert "with the noise of" not in succeed("recover", case.site, case.readings).err
+    succeed("plan", case.site, "--out", case.site.with_name("site.plan.json"))
+    done = succeed("recover", case.site, case.readings, "--json")
+    assert done.values["plan"] == load_plan(case.site.with_name("site.plan.json")).digest
+    assert "with the noise of the plan" in done.err
+
+
+@pytest.mark.parametrize("option", [True, False], ids=["given", "beside"])
+def test_the_plan_of_a_changed_site_is_refused(option: bool, run: Run, case: Case) -> None:
+    plan = case.site.with_name("other.json" if option else "site.plan.json")
+    words = ["recover", case.site, case.readings, *(["--plan", plan] if option else [])]
+    run("plan", case.site, "--out", plan)
+    case.site.write_text(LINE.replace("alpha = 0.01", "alpha = 0.02"))
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert "has changed since" in done.err
+    assert f"cloakwork plan {case.site} --out {plan}" in done.err
+    case.site.write_text(LINE.replace("corridor", "hall"))
+    done = run(*words)
+    assert done.code == 2
+    assert "is the plan of corridor" in done.err
+    plan.write_text(plan.read_text().replace("4", "5", 1))
+    assert run(*words).code == 2
+
+
+def test_a_plan_that_is_not_there_is_refused(run: Run, case: Case) -> None:
+    done = run("recover", case.site, case.readings, "--plan", case.site.with_name("none.json"))
+    assert done.code == 2
+    assert "none.json: No such file or directory. Write it again with: cloakwork plan SITE --out" in done.err
+
+
+def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:
+    plan = case.site.with_name("site.plan.json")
+    run("plan", case.site, "--out", plan)
+    before = plan.read_text()
+    for option in ("--out", "--plot"):
+        target = plan if option == "--out" else case.site.with_name("map.png")
+        if option == "--plot":
+            target.hardlink_to(plan)
+        assert run("recover", case.site, case.readings, option, target).code == 2
+    assert plan.read_text() == before

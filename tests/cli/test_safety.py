@@ -1,11 +1,9 @@
 """What must not happen to a person's files, and what must not be passed over in silence."""
 
-import json
 from pathlib import Path
 
 import pytest
-
-from cloakwork.cli.app import main
+from tests.cli.conftest import Run
 
 SITE = """
 name = "pipe"
@@ -32,21 +30,14 @@ def site(tmp_path: Path) -> Path:
     return path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr("sys.argv", ["cloakwork", *(str(word) for word in words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
-
-
-def readings(monkeypatch: pytest.MonkeyPatch, site: Path) -> Path:
+def readings(run: Run, site: Path) -> Path:
     path = site.parent / "readings.csv"
-    assert run(monkeypatch, "simulate", site, "--source", "0.3", "--frames", 5, "--out", path, "--seed", 1) == 0
+    assert run("simulate", site, "--source", "0.3", "--frames", 5, "--out", path, "--seed", 1).code == 0
     return path
 
 
-def test_no_command_writes_over_what_it_reads(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = readings(monkeypatch, site)
+def test_no_command_writes_over_what_it_reads(site: Path, run: Run) -> None:
+    file = readings(run, site)
     before = site.read_text(), file.read_text()
     for words in (
         ("simulate", site, "--source", "0.3", "--out", site),
@@ -54,45 +45,42 @@ def test_no_command_writes_over_what_it_reads(site: Path, monkeypatch: pytest.Mo
         ("recover", site, file, "--out", file),
         ("recover", site, file, "--out", site),
     ):
-        assert run(monkeypatch, *words) == 2
+        assert run(*words).code == 2
     assert (site.read_text(), file.read_text()) == before
 
 
-def test_a_failed_run_leaves_the_old_result_and_no_parts(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_run_leaves_the_old_result_and_no_parts(site: Path, run: Run) -> None:
     out = site.parent / "found.csv"
     out.write_text("mine")
     bad = site.parent / "bad.csv"
     bad.write_text("time,sensor,seq,value\n0,nobody,0,1\n")
-    assert run(monkeypatch, "recover", site, bad, "--out", out) == 2
+    assert run("recover", site, bad, "--out", out).code == 2
     assert out.read_text() == "mine"
     assert not list(site.parent.glob(".*"))
 
 
-def test_a_device_is_written_to_and_not_replaced(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_written_to_and_not_replaced(site: Path, run: Run) -> None:
     null = Path("/dev/null")
     if not null.is_char_device():
         pytest.fail("this test needs a null device")
-    assert run(monkeypatch, "simulate", site, "--source", "0.3", "--out", null) == 0
+    assert run("simulate", site, "--source", "0.3", "--out", null).code == 0
     assert null.is_char_device()
 
 
 @pytest.mark.parametrize(("old", "new"), [("baseline = 21.0", "baseline = 5.0"), ("alpha = 0.01", "alpha = 0.1")])
-def test_readings_that_do_not_suit_the_site_are_warned_about(
-    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str
-) -> None:
-    file = readings(monkeypatch, site)
-    assert run(monkeypatch, "recover", site, file, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["warnings"] == []
+def test_readings_that_do_not_suit_the_site_are_warned_about(site: Path, run: Run, old: str, new: str) -> None:
+    file = readings(run, site)
+    assert run("recover", site, file, "--json").values["warnings"] == []
     site.write_text(SITE.replace(old, new))
-    assert run(monkeypatch, "recover", site, file) == 0
-    assert "warning: " in capsys.readouterr().err
+    done = run("recover", site, file)
+    assert done.code == 0
+    assert "warning: " in done.err
 
 
-def test_names_are_shown_as_they_are(
-    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "simulate", site, "--source", "0.3:-1", "--out", site.parent / "x.csv") == 2
-    assert "--source 0.3:-1: a weight" in capsys.readouterr().err
+def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
+    done = run("simulate", site, "--source", "0.3:-1", "--out", site.parent / "x.csv")
+    assert done.code == 2
+    assert "--source 0.3:-1: a weight" in done.err
 
 
 @pytest.mark.parametrize(
@@ -102,9 +90,8 @@ def test_names_are_shown_as_they_are(
         ("epsilon = 4.0", "epsilon = 0.01", "most lone sources leave no trace"),
     ],
 )
-def test_a_plan_that_cannot_work_says_so(
-    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str, says: str
-) -> None:
+def test_a_plan_that_cannot_work_says_so(site: Path, run: Run, old: str, new: str, says: str) -> None:
     site.write_text(SITE.replace(old, new))
-    assert run(monkeypatch, "plan", site) == 0
-    assert says in capsys.readouterr().out
+    done = run("plan", site)
+    assert done.code == 0
+    assert says in done.out

@@ -3,14 +3,12 @@
 import csv
 import json
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.conftest import Run
 
-from cloakwork.cli import main
 from cloakwork.physics import sources
 from cloakwork.site import ReadingsFile, load_site
 
@@ -31,23 +29,6 @@ window = "1min"
 readings_per_window = 4
 """
 
-Run = Callable[..., str]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command that succeeds; what it said, on both streams."""
-
-    def call(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        assert stop.value.code in {0, None}, said.err
-        return said.out + said.err
-
-    return call
-
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
@@ -56,31 +37,31 @@ def site(tmp_path: Path) -> Path:
     return path
 
 
-def test_readings_have_a_row_for_each_sensor_and_frame(run: Run, site: Path) -> None:
+def test_readings_have_a_row_for_each_sensor_and_frame(succeed: Run, site: Path) -> None:
     out = site.with_name("r.csv")
-    said = run("simulate", site, "--out", out, "--source", "0.4", "--frames", 10, "--seed", 3)
+    said = succeed("simulate", site, "--out", out, "--source", "0.4", "--frames", 10, "--seed", 3).said
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert len(rows) == 70
     assert {row["sensor"] for row in rows} == {f"s{k}" for k in range(1, 8)}
-    assert [int(row["time"]) for row in rows[::7]] == [15_000 * k for k in range(10)]
+    assert [int(row["time"]) for row in rows[::7]] == [15_375 * k for k in range(10)]
     assert [int(row["seq"]) for row in rows[::7]] == list(range(10))
     assert "wrote 70 readings of 10 frames" in said
     assert "10 frames are 3 windows" in said
 
 
-def test_a_seed_makes_the_noise_reproducible(run: Run, site: Path) -> None:
+def test_a_seed_makes_the_noise_reproducible(succeed: Run, site: Path) -> None:
     outs = [site.with_name(f"{k}.csv") for k in range(4)]
     for out, seed in zip(outs, ([1], [1], [2], None), strict=True):
-        run("simulate", site, "--out", out, "--source", "0.4", *(["--seed", *seed] if seed else []))
+        succeed("simulate", site, "--out", out, "--source", "0.4", *(["--seed", *seed] if seed else []))
     same, again, other, free = (out.read_text() for out in outs)
     assert same == again
     assert len({same, other, free}) == 3
 
 
-def test_noise_has_the_planned_scale_around_the_true_readings(run: Run, site: Path) -> None:
+def test_noise_has_the_planned_scale_around_the_true_readings(succeed: Run, site: Path) -> None:
     """The mean of 400 frames is within 5 standard errors, their spread within 15 % of sigma."""
     out = site.with_name("r.csv")
-    run("simulate", site, "--out", out, "--source", "0.4:0.5", "--frames", 400, "--seed", 5)
+    succeed("simulate", site, "--out", out, "--source", "0.4:0.5", "--frames", 400, "--seed", 5)
     loaded = load_site(site)
     cloak = loaded.cloak()
     values = np.stack([frame.steps for frame in ReadingsFile(out, loaded.sensor_ids)]) * cloak.steps
@@ -89,9 +70,11 @@ def test_noise_has_the_planned_scale_around_the_true_readings(run: Run, site: Pa
     assert values.std(axis=0) == pytest.approx(cloak.sigmas, rel=0.15)
 
 
-def test_the_truth_lists_the_sources(run: Run, site: Path) -> None:
+def test_the_truth_lists_the_sources(succeed: Run, site: Path) -> None:
     truth = site.with_name("t.csv")
-    run("simulate", site, "--out", site.with_name("r.csv"), "--truth", truth, "--source", "0.4:0.5", "--source", "0.8")
+    succeed(
+        "simulate", site, "--out", site.with_name("r.csv"), "--truth", truth, "--source", "0.4:0.5", "--source", "0.8"
+    )
     rows = list(csv.DictReader(truth.read_text().splitlines()))
     assert [(row["time"], row["place"], float(row["x"]), float(row["weight"])) for row in rows] == [
         ("0", "9", 0.4, 0.5),
@@ -99,9 +82,11 @@ def test_the_truth_lists_the_sources(run: Run, site: Path) -> None:
     ]
 
 
-def test_a_true_reading_appears_nowhere(run: Run, site: Path) -> None:
+def test_a_true_reading_appears_nowhere(succeed: Run, site: Path) -> None:
     out, truth = site.with_name("r.csv"), site.with_name("t.csv")
-    said = run("simulate", site, "--out", out, "--truth", truth, "--source", "0.43:0.7", "--frames", 20, "--seed", 11)
+    said = succeed(
+        "simulate", site, "--out", out, "--truth", truth, "--source", "0.43:0.7", "--frames", 20, "--seed", 11
+    ).said
     loaded = load_site(site)
     cloak = loaded.cloak()
     warmth = loaded.physics.apply(sources(loaded.physics, [0.43], [0.7]))
@@ -114,9 +99,9 @@ def test_a_true_reading_appears_nowhere(run: Run, site: Path) -> None:
     assert (np.stack(exact) == 0).mean() < 0.02
 
 
-def test_no_source_is_a_simulation_too(run: Run, site: Path) -> None:
+def test_no_source_is_a_simulation_too(succeed: Run, site: Path) -> None:
     out = site.with_name("r.csv")
-    run("simulate", site, "--out", out, "--seed", 1)
+    succeed("simulate", site, "--out", out, "--seed", 1)
     assert len(out.read_text().splitlines()) == 8
 
 
@@ -136,23 +121,40 @@ alpha = 0.02
 
 
 @pytest.mark.parametrize("source", ["nan", "inf", "1.7", "9", "a"])
-def test_a_numbered_place_is_a_whole_number(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_numbered_place_is_a_whole_number(source: str, run: Run, tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text(PATHS)
     (tmp_path / "m.csv").write_text("1,0.5,0\n0,0.5,1\n")
     (tmp_path / "p.csv").write_text("0,1,1\n1,2,1\n")
-    arguments = ["simulate", tmp_path / "site.toml", "--out", tmp_path / "r.csv", "--source", source]
-    monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
-    assert "internal error" not in capsys.readouterr().err
+    done = run("simulate", tmp_path / "site.toml", "--out", tmp_path / "r.csv", "--source", source)
+    assert done.code == 2
+    assert "internal error" not in done.err
 
 
-def test_the_demo_draws_what_everyone_sees(run: Run, tmp_path: Path) -> None:
+def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> None:
+    words = ["--source", "0.4", "--frames", 20, "--seed", 3]
+    plain, planned, beside = (site.with_name(f"{name}.csv") for name in ("plain", "planned", "beside"))
+    succeed("simulate", site, "--out", plain, *words)
+    succeed("plan", site, "--out", site.with_name("p.json"))
+    done = succeed("simulate", site, "--out", planned, "--plan", site.with_name("p.json"), *words)
+    assert "with the noise of the plan" in done.err
+    succeed("plan", site, "--out", site.with_name("site.plan.json"))
+    assert "site.plan.json" in succeed("simulate", site, "--out", beside, *words).err
+    assert plain.read_text() == planned.read_text() == beside.read_text()
+
+
+def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
+    out, plan = site.with_name("r.csv"), site.with_name("site.plan.json")
+    run("plan", site, "--out", plan)
+    site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 5.0"))
+    done = run("simulate", site, "--out", out)
+    assert done.code == 2
+    assert f"cloakwork plan {site} --out {plan}" in done.err
+    assert not out.exists()
+
+
+def test_the_demo_draws_what_everyone_sees(succeed: Run, tmp_path: Path) -> None:
     folder = tmp_path / "pictures" / "today"
-    said = run("demo", "--out", folder)
+    said = succeed("demo", "--out", folder).said
     picture = folder / "demo.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20_000
@@ -160,11 +162,9 @@ def test_the_demo_draws_what_everyone_sees(run: Run, tmp_path: Path) -> None:
         assert part in said
 
 
-def test_the_demo_follows_its_seed(run: Run, tmp_path: Path) -> None:
-    first, again, other = (
-        json.dumps([line for line in run("demo", "--out", tmp_path, "--seed", seed).splitlines() if " m" in line[-40:]])
-        for seed in (3, 3, 4)
-    )
+def test_the_demo_follows_its_seed(succeed: Run, tmp_path: Path) -> None:
+    runs = [succeed("demo", "--out", tmp_path, "--seed", seed).said.splitlines() for seed in (3, 3, 4)]
+    first, again, other = (json.dumps([line for line in lines if " m" in line[-40:]]) for lines in runs)
     drop = re.compile(r"drew .* s;")
     assert drop.sub("", first) == drop.sub("", again)
     assert drop.sub("", first) != drop.sub("", other)

@@ -103,8 +103,8 @@ def test_a_failed_reading_is_a_public_constant_with_noise_like_any_other(make: M
 
 def test_a_slot_gives_one_reading_and_a_late_one_none(make: Make) -> None:
     bench = make(schedule={"allowed": 0})
-    assert [bench.device.begin(now) for now in (100, 101, 110, 199)] == [TAKE, WAIT, WAIT, WAIT]
-    assert [bench.device.begin(now) for now in (211, 299, 310)] == [WAIT, WAIT, TAKE]
+    assert [bench.device.begin(now) for now in (100, 101, 109, 199)] == [TAKE, WAIT, WAIT, WAIT]
+    assert [bench.device.begin(now) for now in (210, 299, 309)] == [WAIT, WAIT, TAKE]
 
 
 def test_the_end_of_the_budget_is_said_once_a_slot_until_the_window_has_slid_on(make: Make) -> None:
@@ -240,7 +240,7 @@ def test_every_draw_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyP
     reads: list[int] = []
     plain = device_noise.FileTable.__getitem__
 
-    def counting(self: device_noise.FileTable, part: slice) -> bytes:
+    def counting(self: device_noise.FileTable, part: slice) -> bytearray:
         reads.append(part.stop - part.start)
         return plain(self, part)
 

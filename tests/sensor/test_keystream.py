@@ -24,7 +24,7 @@ def mac(key: bytes, message: bytes) -> bytes:
 
 
 def label(start: bytes, case: dict[str, Any], *numbers: int) -> bytes:
-    site, sensor = case["site"].encode("ascii"), case["sensor"].encode("ascii")
+    site, sensor = str(case["site"]).encode("ascii"), str(case["sensor"]).encode("ascii")
     names = len(site).to_bytes(1, "big") + site + len(sensor).to_bytes(1, "big") + sensor
     return start + b"\x00" + names + b"".join(number.to_bytes(8, "big") for number in numbers)
 
@@ -69,6 +69,20 @@ def test_the_published_vectors_cover_the_borders_of_epochs_and_odd_counts_of_wor
     assert {case["generation"] for case in VECTORS} >= {0, keystream.LARGEST_GENERATION}
 
 
+@pytest.mark.parametrize(
+    ("key", "message", "expected"),
+    [
+        (20 * b"\x0b", b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+        (b"Jefe", b"what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+        (20 * b"\xaa", 50 * b"\xdd", "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+        (bytes(range(1, 26)), 50 * b"\xcd", "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"),
+    ],
+)
+def test_its_hmac_is_that_of_rfc_4231(key: bytes, message: bytes, expected: str) -> None:
+    """HMAC itself fills a short key up with zeros, so these keys stand for ones of 32 bytes."""
+    assert keystream.hmac(key + bytes(32 - len(key)), message).hex() == expected
+
+
 @given(key=KEYS, message=st.binary(max_size=300))
 def test_its_hmac_is_that_of_the_cryptography_library(key: bytes, message: bytes) -> None:
     oracle = HMAC(key, hashes.SHA256())
@@ -78,7 +92,7 @@ def test_its_hmac_is_that_of_the_cryptography_library(key: bytes, message: bytes
 
 @pytest.mark.parametrize("size", [0, 31, 33, 64])
 def test_a_key_of_another_size_is_refused_without_saying_it(size: int) -> None:
-    with pytest.raises(ValueError, match="^a key has 32 bytes$"):
+    with pytest.raises(ValueError, match=r"^a key has 32 bytes$"):
         keystream.hmac(b"k" * size, b"")
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import ReadingError
 from cloakwork.site import Frame, ReadingsFile, write_readings
+from cloakwork.site.readings import ReadingRows, Row
 
 IDS = ("a", "b", "c")
 HEADER = "time,sensor,seq,value\n"
@@ -175,6 +176,25 @@ def test_the_file_is_not_held_in_memory(tmp_path: Path) -> None:
     assert frames == 15_000
     assert file.bytes_read == file.size
     assert peak < 250_000
+
+
+def test_rows_come_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{HEADER}9,b,7,-3\n\n 2 , a,+5, {2**61}\n0,z,0,0\n2,a,5,+4")
+    rows = ReadingRows(path, IDS)
+    assert list(rows) == [Row(2, 9, 1, 7, -3), Row(4, 2, 0, 5, 2**61), Row(6, 2, 0, 5, 4)]
+    assert (rows.rows, rows.bytes_read, rows.problems.shown) == (4, rows.size, ["row 5: unknown sensor 'z'"])
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.from_regex(r"[0-9]{1,21},[ab],-?[0-9]{1,21},[+-]?[0-9]{1,21}", fullmatch=True))
+def test_a_row_means_the_same_in_its_usual_form_and_with_spaces(tmp_path: Path, line: str) -> None:
+    found = []
+    for form in (line, line.replace(",", " , ")):
+        (tmp_path / "r.csv").write_text(f"{HEADER}{form}\n")
+        rows = ReadingRows(tmp_path / "r.csv", IDS)
+        found.append((list(rows), rows.problems.shown))
+    assert found[0] == found[1]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

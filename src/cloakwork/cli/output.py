@@ -5,6 +5,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -52,14 +53,17 @@ def counted(number: int, thing: str) -> str:
 
 
 @contextmanager
-def written(path: Path, *inputs: Path) -> Iterator[TextIO]:
-    """A text file that appears under its name only when it is whole, and never in place of an input."""
+def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
+    """A text file that appears under its name only when it is whole, and never in place of an input.
+
+    `mode` says who may get at it, from the first byte on; the system's mask takes rights off it.
+    """
     refuse_input(path, *inputs)
     target = path.resolve()
     special = target.exists() and not target.is_file()  # a pipe or a device is written to as it is
     part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     # "x" creates a new file or fails: a link that someone planted under this name is not followed
-    with part.open("w" if special else "x", newline="", encoding="utf-8") as file:
+    with open(part, "w" if special else "x", newline="", encoding="utf-8", opener=partial(os.open, mode=mode)) as file:
         try:
             yield file
         except BaseException:

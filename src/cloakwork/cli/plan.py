@@ -1,51 +1,53 @@
 """`cloakwork plan`."""
 
-import json as text_form
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, down, up
-from cloakwork.cli.output import as_json, bar, busy, counted, say, table
-from cloakwork.errors import InputError
+from cloakwork.cli.frozen import planning, write_plan
+from cloakwork.cli.output import as_json, busy, counted, say, table
 from cloakwork.measure import Limits, limits, papers_bound
-from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import Cloak, Design, DesignReport, SensorChoice
+from cloakwork.physics import FloorPlan, HeatLine
+from cloakwork.privacy import Cloak, Design, DesignReport, Profile
 from cloakwork.recovery import Problem, noticed
-from cloakwork.site import Site, load_site
+from cloakwork.site import Plan, Schedule, Site, freeze, load_site
+from cloakwork.site.schedule import in_ms
 
-HORIZONS = (("a day", 86400.0), ("a week", 604800.0), ("a year", 31557600.0))
+HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
 
 
-def run_plan(path: Path, *, choose: int | None = None, json: bool) -> None:
-    """Print the plan of a site, or which of its sensors to keep."""
+@dataclass(frozen=True)
+class OverTime:
+    """What someone has who keeps all readings: at most so many, and the epsilon that they come to."""
+
+    time: str
+    readings: int
+    epsilon: float
+
+
+def run_plan(path: Path, *, out: Path | None, json: bool) -> None:
+    """Print the plan of a site, and write it to a file."""
     site = load_site(path)
-    if choose is not None:
-        run_choose(site, choose, json=json)
-        return
     with busy(planning(site)):
         cloak = site.cloak()
-        values = plan_values(site, cloak)
+        plan = freeze(site, cloak)
+        values = plan_values(site, cloak, plan)
+    if out is not None:
+        write_plan(plan, out, path, *site.files.values())
     if json:
         as_json(values)
     else:
-        _print(site, cloak)
+        _print(site, cloak, plan)
 
 
-def planning(site: Site) -> str:
-    """What to say while the noise of a site is worked out."""
-    models = counted(len(Family(site.physics, site.tolerance).members), "model")
-    if Design(site.spec.privacy.design) is Design.EQUAL:
-        return f"planning the noise over {models}"
-    return f"sharing the noise among {counted(site.physics.sensors, 'sensor')} over {models}"
-
-
-def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
+def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
     """The plan as plain values."""
     return {
         "site": site.name,
+        "plan": plan.digest,
+        "unit": site.spec.unit,
         "sensitivity": cloak.sensitivity,
         "sigma": cloak.sigma,
         "epsilon": cloak.epsilon,
@@ -59,19 +61,22 @@ def plan_values(site: Site, cloak: Cloak) -> dict[str, object]:
         "resolution_cost": cloak.resolution_cost,
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
+        "schedule": asdict(plan.schedule),
+        "noise_tables": {digest: asdict(one) for digest, one in plan.tables.items()},
         "mu": cloak.profile.mu,
-        "design": {"kind": str(cloak.design), **_achieved(cloak.design_report)},
+        "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
         "noticed": _noticed(cloak),
         "limits": _limit_values(cloak),
         "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
-        "over_time": [{"time": name, "epsilon": epsilon} for name, epsilon in _over_time(site, cloak)],
+        "over_time": [asdict(one) for one in over_time(cloak, plan.schedule, site.spec.privacy.window)],
         "model_set": list(cloak.family.tolerance.sentences()),
         "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
     }
 
 
-def _achieved(report: DesignReport) -> dict[str, float | int | None]:
+def achieved(report: DesignReport) -> dict[str, float | int | None]:
+    """What a design achieves, as plain values."""
     return {**asdict(report), "gap": report.gap}
 
 
@@ -116,16 +121,16 @@ def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
     return (*said, "The papers' upper bound for one source in the middle says nothing with this much noise.")
 
 
-def _over_time(site: Site, cloak: Cloak) -> list[tuple[str, float]]:
-    window = site.spec.privacy.window
-    # an interval of this length can touch one window more than it holds
-    touched = [(name, int(np.ceil(seconds / window)) + 1) for name, seconds in HORIZONS if seconds > window]
-    return [(f"{name}, {k:,} windows", cloak.profile.times(k).epsilon(cloak.delta)) for name, k in touched]
+def over_time(cloak: Cloak, schedule: Schedule, window: float) -> list[OverTime]:
+    """What a day, a week and a year of readings come to; none that is no longer than the window."""
+    most = [(name, schedule.most(1000 * seconds)) for name, seconds in HORIZONS if seconds > window]
+    return [OverTime(name, n, Profile(cloak.frame_mu).times(n).epsilon(cloak.delta)) for name, n in most]
 
 
-def _print(site: Site, cloak: Cloak) -> None:
+def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
     window = _duration(site.spec.privacy.window)
     peak = float(np.abs(cloak.physics.matrix).max())
+    unit = f" {site.unit}".rstrip()
     rows = [
         ("places", f"{cloak.physics.places:,}"),
         ("sensors", f"{cloak.physics.sensors:,}"),
@@ -133,15 +138,19 @@ def _print(site: Site, cloak: Cloak) -> None:
         ("hidden distance, alpha", f"{cloak.alpha:g}"),
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
         ("against someone who sees", "all sensors" if cloak.scope == "network" else "one sensor"),
-        ("readings in a window", f"{cloak.readings_per_window}"),
-        ("sensitivity", up(cloak.sensitivity, 6)),
-        ("noise of a reading, sigma", _range(cloak.sigmas)),
-        ("largest reading of one source", f"{peak:.4g}"),
+        (f"readings that the claim allows in {window}", f"{cloak.readings_per_window:,}"),
+        ("a device reads every", _duration(plan.schedule.period_ms / 1000)),
+        ("sensitivity", up(cloak.sensitivity, 6) + unit),
+        ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
+        ("largest reading of one source", f"{peak:.4g}{unit}"),
         ("frames in which a lone source is noticed", f"{100 * _noticed(cloak):.0f} %"),
-        ("step of a reading", _range(cloak.steps)),
+        ("step of a reading", _range(cloak.steps) + unit),
         ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
+        ("table of noise on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
+    for sentence in _rhythm(site, plan.schedule):
+        say(f"{sentence}\n")
     _print_design(cloak)
     found = _limits(cloak)
     if found is not None:
@@ -149,9 +158,11 @@ def _print(site: Site, cloak: Cloak) -> None:
         for sentence in _limit_sentences(cloak, found):
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
-    over = [(name, up(epsilon, 3)) for name, epsilon in _over_time(site, cloak)]
+    over = over_time(cloak, plan.schedule, site.spec.privacy.window)
     if over:
-        table(f"Someone who keeps every window (delta {cloak.delta:g})", ("over", "epsilon"), over)
+        shown = [(one.time, f"{one.readings:,}", up(one.epsilon, 3)) for one in over]
+        title = f"Someone who keeps every reading (delta {cloak.delta:g})"
+        table(title, ("over", "readings of a sensor", "epsilon"), shown)
         say("(An epsilon above about 10 hides nothing in practice.)\n")
     size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
     if 0 < size < cloak.alpha:
@@ -159,6 +170,32 @@ def _print(site: Site, cloak: Cloak) -> None:
     if _noticed(cloak) < 0.5:
         say("Note: with this noise most lone sources leave no trace. Allow a larger epsilon or a smaller alpha.\n")
     say(cloak.explain(sensor_names=site.sensor_ids))
+
+
+def _sizes(plan: Plan) -> str:
+    sizes = [one.bytes for one in plan.tables.values()]
+    low, high = min(sizes), max(sizes)
+    return f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes, by sensor"
+
+
+def _rhythm(site: Site, schedule: Schedule) -> list[str]:
+    """What a period of the site's own does: the budget runs out before the window ends, or is never used up."""
+    told = site.spec.privacy
+    if told.period is None:
+        return []
+    window, touched = _duration(told.window), schedule.slots_in(in_ms(told.window))
+    if schedule.pauses:
+        return [
+            f"After {counted(schedule.allowed, 'reading')} in a row a device is silent until the window of {window} "
+            f"has slid on: it uses {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}. For even "
+            "readings, leave out the period."
+        ]
+    if touched < schedule.allowed:
+        return [
+            f"A device takes at most {counted(touched, 'reading')} in {window}, and there is noise for "
+            f"{schedule.allowed:,}. With readings_per_window = {touched} there would be less."
+        ]
+    return []
 
 
 def _print_design(cloak: Cloak) -> None:
@@ -175,79 +212,14 @@ def _print_design(cloak: Cloak) -> None:
     say(f"(No noise at this guarantee has a mean variance below {down(report.bound or 0.0, 3)}.)\n")
 
 
-def run_choose(site: Site, count: int, *, json: bool) -> None:
-    """Print which sensors to keep, what they achieve, and the tables for the site file."""
-    if count > site.physics.sensors:
-        raise InputError(
-            f"--choose {count}: {site.name} has {site.physics.sensors} sensors to choose from.", choose=count
-        )
-    with bar("choosing sensors", 100) as progress:
-        choice = site.choose_sensors(count, progress=lambda part: progress(int(100 * part)))
-    tables = sensor_tables(site, choice.sensors)
-    if json:
-        as_json(choice_values(site, choice) | {"tables": tables})
-        return
-    rows = [(site.sensor_ids[k], _position(site.physics, k) or f"row {k + 1}") for k in choice.sensors]
-    table(f"{counted(count, 'sensor')} of {site.name} to keep", ("sensor", "at"), rows)
-    every = choice.all_report
-    accuracy = [
-        ("these, noise of least error", choice.report.vicinity, choice.report.variance),
-        ("as many spread evenly, noise of least error", choice.even_report.vicinity, choice.even_report.variance),
-        (f"all {site.physics.sensors}, noise of least error", every.vicinity, every.variance),
-        (f"all {site.physics.sensors}, the same noise for all", every.equal_vicinity, every.equal_variance),
-    ]
-    title = "Where a lone source is, along one axis, from one window"
-    shown = [(name, f"{vicinity:.3g}", f"{variance:.3g}") for name, vicinity, variance in accuracy]
-    table(title, ("sensors", "standard deviation at a typical place", "mean variance over all places"), shown)
-    if site.spec.physics.kind == "matrix":
-        say(f"Keep these rows of the matrix file, in this order: {', '.join(str(k + 1) for k in choice.sensors)}.\n")
-    say("For the site file, in place of its sensors:\n")
-    say(tables)
-
-
-def choice_values(site: Site, choice: SensorChoice) -> dict[str, object]:
-    """A choice of sensors as plain values."""
-    return {
-        "site": site.name,
-        "sensors": [site.sensor_ids[k] for k in choice.sensors],
-        "chosen": _achieved(choice.report),
-        "even": _achieved(choice.even_report) | {"sensors": [site.sensor_ids[k] for k in choice.even]},
-        "all": _achieved(choice.all_report),
-    }
-
-
-def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
-    """[[sensor]] tables for some of a site's sensors."""
-    lines = []
-    for k in sensors:
-        lines += ["[[sensor]]", f'id = "{site.sensor_ids[k]}"']
-        at = _position(site.physics, k)
-        if at:
-            lines.append(f"at = {at}")
-        own = site.spec.sensor[k].baseline if site.spec.sensor else None
-        if own is not None:
-            lines.append(f"baseline = {own!r}")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _position(physics: Physics, sensor: int) -> str:
-    """Where a sensor is, as a site file says it; empty where that is not known."""
-    if isinstance(physics, HeatLine):
-        return repr(float(physics.sensor_positions[sensor]))
-    if isinstance(physics, FloorPlan | HeatPlane):
-        return repr([float(value) for value in physics.sensor_positions[sensor]])
-    if isinstance(physics, Graph) and physics.space.labels is not None:
-        return text_form.dumps(str(physics.space.labels[physics.sensor_places[sensor]]), ensure_ascii=False)
-    return ""
-
-
 def _range(values: FloatArray) -> str:
     low, high = float(values.min()), float(values.max())
     return up(high) if low == high else f"{up(low)} to {up(high)}"
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:g} ms"
     for unit, size in (("week", 604800), ("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size and seconds % size == 0:
             count = int(seconds // size)

@@ -11,8 +11,8 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.cli.draw import check_picture, draw_map
-from cloakwork.cli.output import bar, busy, note, refuse_input, written
-from cloakwork.cli.plan import planning
+from cloakwork.cli.frozen import noise_of
+from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.report import Found, Summary, report
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Fit, Recovery, recover
@@ -22,19 +22,23 @@ BATCH = 512
 KNOWN_PATTERNS = 64
 
 
-def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | None, json: bool) -> None:
+def run_recover(
+    path: Path, readings: Path, *, plan: Path | None, out: Path | None, plot: Path | None, json: bool
+) -> None:
     """Recover every frame of a file, in batches, and write what was found."""
     if plot is not None:
         check_picture(plot)
-        refuse_input(plot, path, readings)
     site = load_site(path)
     file = ReadingsFile(readings, site.sensor_ids)
     size = file.size
-    with busy(planning(site)):
-        recoveries = _Recoveries(site, site.cloak())
+    noise = noise_of(site, path, plan)
+    recoveries = _Recoveries(site, noise.cloak)
+    inputs = (path, readings, *noise.files)
+    if plot is not None:
+        refuse_input(plot, *inputs)
     summary = Summary()
     with ExitStack() as stack:
-        write = _writer(out, (path, readings), site, stack)
+        write = _writer(out, inputs, site, stack)
         progress = stack.enter_context(bar("recovering", size))
         for batch in _batches(file):
             for found in recoveries.of(batch):
@@ -46,7 +50,7 @@ def run_recover(path: Path, readings: Path, *, out: Path | None, plot: Path | No
         label = "weight" if summary.last_counts is None else "expected sources"
         draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title, label=label)
         note(f"wrote the picture to {plot}")
-    report(summary, file, site, out, json=json)
+    report(summary, file, site, out, plan=noise.digest, json=json)
 
 
 def _batches(file: ReadingsFile) -> Iterator[list[Frame]]:

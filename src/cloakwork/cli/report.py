@@ -71,8 +71,8 @@ class Summary:
             self.shown.append(found)
 
 
-def report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *, json: bool) -> None:
-    """Warn, then print the values as JSON or in words."""
+def report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *, plan: str | None, json: bool) -> None:
+    """Warn, then print the values as JSON or in words; `plan` is the digest of the plan that was used."""
     for line in file.problems.shown:
         note(line)
     hidden = file.problems.total - len(file.problems.shown)
@@ -81,7 +81,7 @@ def report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *
     for warning in _warnings(summary, site):
         note(f"warning: {warning}")
     if json:
-        as_json(_values(summary, file, site))
+        as_json(_values(summary, file, site) | {"plan": plan})
         return
     _say_sources(summary, site)
     for status, number in summary.status.items():

@@ -8,8 +8,8 @@ from typing import TextIO
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.output import bar, busy, counted, note, written
-from cloakwork.cli.plan import planning
+from cloakwork.cli.frozen import noise_of
+from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
@@ -18,14 +18,23 @@ from cloakwork.site import Site, load_site, write_readings
 BATCH = 1000
 
 
-def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth: Path | None, seed: int | None) -> None:
+def run_simulate(
+    path: Path,
+    given: list[str],
+    *,
+    plan: Path | None,
+    frames: int,
+    out: Path,
+    truth: Path | None,
+    seed: int | None,
+) -> None:
     """Write simulated readings."""
     site = load_site(path)
     space = site.physics.space
-    placed = [_source(text, space) for text in given]
+    placed = [parse_source(text, space) for text in given]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    with busy(planning(site)):
-        cloak = site.cloak()
+    noise = noise_of(site, path, plan)
+    cloak, inputs = noise.cloak, (path, *noise.files)
     rng = np.random.default_rng(seed)
     for at, place in zip(given, np.array([space.index(at) for at, _ in placed]), strict=True):
         note(f"source {at} is at ({space.name(int(place))})")
@@ -33,7 +42,7 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
     if heaviest > 1:
         within = cloak.alpha / heaviest
         note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
-    with bar("simulating", frames) as progress, written(out, path) as file:
+    with bar("simulating", frames) as progress, written(out, *inputs) as file:
         rows = write_readings(file, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
     note(f"wrote {counted(rows, 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
@@ -42,7 +51,7 @@ def run_simulate(path: Path, given: list[str], *, frames: int, out: Path, truth:
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
         note(f"{both}: together epsilon {total:.3g} at delta {cloak.delta:g}")
     if truth is not None:
-        with written(truth, path, out) as file:
+        with written(truth, *inputs, out) as file:
             _write_truth(file, site, f, frames)
         note(f"wrote the true sources to {truth}")
 
@@ -59,7 +68,8 @@ def _frames(
         progress(start + count)
 
 
-def _source(text: str, space: Space) -> tuple[object, float]:
+def parse_source(text: str, space: Space) -> tuple[object, float]:
+    """Where a source is, and its weight, from AT or AT:WEIGHT."""
     at, _, weight = text.rpartition(":") if ":" in text else (text, "", "1")
     try:
         strength = float(weight)

@@ -80,7 +80,7 @@ class Device:
 
     def in_time(self, now: int) -> bool:
         """Whether a reading may still be measured in the slot in which `now` lies."""
-        return now % self.period <= self._late
+        return now % self.period < self._late  # a clock of whole milliseconds may be one behind
 
     def begin(self, now: int) -> str:
         """What to do now: `take` a reading, say that the budget is `spent`, or `wait`. Says so once for each slot."""

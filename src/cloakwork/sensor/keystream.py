@@ -20,15 +20,20 @@ LARGEST_GENERATION = (1 << 25) - 1
 EPOCH = 64
 KEY_BYTES = 32
 WORD_BYTES = 16
+_INNER = int.from_bytes(64 * b"\x36", "big")
+_OUTER = int.from_bytes(64 * b"\x5c", "big")
 
 
 def hmac(key: bytes, message: bytes) -> bytes:
     """HMAC-SHA256 (RFC 2104) with a key of 32 bytes."""
     if len(key) != KEY_BYTES:
         raise ValueError("a key has 32 bytes")
-    padded = key + bytes(32)
-    inner = hashlib.sha256(bytes([x ^ 0x36 for x in padded]) + message).digest()
-    return hashlib.sha256(bytes([x ^ 0x5C for x in padded]) + inner).digest()
+    padded = int.from_bytes(key, "big") << 256
+    inner = hashlib.sha256((padded ^ _INNER).to_bytes(64, "big"))
+    inner.update(message)
+    outer = hashlib.sha256((padded ^ _OUTER).to_bytes(64, "big"))
+    outer.update(inner.digest())
+    return outer.digest()
 
 
 def device_key(master: bytes, site: str, sensor: str, generation: int) -> bytes:

@@ -9,7 +9,7 @@ from cloakwork.sensor.table import WORD_BYTES, look_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from io import BufferedReader
 
 # boards whose os.urandom is a hardware generator that its maker stands by; a ring oscillator (rp2) is not
 _TRUSTED_BOARDS = ("esp32", "stm32", "pyboard", "mimxrt", "samd")
@@ -18,23 +18,25 @@ _TRUSTED_BOARDS = ("esp32", "stm32", "pyboard", "mimxrt", "samd")
 class FileTable:
     """Cut points that stay in a file: a look-up reads sixteen bytes at a time."""
 
-    def __init__(self, file: "BinaryIO", start: int, count: int) -> None:
+    def __init__(self, file: "BufferedReader", start: int, count: int) -> None:
         self._file = file
         self._start = start
         self._size = count * WORD_BYTES
+        self._word = bytearray(WORD_BYTES)  # one for all look-ups: a board has little memory to turn over
 
     def __len__(self) -> int:
         return self._size
 
-    def __getitem__(self, part: slice) -> bytes:
+    def __getitem__(self, part: slice) -> bytearray:
         self._file.seek(self._start + part.start)
-        return self._file.read(part.stop - part.start)
+        self._file.readinto(self._word)
+        return self._word
 
 
 class Noise:
     """Noise by the plan's tables: `levels` as [factor, number of cut points], in the order of the file."""
 
-    def __init__(self, file: "BinaryIO", levels: list[list[int]], digest: str) -> None:
+    def __init__(self, file: "BufferedReader", levels: list[list[int]], digest: str) -> None:
         check_table(file, levels, digest)
         self._tables = []
         start = 0
@@ -56,7 +58,7 @@ class Noise:
         return total
 
 
-def check_table(file: "BinaryIO", levels: list[list[int]], digest: str) -> None:
+def check_table(file: "BufferedReader", levels: list[list[int]], digest: str) -> None:
     """Refuse a file of tables that is not the planned one."""
     found = hashlib.sha256()
     size = 0

@@ -6,7 +6,7 @@ from cloakwork.sensor.errors import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from io import BufferedReader, BufferedWriter
 
 
 class Folder:
@@ -36,11 +36,11 @@ class Folder:
         self._put(name + ".new", data, "wb")
         os.rename(self._named(name + ".new"), self._named(name))
 
-    def table(self, name: str) -> "BinaryIO":
+    def table(self, name: str) -> "BufferedReader":
         """A file to look things up in."""
         return open(self._named(name), "rb")
 
-    def lock(self) -> "BinaryIO | None":
+    def lock(self) -> "BufferedWriter | None":
         """Keep other processes away: two that share a counter would use noise twice. Holds until the result is closed."""
         try:
             import fcntl  # noqa: PLC0415 - a board runs one program and has no such thing

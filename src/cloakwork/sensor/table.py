@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
         def __len__(self) -> int: ...
 
-        def __getitem__(self, part: slice) -> bytes: ...
+        def __getitem__(self, part: slice) -> bytes | bytearray: ...
 
 
 WORD_BYTES = 16
@@ -34,7 +34,7 @@ def look_up(table: "Cuts", word: int) -> int:
     if not 0 <= word < 1 << 128:
         raise TableError("a random word has 128 bits")
     size = len(table) // WORD_BYTES
-    goal = word & _MASK
+    goal = (word & _MASK).to_bytes(WORD_BYTES, "big")
     found = 0
     step = 1
     while step <= size:
@@ -43,7 +43,7 @@ def look_up(table: "Cuts", word: int) -> int:
     while step:
         probe = min(found + step, size)
         start = (probe - 1) * WORD_BYTES
-        cut = int.from_bytes(table[start : start + WORD_BYTES], "big")
-        found = (found, probe)[cut <= goal]
+        # bytes compare like the numbers that they are, and take less memory
+        found += (probe - found) * (table[start : start + WORD_BYTES] <= goal)
         step >>= 1
-    return (found, -found)[word >> 127]
+    return found * (1 - 2 * (word >> 127))

@@ -5,6 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from cloakwork.site.schedule import SHORTEST_MS
+
+LONGEST_UNIT = 16
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1)]
@@ -26,6 +30,16 @@ def _seconds(given: Any) -> Any:
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+Period = Annotated[float, BeforeValidator(_seconds), Field(ge=SHORTEST_MS / 1000, allow_inf_nan=False)]
+
+
+def _unit(given: Any) -> Any:
+    if isinstance(given, str) and not (0 < len(given) <= LONGEST_UNIT and given.isprintable() and given.strip()):
+        raise ValueError(f'give a text of 1 to {LONGEST_UNIT} characters that can be printed, such as "°C"')
+    return given
+
+
+Unit = Annotated[str, BeforeValidator(_unit)]
 
 
 class _Table(BaseModel):
@@ -155,7 +169,7 @@ class SourcesSpec(_Table):
 
 
 class PrivacySpec(_Table):
-    """`[privacy]`: the claim, for a window."""
+    """`[privacy]`: the claim, for a window, and how often a device reads (the window over its readings if left out)."""
 
     epsilon: Positive
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -166,6 +180,7 @@ class PrivacySpec(_Table):
     resolution: Positive | None = None
     window: Seconds = 3600.0
     readings_per_window: Whole = 1
+    period: Period | None = None
 
 
 class SiteSpec(_Table):
@@ -174,6 +189,7 @@ class SiteSpec(_Table):
     name: Name
     sensors: Whole | None = None
     baseline: Number = 0.0
+    unit: Unit | None = None
     physics: LineSpec | PlaneSpec | FloorPlanSpec | GraphSpec | MatrixSpec = Field(discriminator="kind")
     sensor: list[SensorSpec] = []
     sources: SourcesSpec

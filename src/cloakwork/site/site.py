@@ -1,6 +1,7 @@
 """One installation, as its site file describes it."""
 
 import difflib
+import hashlib
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from cloakwork.physics import Physics, Tolerance
 from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
 from cloakwork.site import schema
 from cloakwork.site.build import Built, build
+from cloakwork.site.canonical import digest_of
 from cloakwork.site.choice import Choice, choose_estimator
 from cloakwork.site.lines import Path as KeyPath
 from cloakwork.site.lines import locate
+from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec
 
 LARGEST_FILE = 10_000_000
@@ -33,6 +36,8 @@ class Site:
 
     spec: SiteSpec
     folder: Path
+    source: str = "SITE"
+    """Name of the site file, for messages."""
 
     @property
     def name(self) -> str:
@@ -62,9 +67,40 @@ class Site:
         return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
 
     @property
+    def unit(self) -> str:
+        """Unit of the readings; empty where the site file does not say."""
+        return self.spec.unit or ""
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """When a device of the site reads."""
+        told = self.spec.privacy
+        return make_schedule(window=told.window, allowed=told.readings_per_window, period=told.period)
+
+    @property
     def period_ms(self) -> int:
         """Milliseconds between two readings of one sensor."""
-        return max(1, round(1000 * self.spec.privacy.window / self.spec.privacy.readings_per_window))
+        return self.schedule.period_ms
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that the site file names, by the key of the physics table that names them."""
+        names = {key: getattr(self.spec.physics, key, None) for key in ("edges", "file", "pairs")}
+        return {key: self.folder / name for key, name in names.items() if isinstance(name, str)}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the site file says and of the files that it names, as they are now.
+
+        Comments and layout do not count, nor does a key that is set to its default.
+        """
+        held = {}
+        for key, path in self.files.items():
+            try:
+                held[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as problem:
+                raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
+        return digest_of({"files": held, "site": self.spec.model_dump(mode="json", exclude_defaults=True)})
 
     @property
     def tolerance(self) -> Tolerance:
@@ -99,6 +135,10 @@ class Site:
         """A new cloak that meets the site's claim, with its budget unspent."""
         return Cloak(self.physics, **self._claim, design=self.spec.privacy.design)
 
+    def cloak_with(self, sigmas: FloatArray, steps: FloatArray) -> Cloak:
+        """A new cloak with this noise and these steps, refused if they miss the site's claim."""
+        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "resolution": steps})
+
 
 def load_site(path: str | Path) -> Site:
     """Read and check a site file; an error names the line, the key, what was given and what is allowed."""
@@ -121,7 +161,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     except tomllib.TOMLDecodeError as problem:
         raise SiteError(f"{name}: not valid TOML: {problem}") from None
     try:
-        site = Site(SiteSpec.model_validate(given), folder or Path())
+        site = Site(SiteSpec.model_validate(given), folder or Path(), name)
     except ValidationError as problem:
         raise SiteError(_sentences(problem, text, name)) from None
     try:

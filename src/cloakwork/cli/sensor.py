@@ -1,0 +1,91 @@
+"""`cloakwork sensor`."""
+
+import json
+import shlex
+import signal
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from cloakwork.agent import Agent, CommandSource, ConstantSource, FileSource, Source
+from cloakwork.cli.output import note
+from cloakwork.errors import InputError
+from cloakwork.site.broker import parse_broker
+
+
+def run_sensor(
+    path: Path,
+    *,
+    sensor: str | None,
+    source: str,
+    broker: str | None,
+    password_file: Path | None,
+    ca: Path | None,
+    home_assistant: bool,
+) -> None:
+    """Work as one device until stopped."""
+    folder = path if path.is_dir() else _folder(path, sensor)
+    config = _config(folder)
+    if sensor is not None and sensor != config["sensor"]:
+        raise InputError(f"--id {sensor}: {folder} is the folder of {config['sensor']}.")
+    reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
+    measured = make_source(source, config, None if path.is_dir() else path)
+    schedule = config["schedule"]
+    note(
+        f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, cloaked here"
+        + (f", at most {schedule['allowed']:,} in a window" if schedule["allowed"] else ", without a budget (bench)")
+    )
+    stopping = Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stopping.set())
+    Agent(folder, measured, broker=reached, home_assistant=home_assistant, note=note).run(stopping.is_set)
+    note("stopped")
+
+
+def _folder(path: Path, sensor: str | None) -> Path:
+    if sensor is None:
+        raise InputError("--id: say which sensor of the site this is, or give the folder that provision wrote.")
+    folder = path.parent / "devices" / sensor
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder}: this sensor is not provisioned yet. Do so with: "
+            f"cloakwork provision {shlex.quote(str(path))} --id {shlex.quote(sensor)}"
+        )
+    return folder
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "device.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{folder}: there is no device.json here. Give a folder that provision wrote.") from None
+    return dict(found)
+
+
+def make_source(text: str, config: dict[str, Any], site: Path | None) -> Source:
+    """A source by its name: `command:PROGRAM`, `file:PATH`, `simulated` or `simulated:AT`."""
+    kind, _, rest = text.partition(":")
+    if kind == "command" and rest:
+        return CommandSource(rest, config["schedule"]["late_ms"] / 1000)
+    if kind == "file" and rest:
+        return FileSource(Path(rest))
+    if kind == "simulated":
+        return ConstantSource(_simulated(rest, config, site))
+    raise InputError(f"--source {text}: give command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file.")
+
+
+def _simulated(at: str, config: dict[str, Any], path: Path | None) -> float:
+    """What the sensor would read with one source there, or with none."""
+    if not at:
+        numerator, denominator = config["step"]
+        return float(config["fallback"] * numerator / denominator)
+    if path is None:
+        raise InputError("--source simulated:AT needs the site file: give that one instead of the folder, and --id.")
+    from cloakwork.cli.simulate import parse_source  # noqa: PLC0415 - a device without sources needs no model
+    from cloakwork.physics import sources  # noqa: PLC0415
+    from cloakwork.site import load_site  # noqa: PLC0415
+
+    site = load_site(path)
+    row = site.sensor_ids.index(config["sensor"])
+    place, weight = parse_source(at, site.physics.space)
+    return float((site.physics.apply(sources(site.physics, [place], [weight])) + site.baselines)[row])

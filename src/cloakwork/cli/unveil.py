@@ -1,0 +1,88 @@
+"""`cloakwork unveil`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from cloakwork.cli.output import bar, counted, note, written
+from cloakwork.errors import InputError
+from cloakwork.site import Plan, load_plan, load_site, plan_beside
+from cloakwork.site.keyfile import PRIVATE
+from cloakwork.site.keys import load_unveiling_keys
+from cloakwork.site.readings import HEADER, ReadingRows
+from cloakwork.site.unveil import TrueRows, Unveiling
+
+SHOWN = 8  # sensors that a message names
+
+
+def run_unveil(site: Path, readings: Path, *, keys: Path, out: Path, plan: Path | None) -> None:
+    """Write the true readings of a file of noisy ones."""
+    chosen = plan or plan_beside(site)
+    found = _plan(site, chosen)
+    held = load_unveiling_keys(keys)
+    with bar("unveiling", 2 * ReadingRows(readings, ()).size) as progress:
+        unveiling = Unveiling(readings, found, held, progress=progress)
+        with written(out, site, readings, keys, chosen, mode=PRIVATE) as file:
+            _write(file, unveiling)
+    total = sum(unveiling.unveiled.values())
+    sensors = counted(len(unveiling.unveiled), "sensor")
+    note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of the plan")
+    note(f"{out} holds TRUE readings, without noise: nothing in it is private. Only its owner can read it; keep it so.")
+    for line in _remarks(unveiling):
+        note(line)
+
+
+def _plan(site: Path, chosen: Path) -> Plan:
+    """The plan that the readings were made under, which may be older than the site file is."""
+    name = load_site(site).name
+    found = load_plan(chosen)
+    if found.site != name:
+        raise InputError(
+            f"{chosen} is a plan of {found.site}, and {site} is {name}. Give a plan of {name} with --plan."
+        )
+    return found
+
+
+def _write(file: TextIO, unveiling: Unveiling) -> None:
+    file.write(",".join(HEADER) + "\n")
+    for batch in unveiling:
+        file.writelines(_lines(batch))
+
+
+def _lines(batch: TrueRows) -> Iterator[str]:
+    columns = (batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist())
+    for time, sensor, seq, value in zip(*columns, strict=True):
+        yield f"{time},{sensor},{seq},{value}\n"
+
+
+def _remarks(unveiling: Unveiling) -> Iterator[str]:
+    if unveiling.problems.total:
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in unveiling.problems.counts.most_common())
+        yield f"{unveiling.problems.total:,} of {unveiling.rows:,} rows left out: {reasons}"
+    if unveiling.alarms:
+        yield (
+            f"warning: sequence numbers of {_named(unveiling.alarms)} say two things: noise was used twice, or someone "
+            "else speaks in the sensor's name. Neither is unveiled. Provision these again, with new broker passwords."
+        )
+    verdict = unveiling.verdict()
+    if verdict.wrong:
+        yield (
+            f"warning: the keys of {_named(verdict.wrong)} seem wrong: what was removed is not the noise in the "
+            "readings, so these rows are worth nothing. Check --keys, and that the devices were provisioned with them."
+        )
+    if verdict.some_wrong:
+        yield (
+            f"warning: keys among those of {_named(verdict.some_wrong)} seem wrong: taken together, what was removed "
+            "is not the noise in the readings. Check --keys, and that the devices were provisioned with them."
+        )
+    if verdict.unsure:
+        yield (
+            f"caution: nothing shows that the keys of {_named(verdict.unsure)} are right: there are too few readings, "
+            "or they vary far more than the noise, or the keys are wrong. Unveil more at once to find out."
+        )
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return ", ".join(listed[:SHOWN]) + more

@@ -1,0 +1,118 @@
+"""When a device reads, and how many readings that makes in any stretch of time.
+
+Powered time is cut into slots of one period. A device takes at most one reading in a slot, at most `late_ms` after the
+slot begins, and sends it when `offset_ms` of the slot have passed, whatever the reading was.
+
+Take a half-open interval of length W, and let its first reading be of slot s and its last of slot t. They lie less
+than W apart; the first is at most `late_ms` after the start of its slot, s period, and the last not before t period. So
+(t - s) period < W + late, and all its readings are of ceil((W + late) / period) slots in a row. Where at most `allowed`
+of any `window_slots` slots in a row are used, and `window_slots` is no less than that, it holds at most `allowed`.
+"""
+
+import math
+from dataclasses import dataclass, fields
+
+from cloakwork.errors import SiteError
+
+SHORTEST_MS = 10
+LATEST_MS = 2000
+USUAL_OFFSET_MS = 1000
+RESERVED_MS = 10_000  # how long a device may go without writing to its storage
+LARGEST_BLOCK = 64
+LARGEST = 2**53 - 1  # every device and every JSON reader holds it exactly
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a device reads; times are milliseconds of powered time.
+
+    Attributes
+    ----------
+    period_ms
+        Length of a slot.
+    offset_ms
+        When in its slot a reading is sent.
+    window_slots, allowed
+        Of so many slots in a row, how many may be used.
+    block
+        Slots that are reserved at once on durable storage; a crash costs at most so many.
+    late_ms
+        How late in its slot a reading may still be taken.
+    """
+
+    period_ms: int
+    offset_ms: int
+    window_slots: int
+    allowed: int
+    block: int
+    late_ms: int
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
+                raise SiteError(f"{name}={value!r}: give a whole number from 1 to {LARGEST}.", **{name: value})
+        if not self.late_ms < self.offset_ms < self.period_ms:
+            raise SiteError(
+                f"late_ms={self.late_ms}, offset_ms={self.offset_ms}, period_ms={self.period_ms}: a reading is taken, "
+                "then sent, then the next slot begins. Give late_ms < offset_ms < period_ms."
+            )
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the budget runs out where every slot is used, so that a device falls silent for a while."""
+        return self.allowed < self.window_slots
+
+    def slots_in(self, milliseconds: int) -> int:
+        """How many slots in a row can have their readings within a half-open interval of this length."""
+        return -(-(milliseconds + self.late_ms) // self.period_ms)
+
+    def most(self, milliseconds: int) -> int:
+        """The most readings that any half-open interval of this length can hold.
+
+        Each full stretch of `window_slots` slots holds at most `allowed`, and so does what remains. A device that uses
+        the first `allowed` of every `window_slots` slots gets there.
+        """
+        full, rest = divmod(self.slots_in(milliseconds), self.window_slots)
+        return full * min(self.allowed, self.window_slots) + min(self.allowed, rest)
+
+    def covers(self, window: float) -> bool:
+        """Whether no interval of `window` seconds ever holds more than `allowed` readings."""
+        return self.most(in_ms(window)) <= self.allowed
+
+
+def in_ms(seconds: float) -> int:
+    """Whole milliseconds, rounded up."""
+    return math.ceil(1000 * seconds)
+
+
+def make_schedule(*, window: float, allowed: int, period: float | None = None) -> Schedule:
+    """A schedule with at most `allowed` readings in any `window` seconds, one every `period` seconds while they last.
+
+    Without a period, readings are spread evenly: the slots are a little longer than window / allowed, such that two
+    that are `allowed` slots apart are a whole window apart even where the first was late.
+
+    >>> make_schedule(window=3600.0, allowed=60)
+    Schedule(period_ms=60034, offset_ms=4000, window_slots=60, allowed=60, block=1, late_ms=2000)
+    """
+    whole = in_ms(window)
+    if period is None:
+        late = _late(whole // allowed)
+        period_ms = max(SHORTEST_MS, -(-(whole + late) // allowed))
+        slots = allowed
+    else:
+        period_ms = max(SHORTEST_MS, round(1000 * period))
+        late = _late(period_ms)
+        slots = -(-(whole + late) // period_ms)
+    return Schedule(
+        period_ms=period_ms,
+        offset_ms=min(period_ms // 2, max(2 * late, USUAL_OFFSET_MS)),
+        window_slots=slots,
+        allowed=allowed,
+        block=max(1, min(-(-RESERVED_MS // period_ms), LARGEST_BLOCK, allowed // 4)),
+        late_ms=late,
+    )
+
+
+def _late(period_ms: int) -> int:
+    return max(1, min(period_ms // 10, LATEST_MS))

@@ -1,0 +1,196 @@
+"""`cloakwork keys`: what it says, what it writes, and that it never shows a key."""
+
+import json
+import re
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cloakwork.cli import main
+from cloakwork.site.keys import FIRST_SECOND, load_keys, load_unveiling_keys, open_generation, revoke
+
+SITE = """name = "corridor"
+sensors = 6
+[physics]
+kind = "line"
+places = 20
+T = 0.02
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.02
+"""
+PLAN = "ab" * 32
+NOW = FIRST_SECOND + 60 * 400_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    return path
+
+
+@pytest.fixture
+def keys(site: Path, run: Run) -> Path:
+    path = site.with_name("keys.json")
+    assert run("keys", "new", site, "--out", path).code == 0
+    return path
+
+
+def secrets(path: Path) -> list[str]:
+    return re.findall(r'"key": "([0-9a-f]{64})"', path.read_text())
+
+
+def test_new_keys_are_for_the_site_and_for_their_owner_alone(site: Path, run: Run) -> None:
+    path = site.with_name("k.json")
+    done = run("keys", "new", site, "--out", path)
+    assert (done.code, done.out) == (0, "")
+    assert load_keys(path).site == "corridor"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert f"wrote the keys of corridor to {path}" in done.err
+    assert "can take the noise off every reading" in done.err
+    assert not any(key in done.err for key in secrets(path))
+
+
+def test_new_keys_are_not_written_over_anything(site: Path, keys: Path, run: Run) -> None:
+    before = keys.read_bytes(), site.read_bytes()
+    for path in (keys, site):
+        done = run("keys", "new", site, "--out", path)
+        assert done.code == 2
+        assert re.search("is there already|is read by this command", done.err)
+    assert (keys.read_bytes(), site.read_bytes()) == before
+
+
+def test_a_list_without_devices_says_so(keys: Path, run: Run) -> None:
+    assert "no device was provisioned with these keys yet" in run("keys", "list", keys).out
+    found = json.loads(run("keys", "list", keys, "--json").out)
+    assert found == {"site": "corridor", "masters": 1, "devices": []}
+
+
+def test_a_list_says_how_each_device_stands(keys: Path, run: Run) -> None:
+    for kind in ("reading", "bench", "reading"):
+        open_generation(keys, "s1", PLAN, kind, NOW)
+    open_generation(keys, "s2", PLAN, "reading", NOW)
+    revoke(keys, "s2", NOW + 60)
+    assert run("keys", "rotate", keys).code == 0
+    open_generation(keys, "s3", PLAN, "reading", NOW)
+    shown = json.loads(run("keys", "list", keys, "--json").out)
+    assert shown["masters"] == 2
+    assert [(one["sensor"], one["kind"], one["state"], one["old_master"]) for one in shown["devices"]] == [
+        ("s1", "reading", "replaced", True),
+        ("s1", "bench", "in use", True),
+        ("s1", "reading", "in use", True),
+        ("s2", "reading", "revoked", True),
+        ("s3", "reading", "in use", False),
+    ]
+    first = shown["devices"][0]
+    assert (first["generation"], first["plan"], first["made"]) == (400_000, PLAN, "2026-10-05T18:40:00Z")
+    assert shown["devices"][3]["revoked"] == "2026-10-05T18:41:00Z"
+    words = run("keys", "list", keys).out
+    for part in ("abababababab ", "old master", "replaced", "revoked", "2026-10-05 18:40", "400001"):
+        assert part in words
+    assert PLAN not in words
+    assert not any(key in words + json.dumps(shown) for key in secrets(keys))
+
+
+def test_an_export_is_written_for_one_sensor(keys: Path, run: Run) -> None:
+    opened = [open_generation(keys, "s1", PLAN, "reading", NOW) for _ in range(2)]
+    open_generation(keys, "s2", PLAN, "reading", NOW)
+    path = keys.with_name("s1.key.json")
+    done = run("keys", "export", keys, "--id", "s1", "--out", path)
+    assert (done.code, done.out) == (0, "")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.key for one in load_unveiling_keys(path).unveilers("s1")] == [one.key for one in opened]
+    assert "the keys of s1, generations 400000, 400001" in done.err
+    assert "and of no other sensor" in done.err
+    assert not any(key in done.err for key in secrets(path) + secrets(keys))
+
+
+@pytest.mark.parametrize("command", ["export", "revoke"])
+def test_a_sensor_that_was_never_provisioned_is_refused(command: str, keys: Path, run: Run) -> None:
+    extra = ["--out", keys.with_name("x.json")] if command == "export" else []
+    done = run("keys", command, keys, "--id", "s99", *extra)
+    assert done.code == 2
+    assert "no device was provisioned for sensor 's99'. Provisioned: none yet." in done.err
+
+
+def test_an_export_is_not_written_over_the_keys(keys: Path, run: Run) -> None:
+    open_generation(keys, "s1", PLAN, "reading", NOW)
+    before = keys.read_bytes()
+    done = run("keys", "export", keys, "--id", "s1", "--out", keys)
+    assert done.code == 2
+    assert keys.read_bytes() == before
+
+
+def test_a_new_master_names_the_devices_to_provision_again(keys: Path, run: Run) -> None:
+    for sensor in ("s1", "s2", "s3"):
+        open_generation(keys, sensor, PLAN, "reading", NOW)
+    revoke(keys, "s2", NOW)
+    done = run("keys", "rotate", keys)
+    assert done.code == 0
+    assert "Provision these again" in done.out
+    assert done.out.rstrip().endswith(": s1, s3")
+    assert "the old ones are kept" in done.err
+    assert not any(key in done.out + done.err for key in secrets(keys))
+
+
+def test_revoking_says_what_else_to_do(keys: Path, run: Run) -> None:
+    open_generation(keys, "s1", PLAN, "reading", NOW)
+    done = run("keys", "revoke", keys, "--id", "s1")
+    assert done.code == 0
+    assert "revoked s1, generations 400000, at 20" in done.err
+    for part in ("Remove the password of s1 at the broker", "Provision a new device for s1", "at most 64"):
+        assert part in done.out
+    again = run("keys", "revoke", keys, "--id", "s1")
+    assert (again.code, again.out) == (0, "")
+    assert "s1 was revoked already" in again.err
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["rotate"], ["export", "--id", "s1", "--out", "x"], ["revoke", "--id", "s1"]]
+)
+def test_keys_that_others_can_get_at_are_refused_everywhere(command: list[str], keys: Path, run: Run) -> None:
+    keys.chmod(0o644)
+    done = run("keys", command[0], keys, *command[1:])
+    assert done.code == 2
+    assert f"chmod 600 {keys}" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_damaged_file_is_refused_without_a_word_of_it(keys: Path, run: Run) -> None:
+    secret = secrets(keys)[0]
+    keys.write_text(keys.read_text().replace(secret, secret[:-1]))
+    done = run("keys", "list", keys)
+    assert done.code == 2
+    assert "a key is not 64 small hexadecimal digits" in done.err
+    assert secret[:8] not in done.err

@@ -1,0 +1,254 @@
+"""`cloakwork unveil`: from the readings of real devices' code to a file that only its owner can read."""
+
+import re
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cloakwork.cli import main
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor import keystream
+from cloakwork.sensor.table import look_up
+from cloakwork.site import Plan, freeze, load_site
+from cloakwork.site.keys import Opened, export, load_keys, new_keys, open_generation, revoke, save_export, save_new_keys
+
+SITE = """name = "corridor"
+sensors = 6
+baseline = 20.0
+[physics]
+kind = "line"
+places = 20
+T = 0.02
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.02
+"""
+HEADER = "time,sensor,seq,value\n"
+TIME = 2_000_000_000_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+class House:
+    """A site with its plan and keys, and the command."""
+
+    def __init__(self, folder: Path, call: Callable[..., Outcome]) -> None:
+        self.folder, self._call = folder, call
+        self.site = folder / "site.toml"
+        self.site.write_text(SITE)
+        loaded = load_site(self.site)
+        self.plan = freeze(loaded, loaded.cloak())
+        self.plan.write(folder / "site.plan.json")
+        self.keys = folder / "keys.json"
+        save_new_keys(new_keys("corridor"), self.keys)
+        self.readings, self.out = folder / "readings.csv", folder / "true.csv"
+
+    def opens(self, sensor: str) -> Opened:
+        return open_generation(self.keys, sensor, self.plan.digest, "reading")
+
+    def sends(self, *parts: list[str]) -> None:
+        self.readings.write_text(HEADER + "".join(row for part in parts for row in part))
+
+    def unveil(self, *extra: object) -> Outcome:
+        return self._call("unveil", self.site, self.readings, "--keys", self.keys, "--out", self.out, *extra)
+
+
+def sent(plan: Plan, opened: Opened, sensor: str, true: list[int], *, time: int = TIME) -> list[str]:
+    """Rows as a device sends them, worked out with the device's own code."""
+    table = noise_table(plan.sensor(sensor).ratio)
+    rows, key, epoch = [], opened.key, 0
+    for counter, value in enumerate(true):
+        while epoch < counter // keystream.EPOCH:
+            key, epoch = keystream.ratchet(key), epoch + 1
+        seq = keystream.sequence(opened.generation, counter)
+        stream = keystream.stream_key(key, plan.site, sensor, opened.generation, epoch)
+        words = keystream.words(stream, seq, len(table.levels))
+        noise = sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
+        rows.append(f"{time + counter},{sensor},{seq},{value + noise}\n")
+    return rows
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> House:
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        said = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), said.out, said.err)
+
+    return House(tmp_path, call)
+
+
+def values(path: Path) -> list[int]:
+    first, *rows = path.read_text().splitlines()
+    assert first + "\n" == HEADER
+    return [int(row.split(",")[3]) for row in rows]
+
+
+def test_true_readings_are_written_for_their_owner_alone(house: House) -> None:
+    true = [80_000 + k for k in range(100)]
+    rows = sent(house.plan, house.opens("s1"), "s1", true)
+    house.sends(rows)
+    house.out.write_text("an older file that everyone could read")
+    house.out.chmod(0o644)
+    done = house.unveil()
+    assert (done.code, done.out) == (0, "")
+    assert values(house.out) == true
+    assert [row.split(",")[:3] for row in house.out.read_text().splitlines()[1:]] == [
+        row.split(",")[:3] for row in rows
+    ]
+    assert stat.S_IMODE(house.out.stat().st_mode) == 0o600
+    assert "wrote 100 true readings of 1 sensor" in done.err
+    assert f"{house.out} holds TRUE readings, without noise" in done.err
+    assert not re.search("warning|caution|left out", done.err)
+
+
+def test_an_export_and_a_plan_elsewhere_do_as_well(house: House) -> None:
+    house.sends(
+        sent(house.plan, house.opens("s1"), "s1", [5] * 30), sent(house.plan, house.opens("s2"), "s2", [6] * 30)
+    )
+    save_export(export(load_keys(house.keys), "s2"), house.folder / "s2.key.json")
+    house.keys = house.folder / "s2.key.json"
+    (house.folder / "site.plan.json").rename(house.folder / "old.json")
+    assert house.unveil().code == 2
+    done = house.unveil("--plan", house.folder / "old.json")
+    assert done.code == 0
+    assert values(house.out) == [6] * 30
+    assert "30 of 60 rows left out: 30 no key for this sensor" in done.err
+
+
+def test_rows_that_cannot_be_unveiled_are_counted_by_reason(house: House) -> None:
+    opened = house.opens("s1")
+    revoke(house.keys, "s1", TIME // 1000)
+    rows = sent(house.plan, opened, "s1", [5] * 12, time=TIME - 9)
+    forged = rows[3].replace(",", ",", 1).rsplit(",", 1)[0] + ",12345\n"
+    house.sends(rows, [forged, rows[0], "0,zz,0,0\n"])
+    done = house.unveil()
+    assert done.code == 0
+    assert values(house.out) == [5] * 9
+    assert "6 of 15 rows left out" in done.err
+    for part in (
+        "2 from after the device was revoked",
+        "2 alarm: one seq with two values",
+        "1 the same reading again",
+        "1 unknown sensor",
+        "warning: sequence numbers of s1 say two things: noise was used twice, or someone else",
+    ):
+        assert part in done.err
+
+
+def test_a_wrong_key_is_warned_of(house: House) -> None:
+    opened = house.opens("s1")
+    house.sends(sent(house.plan, Opened(opened.generation, bytes(32)), "s1", [5] * 300))
+    done = house.unveil()
+    assert done.code == 0
+    assert f"warning: the keys of s1 (generation {opened.generation}) seem wrong" in done.err
+
+
+def test_wrong_keys_of_many_sensors_are_warned_of_with_few_readings_each(house: House) -> None:
+    names = [f"s{k}" for k in range(1, 7)]
+    parts = [sent(house.plan, Opened(house.opens(name).generation, bytes(32)), name, [5] * 24) for name in names]
+    house.sends(*parts)
+    assert "warning: keys among those of s" in house.unveil().err
+
+
+def test_few_readings_are_called_few(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5]))
+    done = house.unveil()
+    assert done.code == 0
+    assert "caution: nothing shows that the keys of s1" in done.err
+    assert "warning" not in done.err
+
+
+def test_no_true_reading_and_no_key_appears_in_any_message(house: House) -> None:
+    secret = 31_415_926
+    opened = house.opens("s1")
+    rows = sent(house.plan, opened, "s1", [secret] * 40)
+    house.sends(rows, [rows[7].rsplit(",", 1)[0] + ",7\n", f"0,s1,0,{secret}.5\n"])
+    done = house.unveil()
+    assert done.code == 0
+    said = done.out + done.err
+    assert str(secret) not in said
+    assert opened.key.hex() not in said
+    assert load_keys(house.keys).masters[0].key.hex() not in said
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([], "no usable reading in 0 rows"),
+        (["0,s1,5,5\n"], "no usable reading in 1 rows; row 2: no key for this sensor"),
+        (["0,zz,5,5\n"], "row 2: unknown sensor 'zz'"),
+    ],
+)
+def test_nothing_to_unveil_is_bad_input_and_writes_no_file(rows: list[str], says: str, house: House) -> None:
+    house.sends(rows)
+    done = house.unveil()
+    assert done.code == 2
+    assert says in done.err
+    assert not house.out.exists()
+    assert sorted(path.name for path in house.folder.iterdir() if path.name.startswith(".")) == []
+
+
+def test_another_plan_than_that_of_the_devices_is_refused_with_its_digest(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
+    house.site.write_text(SITE.replace("epsilon = 8.0", "epsilon = 4.0"))
+    loaded = load_site(house.site)
+    freeze(loaded, loaded.cloak()).write(house.folder / "site.plan.json")
+    done = house.unveil()
+    assert done.code == 2
+    assert f"made under another plan, {house.plan.digest[:12]}: give that plan with --plan" in done.err
+    assert not house.out.exists()
+
+
+def test_a_site_file_that_has_changed_does_not_keep_old_readings_from_being_unveiled(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
+    house.site.write_text(SITE.replace("epsilon = 8.0", "epsilon = 4.0"))
+    assert house.unveil().code == 0
+    assert values(house.out) == [5] * 30
+
+
+def test_a_plan_or_keys_of_another_site_are_refused(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
+    house.site.write_text(SITE.replace("corridor", "hall"))
+    done = house.unveil()
+    assert done.code == 2
+    assert "site.plan.json is a plan of corridor, and" in done.err
+    house.site.write_text(SITE)
+    house.keys = house.folder / "other.json"
+    save_new_keys(new_keys("hall"), house.keys)
+    done = house.unveil()
+    assert done.code == 2
+    assert "these are keys of hall, and the plan is of corridor" in done.err
+
+
+def test_nothing_that_is_read_is_written_over(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
+    for path in (house.site, house.readings, house.keys, house.folder / "site.plan.json"):
+        before = path.read_bytes()
+        house.out = path
+        assert house.unveil().code == 2
+        assert path.read_bytes() == before
+
+
+def test_keys_that_others_can_get_at_are_refused(house: House) -> None:
+    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
+    house.keys.chmod(0o640)
+    done = house.unveil()
+    assert done.code == 2
+    assert f"chmod 600 {house.keys}" in done.err
+    assert not house.out.exists()

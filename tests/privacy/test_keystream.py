@@ -1,0 +1,249 @@
+"""Keyed noise in bulk: bit for bit the device's, whatever is asked for, in any order."""
+
+import hmac
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cloakwork.errors import InputError
+from cloakwork.privacy import noise_table
+from cloakwork.privacy.keystream import Keystream, keyed_noise, keyed_words
+from cloakwork.privacy.macs import follow_chain, key_row, keyed_message, keyed_states, macs
+from cloakwork.privacy.sampler import noise
+from cloakwork.privacy.sha256 import padded
+from cloakwork.sensor import keystream, look_up
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "keystream.json").read_text(encoding="utf-8"))["cases"]
+NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
+KEYS = st.binary(min_size=32, max_size=32)
+
+
+def devices_words(key: bytes, site: str, sensor: str, seqs: list[int], count: int) -> list[list[int]]:
+    """What the device makes, one sequence number after the other."""
+    wanted = {keystream.split(seq)[1] // keystream.EPOCH for seq in seqs}
+    streams = {}
+    for epoch in range(max(wanted) + 1):
+        if epoch in wanted:
+            streams[epoch] = keystream.stream_key(key, site, sensor, keystream.split(seqs[0])[0], epoch)
+        key = keystream.ratchet(key)
+    return [keystream.words(streams[keystream.split(seq)[1] // keystream.EPOCH], seq, count) for seq in seqs]
+
+
+def whole(words: NDArray[np.uint64]) -> list[list[int]]:
+    return [[int(high) << 64 | int(low) for high, low in row] for row in words]
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_the_published_vectors_hold(case: dict[str, Any]) -> None:
+    key = bytes.fromhex(case["device_key"])
+    seqs = [reading["seq"] for reading in case["readings"]]
+    found = keyed_words(key, case["site"], case["sensor"], seqs, 8)
+    for words, reading in zip(whole(found), case["readings"], strict=True):
+        assert [f"{word:032x}" for word in words][: len(reading["words"])] == reading["words"]
+
+
+def test_thousands_of_numbers_have_the_devices_words(rng: np.random.Generator) -> None:
+    for _ in range(12):
+        key, generation = rng.bytes(32), int(rng.integers(keystream.LARGEST_GENERATION + 1))
+        site, sensor = ("".join(rng.choice(list("abcXYZ019_-"), size=rng.integers(1, 65))) for _ in range(2))
+        counters = rng.integers(0, rng.choice([64, 1000, 30_000]), size=300).tolist()
+        seqs = [keystream.sequence(generation, counter) for counter in counters]
+        assert whole(keyed_words(key, site, sensor, seqs, 2)) == devices_words(key, site, sensor, seqs, 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    key=KEYS,
+    site=NAMES,
+    sensor=NAMES,
+    generation=st.integers(0, keystream.LARGEST_GENERATION),
+    counters=st.lists(st.integers(0, 700), min_size=1, max_size=150),
+    count=st.integers(1, 9),
+)
+def test_any_numbers_in_any_order_have_the_devices_words(
+    key: bytes, site: str, sensor: str, generation: int, counters: list[int], count: int
+) -> None:
+    seqs = [keystream.sequence(generation, counter) for counter in counters]
+    assert whole(keyed_words(key, site, sensor, seqs, count)) == devices_words(key, site, sensor, seqs, count)
+
+
+@pytest.mark.parametrize("length", range(1, 65, 7))
+def test_names_of_any_length_have_the_devices_words(length: int) -> None:
+    """The number of the epoch comes to lie across words, and across blocks, of the hash."""
+    for other in range(1, 65):
+        names = length * "s", other * "t"
+        assert whole(keyed_words(bytes(32), *names, [64 * 77], 1)) == devices_words(bytes(32), *names, [64 * 77], 1)
+
+
+def test_the_borders_of_epochs_have_the_devices_words() -> None:
+    counters = [c for e in range(1, 600, 37) for c in (64 * e - 1, 64 * e, 64 * e + 1)]
+    found = keyed_words(b"k" * 32, "flat", "s07", counters, 2)
+    assert whole(found) == devices_words(b"k" * 32, "flat", "s07", counters, 2)
+
+
+def test_counters_far_out_have_the_words_of_an_independent_ratchet() -> None:
+    key, epoch = b"far" + bytes(29), 2**24 // 64 - 1
+    for _ in range(epoch):
+        key = hmac.digest(key, b"cloakwork/v1/ratchet\0", "sha256")
+    stream = keystream.stream_key(key, "flat", "s07", 9, epoch)
+    seqs = [keystream.sequence(9, 2**24 - k) for k in (1, 2, 64)]
+    found = keyed_words(b"far" + bytes(29), "flat", "s07", seqs, 3)
+    assert whole(found) == [keystream.words(stream, seq, 3) for seq in seqs]
+
+
+@pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 128, 16_383, 16_384, 16_385, 40_000])
+def test_the_words_of_a_number_do_not_depend_on_the_others(size: int, rng: np.random.Generator) -> None:
+    """Lanes, rests of lanes, shares of threads and rests of shares."""
+    everything = keyed_words(bytes(32), "flat", "s07", np.arange(size), 3)
+    some = rng.choice(size, size=min(size, 200))
+    assert np.array_equal(everything[some], keyed_words(bytes(32), "flat", "s07", some, 3))
+    assert whole(everything[-1:]) == devices_words(bytes(32), "flat", "s07", [size - 1], 3)
+
+
+def test_a_keystream_that_is_asked_again_answers_the_same(rng: np.random.Generator) -> None:
+    remembering = Keystream(b"x" * 32, "flat", "s07", 3)
+    for most in (100, 70_000, 500, 300_000, 20_000, 310_000):
+        seqs = (3 << 28) + rng.integers(0, most, size=50)
+        fresh = Keystream(b"x" * 32, "flat", "s07", 3)
+        assert np.array_equal(remembering.words(seqs, 2), fresh.words(seqs, 2))
+
+
+def test_a_keystream_may_be_asked_by_several_threads(rng: np.random.Generator) -> None:
+    stream = Keystream(b"x" * 32, "flat", "s07", 0)
+    asked = [np.array([most, most // 3]) for most in rng.integers(0, 300_000, size=40)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seqs: stream.words(seqs, 2), asked))
+    together = stream.words(np.concatenate(asked), 2)
+    assert np.array_equal(np.concatenate(found), together)
+    assert np.array_equal(together, keyed_words(b"x" * 32, "flat", "s07", np.concatenate(asked), 2))
+
+
+@pytest.mark.parametrize("ratio", [3.7, 129.0, 3017.0, 200_000.0])
+def test_keyed_noise_is_what_the_device_draws(ratio: float) -> None:
+    table = noise_table(ratio)
+    counters = [*range(0, 200, 3), 4095, 4096]
+    found = keyed_noise(table, b"n" * 32, "flat", "s07", counters)
+    drawn = devices_words(b"n" * 32, "flat", "s07", counters, len(table.levels))
+    single = [
+        sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
+        for words in drawn
+    ]
+    assert found.tolist() == single
+
+
+def test_keyed_noise_is_the_look_up_of_keyed_words(rng: np.random.Generator) -> None:
+    table = noise_table(3017.0)
+    seqs = rng.integers(0, 100_000, size=40_000)
+    words = keyed_words(b"n" * 32, "flat", "s07", seqs, len(table.levels))
+    assert np.array_equal(keyed_noise(table, b"n" * 32, "flat", "s07", seqs), noise(table, words))
+
+
+def test_keyed_noise_has_the_planned_scale_and_no_other() -> None:
+    table = noise_table(100.0)
+    found = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(200_000))
+    far = 5 / np.sqrt(2 * 200_000)  # standard errors of a standard deviation
+    deviation = float(np.std(found))
+    assert abs(deviation / 100 - 1) < far
+    assert abs(deviation / 80 - 1) > far
+    assert abs(deviation / 120 - 1) > far
+    assert abs(float(np.mean(found))) < 5 * 100 / np.sqrt(200_000)
+
+
+def test_no_sequence_numbers_have_no_words() -> None:
+    assert keyed_words(bytes(32), "flat", "s07", [], 2).shape == (0, 2, 2)
+    assert keyed_noise(noise_table(3.7), bytes(32), "flat", "s07", np.empty(0, dtype=np.int64)).shape == (0,)
+
+
+@given(key=KEYS, message=st.binary(max_size=200))
+@settings(deadline=None)
+def test_macs_of_a_message_and_of_numbers_put_into_it_are_those_of_the_standard_library(
+    key: bytes, message: bytes
+) -> None:
+    numbers = np.array([0, 1, 2**63 + 12345, 2**64 - 1], dtype=np.uint64)
+    for place in {0, len(message) // 2, len(message)}:
+        out = np.zeros((4, 4), dtype=np.uint64)
+        states = keyed_states(key_row(key)[None])
+        padded_message = keyed_message(message[:place] + bytes(8) + message[place:])
+        macs(states, np.zeros(4, dtype=np.int64), padded_message, numbers, place, out, 0)
+        for row, number in zip(out, numbers.tolist(), strict=True):
+            expected = hmac.digest(key, message[:place] + number.to_bytes(8, "big") + message[place:], "sha256")
+            assert row.astype(">u8").tobytes() == expected
+
+
+@given(key=KEYS, stride=st.integers(1, 9), asked=st.lists(st.sets(st.integers(0, 60), min_size=1), max_size=4))
+@settings(deadline=None)
+def test_a_chain_of_keys_is_right_whatever_is_remembered_of_it(key: bytes, stride: int, asked: list[set[int]]) -> None:
+    chain = [key]
+    for _ in range(60):
+        chain.append(keystream.ratchet(chain[-1]))
+    marks, known = np.zeros((60 // stride + 1, 4), dtype=np.uint64), 1
+    marks[0] = key_row(key)
+    for links in asked:
+        keys = np.zeros((len(links), 4), dtype=np.uint64)
+        known = follow_chain(
+            keyed_message(b"cloakwork/v1/ratchet\0"), np.array(sorted(links)), keys, stride, marks, known
+        )
+        assert [row.astype(">u8").tobytes() for row in keys] == [chain[link] for link in sorted(links)]
+        assert [row.astype(">u8").tobytes() for row in marks[:known]] == chain[: known * stride : stride]
+
+
+@given(message=st.binary(max_size=200))
+def test_padding_is_that_of_sha_256(message: bytes) -> None:
+    blocks = padded(message)
+    assert blocks.astype(">u4").tobytes().startswith(message + b"\x80")
+    assert int(blocks[-1]) == 8 * len(message)
+    assert len(blocks) % 16 == 0
+    assert padded(message, before=128)[-1] == 8 * len(message) + 1024
+
+
+@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "k" * 32, bytearray(32)])
+def test_a_key_of_another_size_or_type_is_refused_without_saying_it(key: Any) -> None:
+    with pytest.raises(InputError, match="a device key is 32 bytes") as caught:
+        keyed_words(key, "flat", "s07", [0], 1)
+    assert "kk" not in str(caught.value)
+    assert not caught.value.values
+
+
+@pytest.mark.parametrize(("site", "sensor"), [("", "s07"), ("flat", "s/7"), ("flat", "x" * 65), ("Büro", "s07")])
+def test_a_name_that_no_device_can_have_is_refused(site: str, sensor: str) -> None:
+    with pytest.raises(InputError, match="a name has 1 to 64 letters, digits, - and _"):
+        keyed_words(bytes(32), site, sensor, [0], 1)
+
+
+def test_numbers_of_two_generations_are_refused() -> None:
+    with pytest.raises(InputError, match="generation 1, and this is the key of generation 0"):
+        keyed_words(bytes(32), "flat", "s07", [5, 1 << 28], 1)
+    with pytest.raises(InputError, match="generation 0, and this is the key of generation 1"):
+        Keystream(bytes(32), "flat", "s07", 1).words([5], 1)
+
+
+@pytest.mark.parametrize(
+    "seqs", [[-1], [2**53], np.array([2**64 - 1], dtype=np.uint64), [0.0], [[1]], 5, ["1"], [True]]
+)
+def test_what_is_no_sequence_number_is_refused(seqs: Any) -> None:
+    with pytest.raises(InputError, match="seqs"):
+        keyed_words(bytes(32), "flat", "s07", seqs, 1)
+
+
+@pytest.mark.parametrize("count", [0, -1, 513, 1.0, True])
+def test_an_impossible_number_of_words_is_refused(count: Any) -> None:
+    with pytest.raises(InputError, match="count"):
+        keyed_words(bytes(32), "flat", "s07", [0], count)
+
+
+@pytest.mark.parametrize("generation", [-1, 2**25])
+def test_an_impossible_generation_is_refused(generation: int) -> None:
+    with pytest.raises(InputError, match="generation"):
+        Keystream(bytes(32), "flat", "s07", generation)
+
+
+def test_a_keystream_does_not_show_its_key() -> None:
+    stream = Keystream(b"secret key of thirty-two bytes..", "flat", "s07", 0)
+    assert "secret" not in repr(stream)

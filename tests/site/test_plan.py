@@ -1,0 +1,241 @@
+"""The frozen plan: what was worked out once is what everyone uses, and nothing else passes for it."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import SiteError
+from cloakwork.privacy import Cloak, levels
+from cloakwork.privacy.table import noise_table
+from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
+from cloakwork.site.canonical import canonical
+
+TAIL = '[sources]\nkind = "pulse"\n[privacy]\nepsilon = 4.0\ndelta = 1e-4\nalpha = 0.05\n'
+LINE = 'name = "pipe"\nbaseline = 20.5\nsensors = 6\n[physics]\nkind = "line"\nplaces = 20\nT = 0.01\n' + TAIL
+GRAPH = 'name = "feeders"\nsensors = 3\n[physics]\nkind = "graph"\ntau = 0.5\nedges = "edges.csv"\n' + TAIL
+MATRIX = 'name = "kitchen"\nsensors = 3\n[physics]\nkind = "matrix"\nfile = "m.csv"\npairs = "pairs.csv"\n' + TAIL
+SITES = {
+    "least error": LINE,
+    "equal": LINE + 'design = "equal"\n',
+    "given steps": LINE + "resolution = 0.01\nreadings_per_window = 7\n",
+    "given steps, equal": LINE + 'resolution = 0.5\ndesign = "equal"\n',
+    "one sensor": LINE + 'scope = "sensor"\n',
+    "one sensor, given steps": LINE + 'scope = "sensor"\nresolution = 0.001\n',
+    "the papers' formula": LINE + 'calibration = "paper"\nwindow = "1d"\nperiod = "5min"\nreadings_per_window = 50\n',
+    "a set of models": LINE.replace("T = 0.01\n", "T = 0.01\ntolerance = { diffusion = 0.1, gain = 0.05 }\n"),
+    "graph": GRAPH,
+    "matrix": MATRIX,
+}
+
+
+def written(folder: Path, text: str) -> Site:
+    (folder / "m.csv").write_text("1,0.5,0,0\n0,0.5,1,0.3\n0.2,0.1,0.4,1\n")
+    (folder / "pairs.csv").write_text("0,1,1\n1,2,1\n2,3,1\n")
+    (folder / "edges.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
+    (folder / "site.toml").write_text(text)
+    return load_site(folder / "site.toml")
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    site = parse_site(LINE, name="site.toml")
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def values(plan: Plan, tmp_path: Path) -> dict[str, Any]:
+    """What the file of the plan holds."""
+    plan.write(tmp_path / "values.json")
+    found: dict[str, Any] = json.loads((tmp_path / "values.json").read_text())
+    return found
+
+
+def loaded(text: str, folder: Path) -> Plan:
+    (folder / "p.json").write_text(text)
+    return load_plan(folder / "p.json")
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_what_was_written_is_read_back(name: str, tmp_path: Path) -> None:
+    site = written(tmp_path, SITES[name])
+    plan = freeze(site, site.cloak())
+    plan.write(plan_beside(tmp_path / "site.toml"))
+    again = load_plan(tmp_path / "site.plan.json")
+    assert again == plan
+    assert again.digest == plan.digest
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_plans_cloak_meets_the_claim_with_the_planned_noise(name: str, tmp_path: Path) -> None:
+    site = written(tmp_path, SITES[name])
+    designed = site.cloak()
+    cloak = freeze(site, designed).cloak(site)
+    assert cloak.frame_mu <= cloak.allowance.mu
+    assert cloak.profile.epsilon(cloak.delta) <= cloak.epsilon
+    assert cloak.sigmas == pytest.approx(designed.sigmas * (1 + 1e-9), rel=1e-15)
+    assert (cloak.steps == designed.steps).all()
+    assert cloak.spent == 0
+    for name_of_claim in ("epsilon", "delta", "alpha", "scope", "calibration", "readings_per_window"):
+        assert getattr(cloak, name_of_claim) == getattr(designed, name_of_claim)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_plan_still_meets_the_claim_where_a_machine_rounds_differently(name: str, tmp_path: Path) -> None:
+    """Noise that is smaller by many roundings of the last digit, as another machine might weigh it."""
+    site = written(tmp_path, SITES[name])
+    frozen = freeze(site, site.cloak()).cloak(site)
+    site.cloak_with(frozen.sigmas * (1 - 1e-10), frozen.steps)
+
+
+def test_no_noise_is_searched_for(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(_: object) -> None:
+        raise AssertionError("searched")
+
+    site = parse_site(LINE)
+    monkeypatch.setattr(levels.Allowance, "least_error", search)
+    monkeypatch.setattr(levels.Allowance, "equal", search)
+    assert isinstance(plan.cloak(site), Cloak)
+
+
+def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) -> None:
+    assert list(values) == ["v", "site", "site_digest", "claim", "mu", "schedule", "sensors", "tables", "digest"]
+    assert values["v"] == 1
+    assert values["claim"] == {
+        "epsilon": 4.0,
+        "delta": 1e-4,
+        "alpha": 0.05,
+        "scope": "network",
+        "window": 3600.0,
+        "readings_per_window": 1,
+    }
+    assert set(values["schedule"]) == {"period_ms", "offset_ms", "window_slots", "allowed", "block", "late_ms"}
+    assert [set(sensor) for sensor in values["sensors"]] == 6 * [{"id", "sigma", "step", "ratio", "table", "baseline"}]
+    for digest, table in values["tables"].items():
+        made = noise_table(table["ratio"])
+        assert digest == made.digest
+        assert table["levels"] == [[level.factor, len(level.cuts) // 16] for level in made.levels]
+        assert (table["bytes"], table["error"]) == (len(made.cuts), made.error)
+    body = json.dumps({k: v for k, v in values.items() if k != "digest"}, sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(body.encode()).hexdigest() == values["digest"] == plan.digest
+
+
+def test_a_sensor_is_found_by_its_id(plan: Plan) -> None:
+    assert plan.sensor("s3") is plan.sensors[2]
+    assert plan.sensor("s3").baseline == 20.5
+    with pytest.raises(SiteError, match=r"pipe has no sensor 's9'\. It has s1, s2, s3, s4, s5, s6\."):
+        plan.sensor("s9")
+
+
+def test_a_plan_lies_beside_its_site_file() -> None:
+    assert plan_beside("flat/site.toml") == Path("flat/site.plan.json")
+    assert plan_beside("hall") == Path("hall.plan.json")
+
+
+def test_a_cloak_of_another_site_is_not_frozen() -> None:
+    site, other = parse_site(LINE), parse_site(LINE)
+    with pytest.raises(SiteError, match=r"not one of pipe\. Make it with site\.cloak\(\)"):
+        freeze(site, other.cloak())
+
+
+@settings(deadline=None)
+@given(st.recursive(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(), st.lists))
+def test_a_text_that_is_read_back_has_the_same_canonical_form(value: object) -> None:
+    assert canonical(json.loads(canonical(value))) == canonical(value)
+    assert canonical(value).isascii()
+
+
+def test_the_digest_is_of_numbers_and_not_of_how_they_are_printed(
+    plan: Plan, values: dict[str, Any], tmp_path: Path
+) -> None:
+    """Another program that writes the same numbers with 17 digits has written the same plan."""
+    printed = re.sub(r"\d+\.\d+(e-?\d+)?", lambda found: f"{float(found.group()):.16e}", json.dumps(values))
+    assert printed != json.dumps(values)
+    assert loaded(printed, tmp_path) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (LINE, "alpha = 0.05", "alpha = 0.04"),
+        (LINE, "baseline = 20.5", "baseline = 21.5"),
+        (LINE, "sensors = 6", 'sensors = 6\nunit = "K"'),
+        (LINE, "T = 0.01", "T = 0.011"),
+        (LINE, "alpha = 0.05", 'alpha = 0.05\nperiod = "10min"'),
+        (LINE, 'kind = "pulse"', 'kind = "pulse"\nmax_count = 2'),
+        (GRAPH, "tau = 0.5", "tau = 0.6"),
+    ],
+)
+def test_a_changed_site_file_is_refused(text: str, old: str, new: str, tmp_path: Path) -> None:
+    site = written(tmp_path, text)
+    plan = freeze(site, site.cloak())
+    assert text.count(old) == 1
+    changed = written(tmp_path, text.replace(old, new))
+    with pytest.raises(SiteError, match=r"site\.toml, or a file that it names, has changed since PLAN was made\."):
+        plan.cloak(changed)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"), [(GRAPH, "edges.csv"), (MATRIX, "m.csv"), (MATRIX, "pairs.csv")], ids=["edges", "matrix", "pairs"]
+)
+def test_a_changed_file_that_the_site_names_is_refused(text: str, file: str, tmp_path: Path) -> None:
+    site = written(tmp_path, text)
+    plan = freeze(site, site.cloak())
+    plan.cloak(load_site(tmp_path / "site.toml"))
+    with (tmp_path / file).open("a") as more:
+        more.write("# a comment\n")
+    with pytest.raises(SiteError, match="has changed since"):
+        plan.cloak(load_site(tmp_path / "site.toml"))
+    (tmp_path / file).unlink()
+    with pytest.raises(SiteError, match=f"'{file}': No such file or directory"):
+        plan.cloak(site)
+
+
+def test_comments_and_stated_defaults_do_not_change_a_site(tmp_path: Path) -> None:
+    site = written(tmp_path, LINE)
+    plan = freeze(site, site.cloak())
+    told = "# mine\n" + LINE.replace("alpha = 0.05", 'window = "60min"\nalpha = 5e-2') + 'scope = "network"\n'
+    assert plan.cloak(written(tmp_path, told)).sigmas.tolist() == [sensor.sigma for sensor in plan.sensors]
+
+
+def test_the_plan_of_another_site_is_refused(plan: Plan) -> None:
+    other = parse_site(LINE.replace('"pipe"', '"tube"'), name="my tube.toml")
+    with pytest.raises(SiteError, match=r"p\.json is the plan of pipe, and my tube\.toml is tube") as caught:
+        plan.cloak(other, file="p.json")
+    assert "cloakwork plan 'my tube.toml' --out p.json" in str(caught.value)
+
+
+def test_a_plan_that_cannot_be_written_leaves_the_old_one(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "p.json"
+    target.write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        plan.write(target)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_a_plan_is_written_through_a_link(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "p.json").symlink_to("real.json")
+    plan.write(tmp_path / "p.json")
+    assert (tmp_path / "p.json").is_symlink()
+    assert load_plan(tmp_path / "real.json") == plan
+
+
+def test_sensors_with_steps_that_follow_the_noise_share_one_table(plan: Plan) -> None:
+    assert len(plan.tables) == 1
+    site = parse_site(SITES["given steps"])
+    several = freeze(site, site.cloak())
+    assert len(several.tables) == len(np.unique([sensor.ratio for sensor in several.sensors])) > 1

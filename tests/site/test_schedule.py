@@ -1,0 +1,193 @@
+"""When a device reads: never more readings in any window than the claim covers, and how often that is."""
+
+import itertools
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import SiteError
+from cloakwork.site import Schedule, make_schedule, parse_site
+
+SITE = """name = "corridor"
+sensors = 2
+{top}
+[physics]
+kind = "line"
+places = 5
+T = 0.02
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 2.0
+delta = 1e-4
+alpha = 0.02
+window = "1h"
+readings_per_window = 60
+{privacy}
+"""
+SCHEDULES = st.builds(
+    make_schedule,
+    window=st.floats(0.005, 5000.0),
+    allowed=st.integers(1, 12),
+    period=st.none() | st.floats(0.01, 2000.0),
+)
+
+
+def chosen(schedule: Schedule, wishes: list[bool]) -> list[int]:
+    """The slots that are used where a device would like to use those that `wishes` marks, and the budget allows it."""
+    used: list[int] = []
+    for slot, wish in enumerate(wishes):
+        recent = sum(1 for before in used if before > slot - schedule.window_slots)
+        if wish and recent < schedule.allowed:
+            used.append(slot)
+    return used
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    window=st.floats(0.005, 5000.0),
+    allowed=st.integers(1, 12),
+    period=st.none() | st.floats(0.01, 2000.0),
+    wishes=st.lists(st.booleans() | st.just(True), min_size=1, max_size=80),
+    data=st.data(),
+)
+def test_no_window_ever_holds_more_readings_than_are_allowed(
+    window: float, allowed: int, period: float | None, wishes: list[bool], data: st.DataObject
+) -> None:
+    schedule = make_schedule(window=window, allowed=allowed, period=period)
+    late = st.sampled_from([0, schedule.late_ms]) | st.integers(0, schedule.late_ms)
+    times = [slot * schedule.period_ms + data.draw(late) for slot in chosen(schedule, wishes)]
+    for first, after in zip(times, times[allowed:], strict=False):
+        assert after - first >= 1000 * window
+
+
+@pytest.mark.parametrize("period", [1.0, 7.0])
+def test_a_slot_less_would_hold_too_many(period: float) -> None:
+    """The other side of the property: with one slot less in its window the ledger lets a window overflow."""
+    exact = make_schedule(window=60.0, allowed=6, period=period)
+    slots = exact.window_slots - 1
+    used = [slot for slot in range(3 * slots) if slot % slots < exact.allowed]
+    times = [slot * exact.period_ms for slot in used]
+    times[0] += exact.late_ms
+    assert any(after - first < 60_000 for first, after in zip(times, times[exact.allowed :], strict=False))
+
+
+def test_even_readings_could_not_be_a_millisecond_closer() -> None:
+    exact = make_schedule(window=60.0, allowed=6)
+    assert exact.allowed * exact.period_ms - exact.late_ms >= 60_000
+    assert exact.allowed * (exact.period_ms - 1) - exact.late_ms < 60_000
+    assert not replace(exact, period_ms=exact.period_ms - 1).covers(60.0)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        make_schedule(window=0.1, allowed=3),
+        make_schedule(window=0.1, allowed=2, period=0.02),
+        make_schedule(window=0.07, allowed=1, period=0.01),
+        make_schedule(window=0.1, allowed=9, period=0.03),
+    ],
+    ids=repr,
+)
+def test_the_most_readings_in_a_time_is_what_trying_all_choices_finds(schedule: Schedule) -> None:
+    best = dict.fromkeys(range(1, 12 * schedule.period_ms, 7), 0)
+    for wishes in itertools.product([False, True], repeat=12):
+        used = [slot for slot, wish in enumerate(wishes) if wish]
+        if used != chosen(schedule, list(wishes)):
+            continue
+        for (i, first), (j, last) in itertools.combinations_with_replacement(enumerate(used), 2):
+            apart = (last - first) * schedule.period_ms - (schedule.late_ms if j > i else 0)
+            for length in best:
+                if apart < length:
+                    best[length] = max(best[length], j - i + 1)
+    within = {length: n for length, n in best.items() if schedule.slots_in(length) <= 12}
+    assert len(within) > 10
+    assert within == {length: schedule.most(length) for length in within}
+
+
+@settings(deadline=None)
+@given(SCHEDULES, st.integers(1, 10**9))
+def test_a_longer_time_holds_at_most_allowed_for_each_window_that_covers_it(schedule: Schedule, length: int) -> None:
+    window = schedule.window_slots * schedule.period_ms - schedule.late_ms  # the longest that it is good for
+    assert schedule.most(length) <= math.ceil(length / window) * schedule.allowed
+    assert schedule.most(length) <= schedule.most(length + 1)
+
+
+@settings(deadline=None)
+@given(st.floats(0.005, 1e6), st.integers(1, 10_000), st.none() | st.floats(0.01, 1e6))
+def test_a_schedule_keeps_its_own_rules(window: float, allowed: int, period: float | None) -> None:
+    schedule = make_schedule(window=window, allowed=allowed, period=period)
+    assert schedule.covers(window)
+    assert schedule.allowed == allowed
+    assert 1 <= schedule.late_ms <= min(2000, max(1, schedule.period_ms // 10))
+    assert schedule.late_ms < schedule.offset_ms <= schedule.period_ms // 2
+    assert 1 <= schedule.block <= max(1, min(64, allowed // 4))
+    if period is None:
+        assert not schedule.pauses
+        assert schedule.period_ms <= max(10, 1.11 * 1000 * window / allowed + 2)
+    else:
+        assert abs(schedule.period_ms - 1000 * period) <= 0.5
+
+
+def test_a_minute_in_an_hour_is_a_little_more_than_a_minute() -> None:
+    assert make_schedule(window=3600.0, allowed=60) == Schedule(60_034, 4_000, 60, 60, 1, 2_000)
+    assert make_schedule(window=3600.0, allowed=3600) == Schedule(1_001, 1_000 // 2, 3600, 3600, 10, 100)
+
+
+def test_a_period_of_its_own_leaves_the_rest_of_a_window_silent() -> None:
+    schedule = make_schedule(window=3600.0, allowed=10, period=60.0)
+    assert (schedule.period_ms, schedule.window_slots, schedule.allowed) == (60_000, 61, 10)
+    assert schedule.pauses
+    assert schedule.most(3_600_000) == 10
+    assert schedule.most(86_400_000) == 240
+    assert not make_schedule(window=3600.0, allowed=61, period=60.0).pauses
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"period_ms": 0}, "period_ms=0: give a whole number from 1 to"),
+        ({"period_ms": 10.0}, "period_ms=10.0: give a whole number"),
+        ({"allowed": True}, "allowed=True: give a whole number"),
+        ({"window_slots": 2**60}, "window_slots=.*: give a whole number"),
+        ({"offset_ms": 1}, "Give late_ms < offset_ms < period_ms"),
+        ({"offset_ms": 100}, "Give late_ms < offset_ms < period_ms"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int], says: str) -> None:
+    good = {"period_ms": 100, "offset_ms": 50, "window_slots": 5, "allowed": 5, "block": 1, "late_ms": 10}
+    with pytest.raises(SiteError, match=says):
+        Schedule(**good | changes)
+
+
+def test_a_site_says_how_often_its_devices_read_and_in_which_unit() -> None:
+    site = parse_site(SITE.format(top='unit = "°C"', privacy='period = "10s"'))
+    assert site.unit == "°C"
+    assert site.schedule == make_schedule(window=3600.0, allowed=60, period=10.0)
+    assert site.period_ms == 10_000
+    plain = parse_site(SITE.format(top="", privacy=""))
+    assert (plain.unit, plain.schedule) == ("", make_schedule(window=3600.0, allowed=60))
+
+
+@pytest.mark.parametrize(
+    ("top", "privacy", "says"),
+    [
+        ("", "period = 0.009", r"line 16: privacy\.period = 0\.009: give a number of at least 0\.01"),
+        ("", 'period = "5ms"', r"line 16: privacy\.period = .*: give a number of at least 0\.01"),
+        ("", "period = inf", r"line 16: privacy\.period = inf: .*finite"),
+        ("", 'period = "often"', r"line 16: privacy\.period = 'often': give seconds, or a number with ms"),
+        ("unit = 3", "", r"line 3: unit = 3: give a text in quotes"),
+        ('unit = ""', "", r"line 3: unit = '': give a text of 1 to 16 characters that can be printed"),
+        ('unit = " "', "", r"line 3: unit = ' ': give a text of 1 to 16 characters"),
+        ('unit = "degrees of a kind"', "", r"line 3: unit = .*: give a text of 1 to 16 characters"),
+        (r'unit = "a\u001b[2J"', "", r"line 3: unit = .*: give a text of 1 to 16 characters"),
+    ],
+)
+def test_a_period_or_a_unit_that_means_nothing_is_refused(top: str, privacy: str, says: str) -> None:
+    with pytest.raises(SiteError) as caught:
+        parse_site(SITE.format(top=top, privacy=privacy), name="site.toml")
+    assert re.search(says, str(caught.value)), str(caught.value)
