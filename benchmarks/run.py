@@ -4,13 +4,14 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import accuracy, calibration, design, keyed, noise, people, recovery, start, transport
+from benchmarks import accuracy, calibration, design, keyed, noise, people, recovery, start, timing, transport
 
 ALL = {
     "start": start.run,
     "recovery": recovery.run,
     "noise": noise.run,
     "keyed": keyed.run,
+    "timing": timing.run,
     "transport": transport.run,
     "accuracy": accuracy.run,
     "calibration": calibration.run,

@@ -1,7 +1,8 @@
-"""The whole way of a reading: planned, provisioned, cloaked on MicroPython, sent over TLS, unveiled by the trusted party."""
+"""The whole way of a reading: planned, provisioned, cloaked on MicroPython, sent over TLS, unveiled with the key."""
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def site(tmp_path: Path, run: Run) -> Path:
 
 def collected(listener: Subscriber, path: Path) -> int:
     """What a collector would keep, as a file of readings; returns how many."""
-    rows = {}
+    rows: dict[tuple[str, int], tuple[int, str, int, int]] = {}
     for topic, payload, _ in listener.messages:
         _, sensor, kind = parse_topic(topic)
         if kind in ("reading", "bench"):
@@ -51,6 +52,10 @@ def collected(listener: Subscriber, path: Path) -> int:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("time", "sensor", "seq", "value"), *rows.values()])
     return len(rows)
+
+
+def enough(listener: Subscriber, folder: Path, wanted: int) -> bool:
+    return collected(listener, folder / "readings.csv") >= wanted
 
 
 def values(path: Path) -> list[int]:
@@ -80,15 +85,14 @@ def test_a_provisioned_folder_works_on_micropython_survives_a_kill_and_is_unveil
         for wanted in (10, 25):  # the first one is killed in the middle of its work, the second one is its reboot
             board = micropython.start(micropython.PROGRAMS / "device.py", disk=folder, args=args)
             try:
-                until(lambda count=wanted: collected(listener, tmp_path / "readings.csv") >= count, 40)
+                until(partial(enough, listener, tmp_path, wanted), 40)
             finally:
                 board.kill()
                 board.communicate()
         until(lambda: read_status(listener.of("status")[-1])[0] == "offline")
         count = collected(listener, tmp_path / "readings.csv")
-    out = run(
-        "unveil", site, tmp_path / "readings.csv", "--keys", tmp_path / "keys.json", "--out", tmp_path / "true.csv"
-    )
+    files = [tmp_path / "readings.csv", "--keys", tmp_path / "keys.json", "--out", tmp_path / "true.csv"]
+    out = run("unveil", site, *files)
     assert out.code == 0, out.err
     a, b = told["step"]
     expected = (2 * 4321 * b + 200 * a) // (2 * 200 * a)

@@ -41,7 +41,7 @@ class Folder:
         return open(self._named(name), "rb")
 
     def lock(self) -> "BufferedWriter | None":
-        """Keep other processes away: two that share a counter would use noise twice. Holds until the result is closed."""
+        """Keep other processes away until the result is closed: two that share a counter would use noise twice."""
         try:
             import fcntl  # noqa: PLC0415 - a board runs one program and has no such thing
         except ImportError:

@@ -46,7 +46,7 @@ def provision(
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
     else:
-        generation, key = open_generation(keys, sensor, plan.digest, kind)
+        generation, key = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
     table = noise_table(planned.ratio)
     if table.digest != planned.table:
         raise InputError("the plan has other tables of noise than this version makes. Write it again.")

@@ -5,13 +5,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
-from cloakwork.privacy.keystream import keyed_noise
+from cloakwork.privacy.keystream import Keystream
 from cloakwork.privacy.table import NoiseTable, noise_table
 from cloakwork.sensor import keystream, wire
 from cloakwork.site.keycheck import KeyCheck, Verdict
@@ -47,6 +48,11 @@ class _Stream:
     @property
     def name(self) -> str:
         return f"{self.sensor.id} (generation {self.unveiler.generation})"
+
+    @cached_property
+    def noise(self) -> Keystream:
+        """The noise of its numbers; made once, since it is a long way to the keys of late epochs."""
+        return Keystream(self.unveiler.key, self.site, self.sensor.id, self.unveiler.generation)
 
     def refused(self, time: int, plan: str) -> str | None:
         """Why a reading of this time cannot be unveiled under a plan, if it cannot."""
@@ -183,8 +189,8 @@ class Unveiling:
         order = np.argsort(numbers, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
             stream = batch[members[0]][0]
-            key, sensor = stream.unveiler.key, stream.sensor
-            noise = keyed_noise(self._table(sensor), key, stream.site, sensor.id, seqs[members])
+            sensor = stream.sensor
+            noise = stream.noise.noise(self._table(sensor), seqs[members])
             self._check.add(stream.name, sent[members], noise, sensor.ratio)
             true[members] = sent[members] - noise
             self.unveiled[sensor.id] += len(members)

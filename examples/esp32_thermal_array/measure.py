@@ -1,0 +1,47 @@
+"""Measure with a thermal array (Panasonic AMG8833, 8 x 8 pixels) on an ESP32 with MicroPython.
+
+Put this file in place of measure.py in a folder that `cloakwork provision` wrote, fill in the network, and copy the
+folder onto the board. The reading is the mean of the 64 pixels in degrees Celsius: whole quarters of a degree, so that
+the fraction is exact and no float is needed.
+"""
+
+import time
+
+import machine
+import network
+import ntptime
+
+NAME = "your network"
+PASSWORD = "its password"  # noqa: S105 - to be filled in
+ADDRESS = 0x69
+PIXELS = 0x80  # the first of 64 registers of two bytes each: twelve bits with a sign, in quarters of a degree
+
+bus = machine.I2C(0, scl=machine.Pin(22), sda=machine.Pin(21), freq=400000)
+
+
+def connect() -> None:
+    """Join the network, and set the clock, which only stamps the readings."""
+    radio = network.WLAN(network.STA_IF)
+    radio.active(True)
+    radio.connect(NAME, PASSWORD)
+    for _ in range(60):
+        if radio.isconnected():
+            break
+        time.sleep(1)
+    try:
+        ntptime.settime()
+    except OSError:
+        print("the clock could not be set: readings are stamped 0")
+
+
+def read() -> tuple[int, int]:
+    """The mean of all pixels, as a fraction of degrees."""
+    raw = bus.readfrom_mem(ADDRESS, PIXELS, 128)
+    total = 0
+    for k in range(64):
+        quarters = (raw[2 * k] | raw[2 * k + 1] << 8) & 0xFFF
+        total += quarters - 4096 if quarters & 0x800 else quarters
+    return total, 4 * 64
+
+
+connect()

@@ -1,0 +1,94 @@
+"""`cloakwork provision` and `cloakwork sensor`: what they write and say, and what they refuse."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.test_story import SITE
+from tests.devices import config, make_folder
+
+from cloakwork.cli.sensor import make_source
+from cloakwork.errors import InputError
+
+
+@pytest.fixture
+def site(tmp_path: Path, run: Run) -> Path:
+    file = tmp_path / "hall.toml"
+    file.write_text(SITE, encoding="utf-8")
+    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    return file
+
+
+def test_provision_writes_beside_the_site_file_and_says_what_comes_next(site: Path, run: Run) -> None:
+    done = run("provision", site, "--id", "s2")
+    assert done.code == 0
+    assert (site.parent / "devices" / "s2" / "main.py").exists()
+    assert re.search(r"[\d,]+ bytes of configuration, [\d,]+ bytes of code", done.out)
+    assert "nobody can remove it" in done.err
+    assert "cloakwork sensor" in done.err
+    again = run("provision", site, "--id", "s2")
+    assert again.code == 2
+    assert "never written over" in again.err
+
+
+def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: Path, run: Run) -> None:
+    site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 3.0"), encoding="utf-8")
+    changed = run("provision", site, "--id", "s2")
+    assert (changed.code, "has changed since" in changed.err) == (2, True)
+    (site.parent / "hall.plan.json").unlink()
+    missing = run("provision", site, "--id", "s2")
+    assert (missing.code, "cloakwork plan" in missing.err) == (2, True)
+    assert not (site.parent / "devices").exists()
+
+
+def test_bench_devices_stand_beside_the_others(site: Path, run: Run) -> None:
+    done = run("provision", site, "--id", "s2", "--bench", "--json")
+    assert done.values["folder"].endswith("s2-bench")
+    told = json.loads((Path(done.values["folder"]) / "device.json").read_text())
+    assert (told["site"], told["kind"], told["schedule"]["allowed"]) == ("hall-bench", "bench", 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--id", "s2"], "not provisioned yet"),
+        ([], "--id: say which sensor"),
+    ],
+)
+def test_sensor_says_what_is_missing(site: Path, run: Run, words: list[str], said: str) -> None:
+    done = run("sensor", site, "--source", "simulated", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_sensor_refuses_a_folder_that_is_none_and_another_id(run: Run, tmp_path: Path) -> None:
+    done = run("sensor", tmp_path, "--source", "simulated")
+    assert (done.code, "no device.json" in done.err) == (2, True)
+    make_folder(tmp_path / "s07")
+    done = run("sensor", tmp_path / "s07", "--id", "s08", "--source", "simulated")
+    assert (done.code, "is the folder of s07" in done.err) == (2, True)
+
+
+def test_sensor_refuses_a_damaged_state_without_a_traceback(run: Run, tmp_path: Path) -> None:
+    make_folder(tmp_path / "s07")
+    for name in ("state.0", "state.1"):
+        (tmp_path / "s07" / name).write_bytes(b"")
+    done = run("sensor", tmp_path / "s07", "--source", "simulated")
+    assert (done.code, "Provision this device again" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["", "command:", "file:", "thermometer", "simulate"])
+def test_what_is_no_source_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="give command:PROGRAM"):
+        make_source(text, config(), None)
+
+
+def test_a_simulated_source_reads_what_the_physics_says(site: Path) -> None:
+    told = config(sensor="s3", fallback=80, step=[1, 4])
+    assert make_source("simulated", told, None).read() == (20, 1)
+    numerator, denominator = make_source("simulated:0.5", told, site).read()
+    assert numerator / denominator > 20.5
+    with pytest.raises(InputError, match="needs the site file"):
+        make_source("simulated:0.5", told, None)

@@ -1,0 +1,13 @@
+"""The example for a board, as it would run there."""
+
+from pathlib import Path
+
+from tests import micropython
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "esp32_thermal_array"
+
+
+def test_the_thermal_array_gives_the_exact_mean_of_its_pixels() -> None:
+    done = micropython.run(micropython.PROGRAMS / "thermal_array.py", folder=EXAMPLE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip() == f"({32 * (82 - 1)}, 256)"
