@@ -52,9 +52,9 @@ def test_each_command_and_option_is_documented() -> None:
     for name, command in getattr(group, "commands").items():  # noqa: B009 - not in the stubs
         section = re.search(rf"^## cloakwork {name}$(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
         assert section is not None, f"no section for {name}"
-        for parameter in command.params:
-            for option in (text for text in parameter.opts if text.startswith("--")):
-                assert option in section.group(1), f"{option} of {name} is not documented"
+        for each in (command, *getattr(command, "commands", {}).values()):
+            for option in (text for parameter in each.params for text in parameter.opts if text.startswith("--")):
+                assert option in section.group(1), f"{option} of {name} {each.name} is not documented"
 
 
 def test_each_key_of_a_site_file_is_documented() -> None:

@@ -75,7 +75,7 @@ def test_missing_sensors_are_said_and_done_without(succeed: Run, case: Case) -> 
 
 
 def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case: Case) -> None:
-    case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,0,5", *rows[2:]])
+    case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,9999,5", *rows[2:]])
     done = succeed("recover", case.site, case.readings)
     assert "row 3: value is not a whole number in range" in done.err
     assert "row 4: unknown sensor 'attic'" in done.err

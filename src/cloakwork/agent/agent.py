@@ -71,4 +71,3 @@ def _broker(config: dict[str, Any], folder: Path) -> Broker:
     told = config["broker"]
     authority = None if told["ca"] is None else folder / told["ca"]
     return Broker(told["host"], told["port"], told["tls"], told["user"], told["password"], authority)
-

@@ -110,7 +110,8 @@ class Device:
         """A message about the budget; `online` becomes `bench` on a device for audits."""
         if state == "online" and self.config["kind"] == "bench":
             state = "bench"
-        return write_status(state, self._slots.used(now // self.period), self._slots.allowed)
+        slot, allowed = now // self.period, self._slots.allowed
+        return write_status(state, allowed if slot < self._state.blocked else self._slots.used(slot), allowed)
 
     def heard(self, payload: bytes, now: int) -> bool:
         """Take in a reading of this sensor that is none of this device's; True if it has moved forward because of it.

@@ -69,6 +69,8 @@ class Station:
         self._login = login or (broker["user"], broker["password"])
         self._mqtt: Mqtt | None = None
         self._greeted = -1  # when the broker granted the subscription; -1 while it has not
+        self._asked = False
+        self._sent = False
         self._checked = False  # whether the broker has been asked since this start
         self._in_flight: dict[int, int] = {}
         self._send_at = 0
@@ -100,6 +102,9 @@ class Station:
     def _slot(self, now: int) -> None:
         device = self.device
         if device.fresh and not self._checked:
+            if not self._asked:
+                self._note("before its first reading this device asks the broker what it knows of this sensor")
+            self._asked = True
             return
         self._align(now)
         now = device.clock.now()
@@ -214,13 +219,19 @@ class Station:
             self._greeted, self._pause = now, 1000
             self._note("connected")
         elif kind == "published":
-            self.outbox.confirmed(self._in_flight.pop(event[1], -1))  # type: ignore[call-overload]
+            self._confirm(self._in_flight.pop(event[1], -1))  # type: ignore[call-overload]
         elif kind == "message":
             self._hear(bytes(event[2]), now)  # type: ignore[call-overload]
         elif kind in ("refused", "dead", "subscribed"):
             self._note("the broker does not answer" if kind == "dead" else "the broker refuses this device")
             self._transport.close()
             self._lost(now)
+
+    def _confirm(self, seq: int) -> None:
+        self.outbox.confirmed(seq)
+        if seq >= 0 and not self._sent:
+            self._sent = True
+            self._note("the broker has the first reading")
 
     def _hear(self, payload: bytes, now: int) -> None:
         try:

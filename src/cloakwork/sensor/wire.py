@@ -99,7 +99,7 @@ class Witness:
     keeps the last `most` numbers.
     """
 
-    def __init__(self, most: int = 4096) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._seen: dict[int, int] = {}
         self._order: list[int] = []

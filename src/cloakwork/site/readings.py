@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
+from cloakwork.sensor.wire import Witness
 
 HEADER = ("time", "sensor", "seq", "value")
+ALARM = "alarm: one seq with two values"
+REMEMBERED = 256  # sequence numbers of each sensor among which an alarm is noticed
 OPEN_FRAMES = 64  # frames that may be under way at once; a row for an older one comes too late
 SHOWN_PROBLEMS = 20
 LARGEST = 2**62
@@ -147,6 +150,7 @@ class ReadingsFile:
     def __init__(self, path: str | Path, sensor_ids: tuple[str, ...]) -> None:
         self._file = ReadingRows(path, sensor_ids)
         self._sensors = len(sensor_ids)
+        self._witnesses = [Witness(REMEMBERED) for _ in sensor_ids]
 
     @property
     def path(self) -> Path:
@@ -177,6 +181,9 @@ class ReadingsFile:
         pending: dict[int, Frame] = {}
         finished = -1
         for row in self._file:
+            if self._witnesses[row.sensor].see(row.seq, row.value) == "alarm":
+                self.problems.add(row.number, ALARM)
+                continue
             if row.time <= finished:
                 self.problems.add(row.number, "too late: this frame or a later one was finished already")
                 continue

@@ -18,10 +18,9 @@ from cloakwork.sensor import keystream, wire
 from cloakwork.site.keycheck import KeyCheck, Verdict
 from cloakwork.site.keyring import KeyRing, SensorKeys, Unveiler, wire_site
 from cloakwork.site.plan import Plan, PlannedSensor
-from cloakwork.site.readings import Problems, ReadingRows, Row
+from cloakwork.site.readings import ALARM, Problems, ReadingRows, Row
 
 BATCH = 1 << 16
-ALARM = "alarm: one seq with two values"
 _PAGE_BITS = 8
 _NOTHING, _TWO_THINGS, _USED, _FIRST_PRINT = range(4)
 
