@@ -116,7 +116,7 @@ def test_blank_lines_count_as_rows_of_the_file(tmp_path: Path) -> None:
 
 
 def test_rows_of_frames_under_way_may_come_in_any_order(tmp_path: Path) -> None:
-    rows = [f"{time},{name},0,{10 * time + k}" for time in range(20) for k, name in enumerate(IDS)]
+    rows = [f"{time},{name},{time},{10 * time + k}" for time in range(20) for k, name in enumerate(IDS)]
     np.random.default_rng(1).shuffle(rows)
     _, frames = read(tmp_path, HEADER + "\n".join(rows) + "\n")
     assert [frame.time for frame in frames] == list(range(20))
@@ -124,8 +124,8 @@ def test_rows_of_frames_under_way_may_come_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_row_for_a_finished_frame_comes_too_late(tmp_path: Path) -> None:
-    rows = "".join(f"{time},a,0,1\n" for time in range(200))
-    file, frames = read(tmp_path, HEADER + rows + "0,b,0,1\n199,b,0,5\n")
+    rows = "".join(f"{time},a,{time},1\n" for time in range(200))
+    file, frames = read(tmp_path, HEADER + rows + "0,b,0,1\n199,b,9,5\n")
     assert [frame.time for frame in frames] == list(range(200))
     assert not frames[0].present[1]
     assert frames[199].present.tolist() == [True, True, False]
