@@ -88,8 +88,9 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
     window = Profile(cloak.frame_mu).times(cloak.readings_per_window)
     two, day = (up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     lines.append(
-        f"The same source over many windows: at delta {cloak.delta:g}, two windows together (or an interval across the "
-        f"border of two) give epsilon {two}, and 24 give {day}."
+        f"The same source over many windows: at delta {cloak.delta:g}, two windows together give epsilon {two}, and 24 "
+        f"give {day}. A device counts every interval of the length of a window as one; release() counts one window "
+        "after the other, so that an interval across the border of two may hold the frames of both."
     )
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from someone who combines several sensors.")
