@@ -30,6 +30,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.left: list[tuple[int, int]] = []  # nanoseconds, value
+        self.payloads: list[bytes] = []
         self._answer = b""
         self._open = False
 
@@ -38,6 +39,9 @@ class Recorder:
 
     def status(self) -> str:
         return "open" if self._open else "closed"
+
+    def reason(self) -> str:
+        return ""
 
     def read(self) -> bytes:
         answer, self._answer = self._answer, b""
@@ -59,7 +63,11 @@ class Recorder:
             at = start + 2 + topic
             self._answer += _PUBACK + packet[at : at + 2]
             if packet[start + 2 : at].endswith(b"/reading"):
+                self.payloads.append(packet[at + 2 :])
                 self.left.append((now, read_reading(packet[at + 2 :])[2]))
+            else:
+                told = packet[start:at] + packet[at + 2 :]
+                self._answer += bytes([_PUBLISH, len(told)]) + told
         elif packet[0] == 0x10:
             self._answer += _CONNACK
         elif packet[0] == 0x82:
@@ -102,7 +110,7 @@ def _measured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for wanted in track(range(1000, DRAWS + 1000, 1000), description="sending", transient=True):
             while len(line.left) < wanted:
                 wait = station.step()
-                time.sleep(max(0, wait - 1) / 1000)  # the last millisecond is waited for awake
+                time.sleep(max(0, wait - 1) / 1000)
         station.stop()
     left = np.array(line.left[:DRAWS])
     offsets = (left[:, 0] + ahead) % (PERIOD * 1_000_000)
@@ -116,6 +124,7 @@ def _device(folder: Path) -> Device:
         "sensor": "s07",
         "generation": 1,
         "kind": "reading",
+        "scope": "sensor",
         "step": [1, 1],
         "fallback": 0,
         "keyed": True,

@@ -26,6 +26,8 @@ def config(**changed: Any) -> dict[str, Any]:
         "generation": GENERATION,
         "plan": "0" * 64,
         "kind": "reading",
+        "scope": "network",
+        "stated": True,
         "unit": "°C",
         "step": [1, 4],
         "fallback": 80,

@@ -157,37 +157,79 @@ def test_a_restored_device_moves_past_what_the_broker_knows_and_waits_a_window(m
         (bench.folder / name).write_bytes(data)
     device = bench.start()
     assert device.fresh
-    assert device.heard(write_reading(sent[-1], 0, 0), device.clock.now())
+    assert device.heard(write_reading(sent[-1], 0, 0), True, device.clock.now())
     resumed = device.clock.now()
     seq, _, value = bench.reading()
     assert seq > sent[-1]
     assert value - expected_noise(split(seq)[1]) == 84
     assert bench.device.clock.now() - resumed >= 10 * 100
     # and it stays so after another start
-    assert bench.start().heard(b"nonsense", 0) is False
+    assert bench.start().heard(b"nonsense", True, 0) is False
     assert bench.reading()[0] > seq
 
 
 def test_a_device_that_was_provisioned_again_waits_a_window_before_it_begins(make: Make) -> None:
     bench = make()
-    assert bench.device.heard(write_reading(sequence(GENERATION - 1, 99), 0, 0), 0)
+    assert bench.device.heard(write_reading(sequence(GENERATION - 1, 99), 0, 0), True, 0)
     assert [bench.device.begin(100 * slot) for slot in range(1, 12)] == 10 * [SPENT] + [TAKE]
     bench.device.cloak((21, 1), 0)
-    assert not bench.device.heard(write_reading(sequence(GENERATION - 1, 99), 0, 0), 1200)
+    assert not bench.device.heard(write_reading(sequence(GENERATION - 1, 99), 0, 0), True, 1200)
 
 
 def test_a_newer_provisioning_or_a_forged_number_far_ahead_stops_the_device(make: Make) -> None:
     bench = make()
     with pytest.raises(StateError, match="newer folder"):
-        bench.device.heard(write_reading(sequence(GENERATION + 1, 0), 0, 0), 0)
+        bench.device.heard(write_reading(sequence(GENERATION + 1, 0), 0, 0), True, 0)
     with pytest.raises(StateError, match="far ahead"):
-        bench.device.heard(write_reading(sequence(GENERATION, FARTHEST + 1), 0, 0), 0)
+        bench.device.heard(write_reading(sequence(GENERATION, FARTHEST + 1), 0, 0), True, 0)
+
+
+def test_a_copy_at_work_stops_the_device_and_forged_numbers_cannot_use_it_up(make: Make) -> None:
+    bench = make()
+    bench.reading()
+    with pytest.raises(StateError, match="copy of this device"):
+        bench.device.heard(write_reading(sequence(GENERATION, 5), 0, 0), False, 150)
+    assert bench.device.heard(write_reading(sequence(GENERATION, 5), 0, 0), True, 150)
+    assert not bench.device.heard(write_reading(sequence(GENERATION, 2), 0, 0), True, 150)
+    with pytest.raises(StateError, match="copy of this device"):
+        bench.device.heard(write_reading(sequence(GENERATION, 9), 0, 0), True, 150)
+
+
+def test_holding_the_clock_back_is_written_before_a_power_cut_can_undo_it(make: Make) -> None:
+    bench = make(schedule={"allowed": 4, "window_slots": 10, "block": 3})
+    bench.now = 1000
+    assert bench.device.begin(bench.device.clock.now()) == TAKE
+    bench.device.hold(700)
+    assert bench.start().clock.now() == 300
+
+
+def test_one_begun_slot_gives_one_message(make: Make) -> None:
+    bench = make(schedule={"allowed": 0, "block": 8})
+    bench.reading()
+    with pytest.raises(StateError, match="reserved"):
+        bench.device.cloak((21, 1), 0)
+
+
+def test_a_table_that_is_cut_short_under_way_stops_the_device_before_anything_leaves(make: Make) -> None:
+    bench = make(schedule={"allowed": 0})
+    bench.reading()
+    (bench.folder / "noise.tab").write_bytes(b"")
+    with pytest.raises(TableError, match="under way"):
+        _ = [bench.reading() for _ in range(3)]
+
+
+@pytest.mark.parametrize("stuck", [b"\0" * 16, b"\x5a" * 16])
+def test_a_generator_that_is_stuck_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch, stuck: bytes) -> None:
+    bench = make(keyed=False, schedule={"allowed": 0})
+    monkeypatch.setattr("os.urandom", lambda _: stuck)
+    with pytest.raises(RandomError, match="repeats itself"):
+        bench.reading()
 
 
 def test_a_clock_that_is_held_back_gives_no_slot_twice(make: Make) -> None:
     bench = make(schedule={"allowed": 0})
     seen = [bench.reading()[0] for _ in range(5)]
-    bench.device.clock.hold(400)
+    bench.device.hold(400)
     seen += [bench.reading()[0] for _ in range(5)]
     assert len(set(seen)) == 10
     assert bench.now >= 1300

@@ -195,7 +195,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -
 def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
     """A device that reads twenty times a second, so that a test need not wait."""
     provision(plan, "hall", folder, broker=Broker(broker.host, broker.port), keys=None)
-    found = told(folder)
+    found = told(folder) | {"stated": True}
     found["schedule"] = {
         "period_ms": 50,
         "offset_ms": 25,

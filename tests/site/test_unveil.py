@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
-from cloakwork.privacy.keystream import keyed_noise
+from cloakwork.privacy.keystream import Keystream, keyed_noise
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
@@ -176,7 +176,7 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
 def test_the_last_number_of_a_generation_is_unveiled_too(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """With noise that is quick to make: the real one takes a few seconds for so large a counter."""
     seq = keystream.sequence(party.opens("s3").generation, keystream.LARGEST_COUNTER)
-    monkeypatch.setattr(unveil.Keystream, "noise", lambda _, __, seqs: seqs - seq + 7)
+    monkeypatch.setattr(Keystream, "noise", lambda _, __, seqs: seqs - seq + 7)
     _, found = party.unveils([(0, "s3", seq, LARGEST)])
     assert found == [Sent(0, "s3", seq, LARGEST - 7)]
 

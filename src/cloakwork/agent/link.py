@@ -26,6 +26,10 @@ class BackgroundLink:
             self._thread = None
         return self._link.status()
 
+    def reason(self) -> str:
+        """Why the last attempt failed; empty if it did not."""
+        return self._link.reason()
+
     def read(self) -> bytes:
         """What has arrived."""
         return self._link.read()
@@ -35,6 +39,7 @@ class BackgroundLink:
         self._link.write(data)
 
     def close(self) -> None:
-        """Let go."""
-        if self._thread is None:
-            self._link.close()
+        """Let go, when an attempt under way has ended."""
+        if self._thread is not None:
+            self._thread.join()
+        self._link.close()

@@ -13,7 +13,7 @@ from cloakwork.physics import FloorPlan, HeatLine
 from cloakwork.privacy import Cloak, Design, DesignReport, Profile
 from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, freeze, load_site
-from cloakwork.site.schedule import in_ms
+from cloakwork.site.schedule import clock_ms
 
 HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
 
@@ -123,7 +123,7 @@ def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
 
 def over_time(cloak: Cloak, schedule: Schedule, window: float) -> list[OverTime]:
     """What a day, a week and a year of readings come to; none that is no longer than the window."""
-    most = [(name, schedule.most(1000 * seconds)) for name, seconds in HORIZONS if seconds > window]
+    most = [(name, schedule.most(clock_ms(seconds))) for name, seconds in HORIZONS if seconds > window]
     return [OverTime(name, n, Profile(cloak.frame_mu).times(n).epsilon(cloak.delta)) for name, n in most]
 
 
@@ -183,7 +183,7 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
     told = site.spec.privacy
     if told.period is None:
         return []
-    window, touched = _duration(told.window), schedule.slots_in(in_ms(told.window))
+    window, touched = _duration(told.window), schedule.slots_in(clock_ms(told.window))
     if schedule.pauses:
         return [
             f"After {counted(schedule.allowed, 'reading')} in a row a device is silent until the window of {window} "

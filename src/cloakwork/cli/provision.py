@@ -38,7 +38,16 @@ def run_provision(
     frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
     folder = out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
     reached = parse_broker(broker, password_file=password_file, authority=ca)
-    made = provision(frozen, sensor, folder, broker=reached, keys=keys, unit=site.unit, bench=bench)
+    made = provision(
+        frozen,
+        sensor,
+        folder,
+        broker=reached,
+        keys=keys,
+        unit=site.unit,
+        stated=site.spec.privacy.resolution is not None,
+        bench=bench,
+    )
     if json:
         as_json(
             {
@@ -53,9 +62,14 @@ def run_provision(
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
     if made.configuration > FLASH:
         note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
+    if site.spec.privacy.resolution is None:
+        note(
+            "the site file does not say in which steps the hardware reads (resolution under [privacy]), so this device "
+            "takes simulated readings only"
+        )
     if keys is None:
         note("without --keys the noise comes from the device's own generator, and nobody can remove it")
     if reached.user is not None and not reached.tls:
         note("with mqtt:// the password goes over the network in clear; use mqtts:// with --ca")
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source command:./read.sh")
-    note("on a board: edit measure.py, copy the folder onto it, reset")
+    note("on a board: edit measure.py, copy the folder onto it, reset; then delete the folder here: it holds a key")

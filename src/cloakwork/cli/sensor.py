@@ -10,6 +10,7 @@ from typing import Any
 from cloakwork.agent import Agent, CommandSource, ConstantSource, FileSource, Source
 from cloakwork.cli.output import note
 from cloakwork.errors import InputError
+from cloakwork.sensor.board import UNSTATED
 from cloakwork.site.broker import parse_broker
 
 
@@ -28,12 +29,20 @@ def run_sensor(
     config = _config(folder)
     if sensor is not None and sensor != config["sensor"]:
         raise InputError(f"--id {sensor}: {folder} is the folder of {config['sensor']}.")
+    if broker is None and (password_file is not None or ca is not None):
+        raise InputError("--password-file and --ca go with --broker; without it the folder's own settings are used.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
+    if not config["stated"] and not source.startswith("simulated"):
+        raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     measured = make_source(source, config, None if path.is_dir() else path)
     schedule = config["schedule"]
     note(
         f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, cloaked here"
-        + (f", at most {schedule['allowed']:,} in a window" if schedule["allowed"] else ", without a budget (bench)")
+        + (
+            f", at most {schedule['allowed']:,} in a window"
+            if schedule["allowed"]
+            else ", without a budget: for the bench, never where people are"
+        )
     )
     stopping = Event()
     for name in (signal.SIGTERM, signal.SIGINT):

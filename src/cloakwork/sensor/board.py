@@ -13,9 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cloakwork.sensor.station import Transport
+    from cloakwork.sensor.session import Transport
 
 KEPT = 64  # messages that a board keeps while the broker is away
+UNSTATED = (
+    "the plan of this device does not count on the steps in which its hardware reads, so its noise is too little. "
+    "Set resolution under [privacy] in the site file to that step, then plan and provision again."
+)
 
 
 def station(
@@ -37,7 +41,10 @@ def station(
 
 def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
     """Measure, cloak and send for ever."""
-    at_work = station(Folder(folder), read, note=print)
+    store = Folder(folder)
+    if not read_config(store)["stated"]:
+        raise StateError(UNSTATED)
+    at_work = station(store, read, note=print)
     try:
         while True:
             _sleep(at_work.step())

@@ -12,7 +12,11 @@ _EPOCH_2000 = 946684800000
 
 def board_ticks() -> int:
     """Milliseconds since some moment; may turn over."""
-    return time.ticks_ms() if hasattr(time, "ticks_ms") else time.monotonic_ns() // 1000000
+    if hasattr(time, "ticks_ms"):
+        return int(time.ticks_ms())
+    if hasattr(time, "CLOCK_MONOTONIC_RAW"):  # which no time server can hurry
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) // 1000000
+    return time.monotonic_ns() // 1000000
 
 
 def _since(before: int, now: int) -> int:

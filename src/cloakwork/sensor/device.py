@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cloakwork.sensor.store import Folder
 
 MOST_STEPS = (1 << 31) - 1
-FARTHEST = 1 << 20  # readings that the broker may be ahead of a device that was restored from a backup
+FARTHEST = 1 << 18  # readings that the broker may be ahead of a device that was restored from a backup
 TAKE, SPENT, WAIT = "take", "spent", "wait"
 
 
@@ -52,6 +52,7 @@ class Device:
         self._slots = Slots(self._state.runs, plan["window_slots"], plan["allowed"])
         self._handled = self._slots.last
         self._promised = -1  # the last slot of the block that is reserved
+        self._taken = False  # whether a slot has begun for which there is no message yet
         self._next = self._state.counter  # the next counter of that block
         self._epoch = self._state.counter // EPOCH
         self._key = self._state.key
@@ -82,26 +83,32 @@ class Device:
         """Whether a reading may still be measured in the slot in which `now` lies."""
         return now % self.period < self._late  # a clock of whole milliseconds may be one behind
 
-    def begin(self, now: int) -> str:
-        """What to do now: `take` a reading, say that the budget is `spent`, or `wait`. Says so once for each slot."""
+    def begin(self, now: int, *, pause: bool = False) -> str:
+        """What to do now: `take` a reading, say that the budget is `spent`, or `wait`. Says so once for each slot.
+
+        In a `pause` that all devices make, the budget counts as spent.
+        """
         slot = now // self.period
         if slot <= self._handled or not self.in_time(now):
             self._checkpoint(now)
             return WAIT
         self._handled = slot
-        if slot > self._promised and not self._reserve(slot, now):
+        self._taken = False
+        if pause or (slot > self._promised and not self._reserve(slot, now)):
             return SPENT
+        self._taken = True
         return TAKE
 
     def cloak(self, reading: "tuple[int, int] | None", time: int) -> bytes:
         """The message for the slot that has begun. Call it once for each `take`.
 
-        `reading` is a fraction (numerator, denominator) in the site's unit, or None where there is none: then the
-        device sends a public constant with noise, so that nobody can tell.
+        `reading` is a fraction (numerator, denominator) in the site's unit, or None where there is none: then a public
+        constant is sent in its place, with noise like any other reading.
         """
         counter = self._next
-        if counter >= self._state.counter:
+        if not self._taken or counter >= self._state.counter:
             raise StateError("no number is reserved for another reading")
+        self._taken = False
         self._next += 1
         seq = sequence(self.config["generation"], counter)
         return write_reading(seq, time, self._steps(reading) + self._noise.draw(self._words(seq)))
@@ -111,14 +118,15 @@ class Device:
         if state == "online" and self.config["kind"] == "bench":
             state = "bench"
         slot, allowed = now // self.period, self._slots.allowed
-        return write_status(state, allowed if slot < self._state.blocked else self._slots.used(slot), allowed)
+        return write_status(state, allowed if self._is_blocked(now) else self._slots.used(slot), allowed)
 
-    def heard(self, payload: bytes, now: int) -> bool:
+    def heard(self, payload: bytes, retained: bool, now: int) -> bool:
         """Take in a reading of this sensor that is none of this device's; True if it has moved forward because of it.
 
-        A later reading of the same provisioning means that this device's storage was restored from a backup, or copied:
-        the counter moves past that reading. One of an earlier provisioning matters to a device that has not begun yet.
-        Either way nothing is sent for a whole window, since that may have been used already.
+        One of the same provisioning that the broker had kept means that this device's storage was restored from a
+        backup: the counter moves past that reading. One of an earlier provisioning matters to a device that has not
+        begun yet. Either way nothing is sent for a whole window, since that may have been used already. One of the same
+        provisioning that comes while this device is at work is sent by a copy of it: then it stops.
         """
         try:
             generation, counter = split(read_reading(payload)[0])
@@ -129,14 +137,36 @@ class Device:
             raise StateError("this sensor has been provisioned again since: use the newer folder.")
         if generation < own and not (self.fresh and self._state.blocked == 0):
             return False
-        if generation == own and counter - self._state.counter > FARTHEST:
-            raise StateError("the broker knows readings of this device far ahead of its counter. Provision it again.")
+        if generation == own:
+            if counter < self._state.counter and self._is_blocked(now):
+                return False  # it has moved past this one already
+            if not retained or self._is_blocked(now):
+                raise StateError("a copy of this device is at work elsewhere. Stop both, and provision it again.")
+            if counter - self._state.counter > FARTHEST:
+                raise StateError("the broker knows readings far ahead of this device's counter. Provision it again.")
         self._move_on(counter + 1 if generation == own else 0, now)
         return True
+
+    def ahead(self, payload: bytes) -> bool:
+        """Whether a message carries a number that this device has not come to yet."""
+        generation, counter = split(read_reading(payload)[0])
+        return generation == self.config["generation"] and counter >= self._state.counter
+
+    def hold(self, amount: int) -> None:
+        """Let time pass uncounted. Where that goes back behind what is written, it is written first."""
+        self.clock.hold(amount)
+        now = self.clock.now()
+        if now < self._state.clock:
+            self._state.clock = now
+            self._state.save(self._store)
+
+    def _is_blocked(self, now: int) -> bool:
+        return now // self.period < self._state.blocked
 
     def _reserve(self, slot: int, now: int) -> bool:
         """Promise this slot and some after it, and as many counters, on durable storage."""
         state = self._state
+        self._promised = -1
         if slot < state.blocked:
             return False
         # a block ends with its epoch, so that the key of a past epoch is never on the storage

@@ -20,21 +20,36 @@ class Link:
         self._tls = tls
         self._authority = authority
         self._socket: Any = None
+        self._reason = ""
 
     def start(self) -> None:
-        """Connect. This waits, for five seconds at most."""
-        raw = None
+        """Connect. This waits, for five seconds at most for each address of the name."""
+        self._reason = ""
         try:
-            address = socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_STREAM)[0]
-            raw = socket.socket(address[0], socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_STREAM)
+        except OSError as problem:
+            self._reason = f"cannot find {self._host}: {problem}"
+            return
+        for address in addresses:
+            self._connect(address)
+            if self._socket is not None:
+                return
+
+    def _connect(self, address: "tuple[Any, ...]") -> None:
+        raw = socket.socket(address[0], socket.SOCK_STREAM)
+        try:
             raw.settimeout(CONNECT)
             raw.connect(address[-1])
             wrapped: Any = self._context().wrap_socket(raw, server_hostname=self._host) if self._tls else raw
             wrapped.setblocking(False)
             self._socket = wrapped
-        except (OSError, ValueError):
-            if raw is not None:
-                raw.close()
+        except (OSError, ValueError) as problem:
+            self._reason = f"cannot connect to {self._host}:{self._port}: {problem}"
+            raw.close()
+
+    def reason(self) -> str:
+        """Why the last attempt failed; empty if it did not."""
+        return self._reason
 
     def status(self) -> str:
         """`open` or `closed`."""
@@ -71,10 +86,19 @@ class Link:
             self.close()
 
     def close(self) -> None:
-        """Let go."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        """Let go, when the other side has taken what was sent: it might drop that if the line just broke."""
+        link, self._socket = self._socket, None
+        if link is None:
+            return
+        try:
+            if hasattr(link, "shutdown"):
+                link.settimeout(WRITE)
+                link.shutdown(socket.SHUT_WR)
+                while link.recv(1024):
+                    pass
+        except OSError:
+            pass
+        link.close()
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

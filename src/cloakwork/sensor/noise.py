@@ -7,12 +7,11 @@ import sys
 from cloakwork.sensor.errors import RandomError, TableError
 from cloakwork.sensor.table import WORD_BYTES, look_up
 
+_LOWER = (1 << 64) - 1
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import BufferedReader
-
-# boards whose os.urandom is a hardware generator that its maker stands by; a ring oscillator (rp2) is not
-_TRUSTED_BOARDS = ("esp32", "stm32", "pyboard", "mimxrt", "samd")
 
 
 class FileTable:
@@ -29,7 +28,8 @@ class FileTable:
 
     def __getitem__(self, part: slice) -> bytearray:
         self._file.seek(self._start + part.start)
-        self._file.readinto(self._word)
+        if self._file.readinto(self._word) != WORD_BYTES:
+            raise TableError("the noise table has changed under way. Provision this device again.")
         return self._word
 
 
@@ -74,10 +74,25 @@ def check_table(file: "BufferedReader", levels: list[list[int]], digest: str) ->
 
 
 def board_words(count: int) -> list[int]:
-    """Words from the generator of the operating system or the board; refused where that one is weak."""
-    if sys.implementation.name == "micropython" and sys.platform not in _TRUSTED_BOARDS:
+    """Words from the generator of the operating system or the board; refused where that one is weak or stuck."""
+    if sys.implementation.name == "micropython" and not _good_board():
         raise RandomError(
-            f"the random generator of {sys.platform} is not known to be good enough for noise. "
-            "Provision this device with a key."
+            f"the random generator of {sys.platform} is not known to be good enough for noise, or only while its radio "
+            "is on. Provision this device with a key."
         )
-    return [int.from_bytes(os.urandom(WORD_BYTES), "big") for _ in range(count)]
+    found = [int.from_bytes(os.urandom(WORD_BYTES), "big") for _ in range(count)]
+    if 0 in found or len({word & _LOWER for word in found} | {word >> 64 for word in found}) < 2 * count:
+        raise RandomError("the random generator repeats itself. Provision this device with a key.")
+    return found
+
+
+def _good_board() -> bool:
+    """Of the boards, the ESP32 has a generator that its maker stands by, and only while a radio is on.
+
+    Others answer from a ring oscillator (rp2), from a counter (samd), or with zeros when the generator is late (stm32).
+    """
+    board = str(sys.platform)
+    if board != "esp32":
+        return False
+    network = __import__("network")  # which only boards have
+    return any(network.WLAN(kind).active() for kind in (network.STA_IF, network.AP_IF))

@@ -13,7 +13,8 @@ NAME = "outbox"
 class Outbox:
     """Messages in the order in which they were made; beyond `most` of them the oldest is given up.
 
-    The last one that was confirmed is kept as well: what the broker has then tells whether this device sent it.
+    The last one that left, confirmed or given up, is remembered: what the broker has then tells whether this device
+    sent it.
     """
 
     def __init__(self, store: "Folder", most: int) -> None:
@@ -23,7 +24,6 @@ class Outbox:
         self._lines = 0
         self._last = b""
         self._last_seq = -1
-        self.dropped = 0
         for line in (store.read(NAME) or b"").split(b"\n"):
             try:
                 self._kept[read_reading(line)[0]] = line
@@ -43,8 +43,7 @@ class Outbox:
         self._kept[seq] = payload
         self._order.append(seq)
         while len(self._order) > self._most:
-            del self._kept[self._order.pop(0)]
-            self.dropped += 1
+            self._let_go(self._order[0])
         self._compact_if_long()
         return seq
 
@@ -53,17 +52,19 @@ class Outbox:
         return [(seq, self._kept[seq]) for seq in self._order[:most]]
 
     def knows(self, payload: bytes) -> bool:
-        """Whether this device made this message, or one after it that the broker has confirmed."""
+        """Whether this device made this message, or one after it that has left."""
         seq = read_reading(payload)[0]
         return seq < self._last_seq or payload in (self._last, self._kept.get(seq))
+
+    def newest(self) -> bytes:
+        """The message with the highest number that this device made and has not forgotten; empty if there is none."""
+        latest = self._kept[self._order[-1]] if self._order else b""
+        return latest or self._last
 
     def confirmed(self, seq: int) -> None:
         """Let go of a message that the broker has."""
         if seq in self._kept:
-            payload = self._kept.pop(seq)
-            self._order.remove(seq)
-            if seq > self._last_seq:
-                self._last, self._last_seq = payload, seq
+            self._let_go(seq)
             self._compact_if_long()
 
     def clear(self) -> None:
@@ -71,6 +72,12 @@ class Outbox:
         self._kept = {}
         self._order = []
         self._compact()
+
+    def _let_go(self, seq: int) -> None:
+        payload = self._kept.pop(seq)
+        self._order.remove(seq)
+        if seq > self._last_seq:
+            self._last, self._last_seq = payload, seq
 
     def _compact_if_long(self) -> None:
         if self._lines > 2 * len(self._order) + 16:

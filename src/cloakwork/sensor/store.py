@@ -1,6 +1,7 @@
 """Files that are on the storage when a call returns."""
 
 import os
+import sys
 
 from cloakwork.sensor.errors import StateError
 
@@ -45,6 +46,8 @@ class Folder:
         try:
             import fcntl  # noqa: PLC0415 - a board runs one program and has no such thing
         except ImportError:
+            if sys.implementation.name == "cpython":
+                raise StateError("on this system nothing keeps two processes from using noise twice.") from None
             return None
         file = open(self._named("lock"), "wb")  # noqa: SIM115 - stays open as long as the lock is held
         try:
@@ -59,6 +62,8 @@ class Folder:
 
     def _put(self, name: str, data: bytes, mode: str) -> None:
         with open(self._named(name), mode) as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)
             file.write(data)
             file.flush()
             if hasattr(os, "fsync"):

@@ -38,7 +38,8 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
     except ValueError:
         port = 0
     if parts.scheme not in PORTS or not parts.hostname or not port or parts.path.strip("/") or parts.query:
-        raise InputError(f"--broker {_shown(url)}: give mqtt://host, mqtts://user@host:8883 or the like.")
+        # the address is not repeated: it may hold a password
+        raise InputError("--broker: give mqtt://host, mqtts://user@host:8883 or the like.")
     if parts.password is not None:
         raise InputError("--broker: leave the password out of the address; put it into a file for --password-file.")
     tls = parts.scheme == "mqtts"
@@ -51,11 +52,6 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
     if user is not None and not _USER.fullmatch(user):
         raise InputError("--broker: a user name has 1 to 128 characters, without /, + and #.")
     return Broker(parts.hostname, port, tls, user, password, authority)
-
-
-def _shown(url: str) -> str:
-    """An address without what might be a password."""
-    return re.sub(r"//[^@]*@", "//...@", url)
 
 
 def _password(path: Path) -> str:

@@ -136,7 +136,12 @@ class Plan:
         if self.site != site.name:
             raise SiteError(f"{file} is the plan of {self.site}, and {site.source} is {site.name}. {again}")
         told = tuple((sensor.id, sensor.baseline) for sensor in self.sensors)
-        if self.site_digest != site.digest or self.claim != _claim(site) or told != _told(site):
+        if (
+            self.site_digest != site.digest
+            or self.claim != _claim(site)
+            or told != _told(site)
+            or self.schedule != site.schedule
+        ):
             raise SiteError(f"{site.source}, or a file that it names, has changed since {file} was made. {again}")
         try:
             cloak = site.cloak_with(*(np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step")))

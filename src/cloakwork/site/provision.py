@@ -12,9 +12,10 @@ from pathlib import Path
 
 from cloakwork.errors import InputError
 from cloakwork.privacy.table import noise_table
+from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
 from cloakwork.site.broker import Broker
-from cloakwork.site.keys import FIRST_SECOND, Kind, open_generation, wire_site
+from cloakwork.site.keys import FIRST_SECOND, Kind, load_keys, open_generation, wire_site
 from cloakwork.site.plan import Plan
 
 
@@ -29,24 +30,38 @@ class Provisioned:
 
 
 def provision(
-    plan: Plan, sensor: str, folder: Path, *, broker: Broker, keys: Path | None, unit: str = "", bench: bool = False
+    plan: Plan,
+    sensor: str,
+    folder: Path,
+    *,
+    broker: Broker,
+    keys: Path | None,
+    unit: str = "",
+    stated: bool = False,
+    bench: bool = False,
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
     With `keys` its noise can be removed by whoever has that file; a new generation is opened there first. Without, it
-    comes from the device's own generator and nobody can. A `bench` device is for audits: it has a key and a site name
-    of its own and no budget, and says so on the wire.
+    comes from the device's own generator and nobody can. `stated` says that the site file gives the step in which the
+    hardware reads; without that the device takes simulated readings only. A `bench` device is for audits: it has a key
+    and a site name of its own and no budget, and says so on the wire.
     """
     planned = plan.sensor(sensor)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already: a device's folder is never written over. Give another name.")
     authority = None if broker.authority is None else _authority(broker.authority)
     kind = Kind.BENCH if bench else Kind.READING
-    key = None
+    key, earlier = None, False
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
     else:
         generation, key = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
+        known = load_keys(keys).generations(sensor)
+        earlier = any(one.kind is Kind.READING and one.number < generation for one in known)
+    fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
+    if abs(fallback) > MOST_STEPS:
+        raise InputError(f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.")
     table = noise_table(planned.ratio)
     if table.digest != planned.table:
         raise InputError("the plan has other tables of noise than this version makes. Write it again.")
@@ -57,9 +72,11 @@ def provision(
         "generation": generation,
         "plan": plan.digest,
         "kind": str(kind),
+        "scope": plan.claim.scope,
+        "stated": stated,
         "unit": unit,
         "step": list(planned.step.as_integer_ratio()),
-        "fallback": round(Fraction(planned.baseline) / Fraction(planned.step)),
+        "fallback": fallback,
         "keyed": key is not None,
         "noise": {"digest": table.digest, "levels": [list(level) for level in plan.tables[planned.table].levels]},
         "schedule": asdict(plan.schedule) | ({"allowed": 0} if bench else {}),
@@ -73,7 +90,9 @@ def provision(
         },
     }
     secret = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": table.cuts}
-    secret |= dict.fromkeys(COPIES, State(generation, key).pack())
+    # an earlier device of this sensor may have used the window that begins now
+    blocked = plan.schedule.window_slots + 1 if earlier and not bench else 0
+    secret |= dict.fromkeys(COPIES, State(generation, key, blocked=blocked).pack())
     if authority is not None:
         secret["ca.pem"] = authority
     code = _code()
@@ -105,6 +124,15 @@ def _modules() -> list[Traversable]:
     return [file for file in files("cloakwork.sensor").iterdir() if file.name.endswith(".py")]
 
 
+def _settle(folder: Path) -> None:
+    """Make a new name in a folder last."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _write(folder: Path, secret: dict[str, bytes], code: dict[str, bytes]) -> None:
     """Write all files, readable by their owner alone; the folder has its name only when it is whole."""
     target = folder.absolute()
@@ -122,6 +150,7 @@ def _write(folder: Path, secret: dict[str, bytes], code: dict[str, bytes]) -> No
         if target.exists():
             target.rmdir()
         part.rename(target)
+        _settle(target.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

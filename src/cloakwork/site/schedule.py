@@ -15,9 +15,10 @@ from dataclasses import dataclass, fields
 from cloakwork.errors import SiteError
 
 SHORTEST_MS = 10
+CLOCK_RATE = 2e-4  # how much faster than time a device's clock may go
 LATEST_MS = 2000
 USUAL_OFFSET_MS = 1000
-RESERVED_MS = 10_000  # how long a device may go without writing to its storage
+RESERVED_MS = 10_000  # how often a device writes its state, at most
 LARGEST_BLOCK = 64
 LARGEST = 2**53 - 1  # every device and every JSON reader holds it exactly
 
@@ -78,12 +79,12 @@ class Schedule:
 
     def covers(self, window: float) -> bool:
         """Whether no interval of `window` seconds ever holds more than `allowed` readings."""
-        return self.most(in_ms(window)) <= self.allowed
+        return self.most(clock_ms(window)) <= self.allowed
 
 
-def in_ms(seconds: float) -> int:
-    """Whole milliseconds, rounded up."""
-    return math.ceil(1000 * seconds)
+def clock_ms(seconds: float) -> int:
+    """The most milliseconds that a device's clock counts in so many seconds."""
+    return math.ceil(1000 * seconds * (1 + CLOCK_RATE))
 
 
 def make_schedule(*, window: float, allowed: int, period: float | None = None) -> Schedule:
@@ -93,9 +94,9 @@ def make_schedule(*, window: float, allowed: int, period: float | None = None) -
     that are `allowed` slots apart are a whole window apart even where the first was late.
 
     >>> make_schedule(window=3600.0, allowed=60)
-    Schedule(period_ms=60034, offset_ms=4000, window_slots=60, allowed=60, block=1, late_ms=2000)
+    Schedule(period_ms=60046, offset_ms=4000, window_slots=60, allowed=60, block=1, late_ms=2000)
     """
-    whole = in_ms(window)
+    whole = clock_ms(window)
     if period is None:
         late = _late(whole // allowed)
         period_ms = max(SHORTEST_MS, -(-(whole + late) // allowed))

@@ -57,7 +57,7 @@ class _Stream:
         """Why a reading of this time cannot be unveiled under a plan, if it cannot."""
         if self.unveiler.plan != plan:
             return f"made under another plan, {self.unveiler.plan[:12]}: give that plan with --plan"
-        if self.unveiler.revoked is not None and time > 1000 * self.unveiler.revoked:
+        if self.unveiler.revoked is not None and (time == 0 or time > 1000 * self.unveiler.revoked):
             return "from after the device was revoked"
         return None
 

@@ -57,6 +57,9 @@ class Transport:
     def status(self) -> str:
         return state()
 
+    def reason(self) -> str:
+        return reason()
+
     def read(self) -> bytes:
         return read()
 

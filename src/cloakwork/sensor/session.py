@@ -1,0 +1,182 @@
+"""The link to the broker: connect, ask what it knows, send, and try again when it is gone."""
+
+from cloakwork.sensor.mqtt import REFUSED, Mqtt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from cloakwork.sensor.device import Device
+
+    class Transport(Protocol):
+        """A stream of bytes to the broker; none of its calls waits for the network longer than a slot allows."""
+
+        def start(self) -> None:
+            """Begin to connect."""
+
+        def status(self) -> str:
+            """One of `closed`, `opening` and `open`."""
+
+        def reason(self) -> str:
+            """Why the last attempt failed; empty if it did not."""
+
+        def read(self) -> bytes:
+            """What has arrived."""
+
+        def write(self, data: bytes) -> None:
+            """Send."""
+
+        def close(self) -> None:
+            """Let go."""
+
+
+IN_FLIGHT = 8
+GRACE = 500  # milliseconds for a broker that does not keep the order of what it sends
+PATIENCE = 10000  # milliseconds after which a broker that lets nothing be heard is called deaf
+LONGEST_PAUSE = 60000
+LARGEST = 1024  # bytes of a packet: nothing that a device listens to is larger
+
+
+class Session:
+    """One device's link.
+
+    It is ready when the device has heard its own status come back from the broker. By then it has also heard the last
+    reading that the broker kept of this sensor, and it is sure that it may listen: a device that may not would not
+    notice that its storage was restored from a backup.
+    """
+
+    def __init__(
+        self,
+        device: "Device",
+        transport: "Transport",
+        login: "tuple[str | None, str | None]",
+        extra: "tuple[tuple[str, bytes], ...]",
+        note: "Callable[[str], None]",
+    ) -> None:
+        self._device = device
+        self._transport = transport
+        self._login = login
+        self._extra = extra
+        self._note = note
+        self._mqtt: Mqtt | None = None
+        self._asked = -1  # when the subscription was granted and the status sent; -1 while it has not been
+        self._heard = -1  # when that status came back
+        self._flying: dict[int, int] = {}
+        self._granted_count = 0
+        self._told = b""
+        self._retry_at = 0
+        self._pause = 1000
+        self._why = ""
+
+    def step(self, now: int) -> "list[tuple[Any, ...]]":
+        """Look after the link; returns ("confirmed", seq) and ("message", payload, retained) in their order."""
+        status = self._transport.status()
+        if status == "closed":
+            self._lost(now)
+        if status != "open":
+            return []
+        mqtt = self._mqtt = self._mqtt or self._hello()
+        mqtt.feed(self._transport.read())
+        mqtt.tick(now)
+        found: list[tuple[Any, ...]] = []
+        for event in mqtt.events():
+            if self._mqtt is mqtt:
+                found += self._event(event, now)
+        if self._asked >= 0 and self._heard < 0 and now - self._asked > PATIENCE:
+            self._give_up("the broker does not let this device read its own topics: allow it to", now)
+        return found
+
+    def ready(self, now: int) -> bool:
+        """Whether messages may be sent, because the broker has told what it knew of this sensor."""
+        return self._heard >= 0 and now - self._heard >= GRACE
+
+    def send(self, messages: "list[tuple[int, bytes]]") -> None:
+        """Publish those of these readings, with their sequence numbers, that are not on their way already."""
+        flying = list(self._flying.values())
+        for seq, payload in messages:
+            if self._mqtt is not None and seq not in flying and len(flying) < IN_FLIGHT:
+                flying.append(seq)
+                self._flying[self._mqtt.publish(self._device.topic("data"), payload, qos=1, retain=True)] = seq
+
+    def tell(self, status: bytes) -> None:
+        """Publish a status, unless it is the last one."""
+        if self._mqtt is not None and status != self._told:
+            self._told = status
+            self._mqtt.publish(self._device.topic("status"), status, qos=1, retain=True)
+
+    def flush(self) -> None:
+        """Hand what is to be sent to the transport."""
+        if self._mqtt is not None and self._transport.status() == "open":
+            data = self._mqtt.take()
+            if data:
+                self._transport.write(data)
+
+    def close(self, status: bytes) -> None:
+        """Say goodbye."""
+        if self._mqtt is not None and self._asked >= 0:
+            self.tell(status)
+            self._mqtt.disconnect()
+            self.flush()
+        self._transport.close()
+
+    def _event(self, event: "tuple[Any, ...]", now: int) -> "list[tuple[Any, ...]]":
+        kind = event[0]
+        if kind == "published":
+            return [("confirmed", self._flying.pop(event[1], -1))]
+        if kind == "message":
+            if event[1] == self._device.topic("data"):
+                return [("message", event[2], event[3])]
+            if self._asked >= 0 and not event[3] and self._heard < 0:
+                self._heard, self._pause, self._why = now, 1000, ""
+                self._note("connected")
+        elif kind == "connected" and self._mqtt is not None:
+            self._mqtt.subscribe(self._device.topic("data"))
+            self._mqtt.subscribe(self._device.topic("status"))
+            self._granted_count = 0
+        elif kind == "subscribed" and event[2] != REFUSED:
+            self._granted(now)
+        elif kind in ("refused", "subscribed"):
+            self._give_up("the broker refuses this device: check its user, its password and what it may do", now)
+        elif kind == "dead":
+            self._give_up("the broker does not answer", now)
+        return []
+
+    def _granted(self, now: int) -> None:
+        self._granted_count += 1
+        if self._granted_count == 2 and self._mqtt is not None:
+            self._asked = now
+            self.tell(self._device.status("online", now))
+            for where, what in self._extra:
+                self._mqtt.publish(where, what, qos=1, retain=True)
+
+    def _hello(self) -> Mqtt:
+        device = self._device
+        will = device.topic("status"), device.status("offline", 0), True
+        mqtt = Mqtt(
+            device.config["site"] + "." + device.config["sensor"], self._login[0], self._login[1], will, largest=LARGEST
+        )
+        mqtt.connect()
+        return mqtt
+
+    def _give_up(self, why: str, now: int) -> None:
+        self._say(why)
+        self._transport.close()
+        self._lost(now)
+
+    def _lost(self, now: int) -> None:
+        """Forget the connection that was, and try again after a pause that depends on nothing but the last ones."""
+        if self._heard >= 0:
+            self._note("the link to the broker is lost")
+        self._say(self._transport.reason())
+        self._mqtt, self._asked, self._heard, self._told, self._flying = None, -1, -1, b"", {}
+        if now >= self._retry_at:
+            self._retry_at = now + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._transport.start()
+
+    def _say(self, why: str) -> None:
+        """Note a reason, once."""
+        if why and why != self._why:
+            self._why = why
+            self._note(why)

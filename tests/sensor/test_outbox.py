@@ -1,0 +1,79 @@
+"""What is kept until the broker has it: in order, over a power cut, and never more than there is room for."""
+
+from pathlib import Path
+
+import pytest
+
+from cloakwork.sensor.errors import WireError
+from cloakwork.sensor.outbox import NAME, Outbox
+from cloakwork.sensor.store import Folder
+from cloakwork.sensor.wire import write_reading
+
+
+def message(seq: int, value: int = 5) -> bytes:
+    return write_reading(seq, 0, value)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Folder:
+    return Folder(str(tmp_path))
+
+
+def test_messages_are_given_in_their_order_until_they_are_confirmed(store: Folder) -> None:
+    outbox = Outbox(store, 10)
+    for seq in (3, 4, 5):
+        assert outbox.add(message(seq)) == seq
+    outbox.confirmed(4)
+    outbox.confirmed(99)
+    assert outbox.first(8) == [(3, message(3)), (5, message(5))]
+    assert [seq for seq, _ in Outbox(store, 10).first(8)] == [3, 4, 5]  # once more after a start does no harm
+
+
+def test_a_torn_line_is_passed_over(store: Folder) -> None:
+    outbox = Outbox(store, 10)
+    outbox.add(message(1))
+    whole = store.read(NAME) or b""
+    store.write(NAME, whole + message(2)[:-5])
+    assert [seq for seq, _ in Outbox(store, 10).first(8)] == [1]
+
+
+def test_beyond_its_room_the_oldest_is_given_up_and_the_file_stays_small(store: Folder) -> None:
+    outbox = Outbox(store, 8)
+    for seq in range(1000):
+        outbox.add(message(seq))
+    assert [seq for seq, _ in outbox.first(99)] == list(range(992, 1000))
+    assert len(store.read(NAME) or b"") < 40 * len(message(999))
+
+
+def test_what_this_device_made_is_known_also_after_it_was_given_up_or_the_power_went(store: Folder) -> None:
+    outbox = Outbox(store, 8)
+    outbox.add(message(1))
+    outbox.confirmed(1)
+    outbox = Outbox(store, 8)  # the confirmed one is still in the file
+    for seq in range(2, 30):
+        outbox.add(message(seq))
+    assert all(outbox.knows(message(seq)) for seq in range(1, 30))
+    again = Outbox(store, 8)
+    assert all(again.knows(message(seq)) for seq in range(22, 30))
+
+
+def test_what_another_one_made_is_not_known(store: Folder) -> None:
+    outbox = Outbox(store, 8)
+    outbox.add(message(5))
+    assert not outbox.knows(message(5, value=6))
+    assert not outbox.knows(message(9))
+    outbox.confirmed(5)
+    assert not outbox.knows(message(5, value=6))
+    outbox.clear()
+    assert outbox.knows(message(5))
+    with pytest.raises(WireError):
+        outbox.knows(b"nonsense")
+
+
+def test_confirmed_messages_leave_the_file(store: Folder) -> None:
+    outbox = Outbox(store, 100)
+    for seq in range(200):
+        outbox.add(message(seq))
+        outbox.confirmed(seq)
+    assert len(outbox) == 0
+    assert len(store.read(NAME) or b"") < 20 * len(message(199))

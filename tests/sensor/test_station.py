@@ -1,0 +1,141 @@
+"""The loop of a device against forged time and slow drivers, with a line that notes what leaves."""
+
+import random
+from pathlib import Path
+
+import pytest
+from benchmarks.timing import Recorder
+from tests.devices import make_folder
+from tests.sensor.test_power_cuts import overspent
+
+from cloakwork.sensor.board import read_config
+from cloakwork.sensor.device import Device
+from cloakwork.sensor.outbox import Outbox
+from cloakwork.sensor.station import Station
+from cloakwork.sensor.store import Folder
+from cloakwork.sensor.wire import read_reading
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_forged_clock_delays_readings_and_buys_none(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    make_folder(tmp_path, schedule={"period_ms": 100, "late_ms": 10, "window_slots": 10, "allowed": 4})
+    now = 0
+    forged = 1_900_000_000_000
+    measured: list[int] = []
+
+    def read() -> tuple[int, int]:
+        measured.append(now)
+        return 21, 1
+
+    store = Folder(str(tmp_path))
+    device = Device(read_config(store), store, lambda: now)
+    station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: forged)
+    for _ in range(30_000):
+        now += rng.choice([1, 2, 5])
+        forged += rng.choice([0, 1, 3, rng.randrange(-200, 200) if rng.random() < 0.05 else 3])
+        station.step()
+    station.stop()
+    assert len(measured) > 50
+    assert overspent(measured, 10 * 100 - 10, 4) == []
+
+
+class Line(Recorder):
+    """Notes every moment at which anything leaves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments: list[int] = []
+        self.clock = [0]
+
+    def write(self, data: bytes) -> None:
+        self.moments.append(self.clock[0])
+        super().write(data)
+
+
+def test_nothing_leaves_between_measuring_and_the_moment_of_sending(tmp_path: Path) -> None:
+    make_folder(tmp_path, scope="sensor", schedule={"offset_ms": 40, "window_slots": 4, "allowed": 4})
+    line = Line()
+    rng = random.Random(3)
+
+    def read() -> tuple[int, int]:
+        line.clock[0] += rng.randrange(9)  # how long a driver takes may depend on what it reads
+        return 21, 1
+
+    store = Folder(str(tmp_path))
+    device = Device(read_config(store), store, lambda: line.clock[0])
+    station = Station(device, Outbox(store, 64), line, read, unix=lambda: 0)
+    for _ in range(20_000):
+        line.clock[0] += 1
+        station.step()
+    station.stop()
+    assert len(line.left) > 150
+    assert all(moment % 100 >= 40 or moment % 100 == 0 for moment in line.moments[:-1] if moment > 1000)
+
+
+def test_sensors_that_must_measure_together_wait_for_the_time(tmp_path: Path) -> None:
+    make_folder(tmp_path)
+    now, unix = 0, 0
+    notes: list[str] = []
+
+    store = Folder(str(tmp_path))
+    device = Device(read_config(store), store, lambda: now)
+    line = Recorder()
+    station = Station(device, Outbox(store, 64), line, lambda: (21, 1), unix=lambda: unix, note=notes.append)
+    for _ in range(3000):
+        now += 1
+        station.step()
+    assert not line.left
+    assert any("waits for the time" in said for said in notes)
+    for _ in range(3000):
+        now += 1
+        unix = 1_900_000_000_000 + now
+        station.step()
+    station.stop()
+    assert line.left
+
+
+def test_a_state_that_was_put_back_is_noticed_from_the_messages_that_were_not(tmp_path: Path) -> None:
+    make_folder(tmp_path, schedule={"window_slots": 4, "allowed": 4})
+    before = {name: (tmp_path / name).read_bytes() for name in ("state.0", "state.1")}
+    first = numbers(tmp_path, 21)
+    for name, data in before.items():  # as whoever copies the provisioned folder onto the board once more
+        (tmp_path / name).write_bytes(data)
+    second = numbers(tmp_path, 30)
+    assert len(first) > 10
+    assert len(second) > 10
+    assert not set(first) & set(second)
+
+
+def numbers(folder: Path, value: int) -> list[int]:
+    """What a device sends in three seconds."""
+    now = 0
+    store = Folder(str(folder))
+    device = Device(read_config(store), store, lambda: now)
+    line = Recorder()
+    station = Station(device, Outbox(store, 64), line, lambda: (value, 1), unix=lambda: 1_900_000_000_000 + now)
+    for _ in range(3000):
+        now += 1
+        station.step()
+    station.stop()
+    return [read_reading(payload)[0] for payload in line.payloads]
+
+
+def test_with_an_honest_clock_slots_begin_at_multiples_of_the_period(tmp_path: Path) -> None:
+    make_folder(tmp_path, schedule={"period_ms": 100, "late_ms": 10, "window_slots": 4, "allowed": 4})
+    now = 12_345
+    measured: list[int] = []
+
+    def read() -> tuple[int, int]:
+        measured.append(now + 37)
+        return 21, 1
+
+    store = Folder(str(tmp_path))
+    device = Device(read_config(store), store, lambda: now)
+    station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: 1_900_000_000_000 + now + 37)
+    for _ in range(20_000):
+        now += 1
+        station.step()
+    station.stop()
+    assert len(measured) > 180
+    assert {moment % 100 for moment in measured[1:]} <= set(range(10))
