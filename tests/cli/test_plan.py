@@ -252,7 +252,7 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     [
         (
             'period = "1min"\nreadings_per_window = 10\n',
-            "After 10 readings in a row a device is silent until the window of 1 hour has slid on: it uses 10 of 61",
+            "After 10 readings in a row all devices are silent until 1 hour is over: they use 10 of 61",
         ),
         (
             'period = "1h"\nreadings_per_window = 10\n',

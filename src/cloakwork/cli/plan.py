@@ -149,6 +149,11 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         ("table of noise on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
+    if site.spec.privacy.resolution is None:
+        say(
+            "Note: this takes readings to be exact before they are rounded to the step. Hardware that reads in steps "
+            "of its own needs more noise: set resolution under [privacy] to that step before you provision devices.\n"
+        )
     for sentence in _rhythm(site, plan.schedule):
         say(f"{sentence}\n")
     _print_design(cloak)
@@ -186,8 +191,8 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
     window, touched = _duration(told.window), schedule.slots_in(clock_ms(told.window))
     if schedule.pauses:
         return [
-            f"After {counted(schedule.allowed, 'reading')} in a row a device is silent until the window of {window} "
-            f"has slid on: it uses {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}. For even "
+            f"After {counted(schedule.allowed, 'reading')} in a row all devices are silent until {window} is over: "
+            f"they use {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}, the same ones. For even "
             "readings, leave out the period."
         ]
     if touched < schedule.allowed:
