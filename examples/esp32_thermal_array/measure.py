@@ -20,7 +20,7 @@ bus = machine.I2C(0, scl=machine.Pin(22), sda=machine.Pin(21), freq=400000)
 
 
 def connect() -> None:
-    """Join the network, and set the clock, which only stamps the readings."""
+    """Join the network, and set the clock: sensors of a site measure together, so a device waits until it has one."""
     radio = network.WLAN(network.STA_IF)
     radio.active(True)
     radio.connect(NAME, PASSWORD)
@@ -28,10 +28,14 @@ def connect() -> None:
         if radio.isconnected():
             break
         time.sleep(1)
-    try:
-        ntptime.settime()
-    except OSError:
-        print("the clock could not be set: readings are stamped 0")
+    for _ in range(20):
+        try:
+            ntptime.settime()
+        except OSError:
+            time.sleep(3)
+        else:
+            return
+    print("the clock could not be set: reset the board when the network is up")
 
 
 def read() -> tuple[int, int]:

@@ -182,7 +182,8 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     until(lambda: len((folder / "outbox").read_bytes()) > before + 500, 30)
     process.kill()
     process.communicate()
-    kept = [read_reading(line)[0] for line in (folder / "outbox").read_bytes().split(b"\n") if line.endswith(b"}")]
+    lines = (folder / "outbox").read_bytes().split(b"\n")
+    kept = [read_reading(line)[0] for line in lines if line.startswith(b"{") and line.endswith(b"}")]
     broker.start()
     process = agent_process(folder, broker)
     with listening(broker) as listener:
@@ -279,7 +280,7 @@ def test_home_assistant_is_told_what_the_sensor_is(folder: Path, broker: Broker)
     assert told["value_template"] == "{{ value_json.value * 0.25 }}"
 
 
-def test_two_copies_at_work_stop_each_other_before_a_number_is_used_twice(
+def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(
     folder: Path, broker: Broker, tmp_path: Path
 ) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 12})

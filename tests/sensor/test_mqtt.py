@@ -167,7 +167,7 @@ def test_a_packet_that_is_too_large_is_refused_before_it_has_arrived(largest: in
     link.feed(bytes(head) + b"\x00\x01a" + bytes(largest - 3))
     assert link.events() == [("message", "a", bytes(largest - 3), False)]
     with pytest.raises(WireError, match="too large"):
-        link.publish("a", bytes(largest))
+        link.publish("a", bytes(LARGEST))
 
 
 def test_no_bytes_make_it_fail() -> None:

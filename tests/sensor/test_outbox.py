@@ -54,7 +54,17 @@ def test_what_this_device_made_is_known_also_after_it_was_given_up_or_the_power_
         outbox.add(message(seq))
     assert all(outbox.knows(message(seq)) for seq in range(1, 30))
     again = Outbox(store, 8)
-    assert all(again.knows(message(seq)) for seq in range(22, 30))
+    assert all(again.knows(message(seq)) for seq in range(1, 30))
+
+
+def test_the_last_one_that_left_is_not_sent_again_after_a_start(store: Folder) -> None:
+    outbox = Outbox(store, 8)
+    for seq in range(40):
+        outbox.add(message(seq))
+        outbox.confirmed(seq)
+    Outbox(store, 8)  # tidies up
+    assert Outbox(store, 8).newest() == message(39)
+    assert len(Outbox(store, 8)) < 20
 
 
 def test_what_another_one_made_is_not_known(store: Folder) -> None:

@@ -71,5 +71,6 @@ def run_provision(
         note("without --keys the noise comes from the device's own generator, and nobody can remove it")
     if reached.user is not None and not reached.tls:
         note("with mqtt:// the password goes over the network in clear; use mqtts:// with --ca")
-    note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source command:./read.sh")
+    source = "simulated" if site.spec.privacy.resolution is None else "command:./read.sh"
+    note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
     note("on a board: edit measure.py, copy the folder onto it, reset; then delete the folder here: it holds a key")

@@ -38,7 +38,7 @@ class Mqtt:
 
     `will` is (topic, payload, retain): the broker publishes it (QoS 1) when the link is lost without a `disconnect`.
     `keep_alive` is in seconds. `clean` False lets the broker keep the session while the client is away. A packet of
-    more than `largest` bytes ends the link; a board with little memory sets it lower.
+    more than `largest` bytes that comes in ends the link; a board with little memory sets it lower.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Mqtt:
             raise WireError("QoS is 0 or 1, and only a message of QoS 1 is sent again, under its own id")
         self._check_open()
         body = _topic(topic)
-        if len(body) + 2 + len(payload) > self._largest:
+        if len(body) + 2 + len(payload) > LARGEST:
             raise WireError("a message is too large")
         number = 0
         if qos:
@@ -146,7 +146,7 @@ class Mqtt:
         """Ask for the messages of a topic, wildcards allowed, with QoS 1; gives the id that `subscribed` will name."""
         self._check_open()
         body = _text(topic)
-        if not topic or len(body) + 3 > self._largest:
+        if not topic or len(body) + 3 > LARGEST:
             raise WireError("a topic has 1 to 65535 bytes")
         number = self._wait_for(_SUBACK, 0)
         self._send(_SUBSCRIBE, _number(number) + body + b"\x01")

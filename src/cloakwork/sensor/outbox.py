@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from cloakwork.sensor.store import Folder
 
 NAME = "outbox"
+_LEFT = b"="  # begins the line of the last message that left
 
 
 class Outbox:
@@ -26,11 +27,17 @@ class Outbox:
         self._last_seq = -1
         for line in (store.read(NAME) or b"").split(b"\n"):
             try:
-                self._kept[read_reading(line)[0]] = line
+                self._load(line)
             except WireError:
                 continue  # a line that a power cut has torn
         self._order = list(self._kept)
         self._compact()
+
+    def _load(self, line: bytes) -> None:
+        if line[:1] == _LEFT:
+            self._last, self._last_seq = line[1:], read_reading(line[1:])[0]
+        else:
+            self._kept[read_reading(line)[0]] = line
 
     def __len__(self) -> int:
         return len(self._order)
@@ -84,7 +91,7 @@ class Outbox:
             self._compact()
 
     def _compact(self) -> None:
-        lines = [self._last] if self._last else []
+        lines = [_LEFT + self._last] if self._last else []
         lines += [self._kept[seq] for seq in self._order]
         self._lines = len(lines)
         self._store.replace(NAME, b"".join([line + b"\n" for line in lines]))
