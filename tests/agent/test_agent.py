@@ -158,6 +158,18 @@ class Counting:
         return 85, 4
 
 
+def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as first, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(first.readings()) >= 12)
+    with listening(broker) as second, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(second.readings()) >= 12)
+    fresh = [payload for topic, payload, retained in second.messages if topic.endswith("reading") and not retained]
+    assert (
+        len({read_reading(payload)[0] for payload in fresh} & set(first.readings())) <= 2
+    )  # what was on its way when the first one stopped
+
+
 def test_what_is_read_while_the_broker_is_away_arrives_later_once_and_unchanged(folder: Path, broker: Broker) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
     source = Counting()

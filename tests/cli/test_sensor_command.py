@@ -85,6 +85,30 @@ def test_what_is_no_source_is_refused(text: str) -> None:
         make_source(text, config(), None)
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("command:./no-such-program", "No such file"),
+        ("command:false", "exit code 1"),
+        ("command:sleep 5", "takes longer than"),
+        ("command:echo warm", "not one decimal number"),
+        ("file:/no/such/file", "No such file"),
+    ],
+)
+def test_a_source_that_cannot_work_is_refused_before_anything_is_sent(
+    run: Run, tmp_path: Path, source: str, said: str
+) -> None:
+    make_folder(tmp_path / "s07")
+    done = run("sensor", tmp_path / "s07", "--source", source)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_hardware_whose_steps_the_plan_does_not_know_is_refused(run: Run, tmp_path: Path) -> None:
+    make_folder(tmp_path / "s07", stated=False)
+    done = run("sensor", tmp_path / "s07", "--source", "command:echo 20.5")
+    assert (done.code, "Set resolution" in done.err) == (2, True)
+
+
 def test_a_simulated_source_reads_what_the_physics_says(site: Path) -> None:
     told = config(sensor="s3", fallback=80, step=[1, 4])
     assert make_source("simulated", told, None).read() == (20, 1)

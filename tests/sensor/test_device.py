@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
@@ -82,6 +82,7 @@ def test_what_is_sent_is_the_reading_in_steps_plus_the_noise_of_its_number(make:
         assert value - expected_noise(counter, ratio) == 85
 
 
+@settings(deadline=None)
 @given(numerator=st.integers(-(10**12), 10**12), denominator=st.integers(1, 10**9), step=st.floats(1e-6, 1e3))
 def test_a_reading_is_rounded_once_and_exactly(numerator: int, denominator: int, step: float) -> None:
     device = object.__new__(Device)

@@ -13,7 +13,7 @@ from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
-from cloakwork.sensor.wire import read_reading
+from cloakwork.sensor.wire import read_reading, write_status
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -119,6 +119,30 @@ def numbers(folder: Path, value: int) -> list[int]:
         station.step()
     station.stop()
     return [read_reading(payload)[0] for payload in line.payloads]
+
+
+def test_a_device_that_was_stopped_before_its_first_reading_connects_at_once_the_next_time(tmp_path: Path) -> None:
+    make_folder(tmp_path, schedule={"period_ms": 60_000, "late_ms": 2000, "offset_ms": 4000})
+    for start in (0, 5000, 10_000):
+        notes = said_in_three_seconds(tmp_path, start)
+        assert "connected" in notes
+        assert any("the next reading is due in" in said for said in notes)
+
+
+def said_in_three_seconds(folder: Path, start: int) -> list[str]:
+    now = start
+    notes: list[str] = []
+    store = Folder(str(folder))
+    device = Device(read_config(store), store, lambda: now)
+    unix = 1_900_000_012_345
+    outbox = Outbox(store, 64)
+    station = Station(device, outbox, Recorder(), lambda: (21, 1), unix=lambda: unix + now, note=notes.append)
+    for _ in range(3000):
+        now += 1
+        station.step()
+    assert device.status("online", device.clock.now()) == write_status("online", 0, 4)
+    station.stop()
+    return notes
 
 
 def test_with_an_honest_clock_slots_begin_at_multiples_of_the_period(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         ("largest reading of one source", f"{peak:.4g}{unit}"),
         ("frames in which a lone source is noticed", f"{100 * _noticed(cloak):.0f} %"),
         ("step of a reading", _range(cloak.steps) + unit),
-        ("cost of the step", f"{100 * cloak.resolution_cost:.2g} % more noise"),
+        ("cost of the step", f"{100 * cloak.resolution_cost:.3g} % more noise"),
         ("table of noise on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)

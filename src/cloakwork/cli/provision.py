@@ -69,8 +69,10 @@ def run_provision(
         )
     if keys is None:
         note("without --keys the noise comes from the device's own generator, and nobody can remove it")
-    if reached.user is not None and not reached.tls:
+    if reached.password is not None and not reached.tls:
         note("with mqtt:// the password goes over the network in clear; use mqtts:// with --ca")
     source = "simulated" if site.spec.privacy.resolution is None else "command:./read.sh"
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
-    note("on a board: edit measure.py, copy the folder onto it, reset; then delete the folder here: it holds a key")
+    if site.spec.privacy.resolution is not None:
+        after = "" if keys is None else "; then delete the folder here: it holds a key"
+        note(f"on a board: edit measure.py, copy the folder onto it, reset{after}")

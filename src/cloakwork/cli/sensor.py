@@ -3,14 +3,16 @@
 import json
 import shlex
 import signal
+import subprocess
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from cloakwork.agent import Agent, CommandSource, ConstantSource, FileSource, Source
 from cloakwork.cli.output import note
-from cloakwork.errors import InputError
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.sensor.board import UNSTATED
+from cloakwork.site import load_site
 from cloakwork.site.broker import parse_broker
 
 
@@ -25,6 +27,8 @@ def run_sensor(
     home_assistant: bool,
 ) -> None:
     """Work as one device until stopped."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder.")
     folder = path if path.is_dir() else _folder(path, sensor)
     config = _config(folder)
     if sensor is not None and sensor != config["sensor"]:
@@ -35,6 +39,7 @@ def run_sensor(
     if not config["stated"] and not source.startswith("simulated"):
         raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     measured = make_source(source, config, None if path.is_dir() else path)
+    _try(source, measured)
     schedule = config["schedule"]
     note(
         f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, cloaked here"
@@ -51,11 +56,28 @@ def run_sensor(
     note("stopped")
 
 
+def _try(text: str, source: Source) -> None:
+    """Measure once and throw it away, so that a source that cannot work is known before anything is sent."""
+    kind = text.partition(":")[0]
+    try:
+        source.read()
+    except subprocess.TimeoutExpired as problem:
+        raise InputError(f"--source {kind}: it takes longer than the {problem.timeout:g} s that it has.") from None
+    except subprocess.CalledProcessError as problem:
+        raise InputError(f"--source {kind}: the program ended with exit code {problem.returncode}.") from None
+    except OSError as problem:
+        raise InputError(f"--source {kind}: {problem.strerror}.") from None
+    except ReadingError as problem:
+        raise InputError(f"--source {kind}: {problem}") from None
+
+
 def _folder(path: Path, sensor: str | None) -> Path:
     if sensor is None:
         raise InputError("--id: say which sensor of the site this is, or give the folder that provision wrote.")
     folder = path.parent / "devices" / sensor
     if not folder.is_dir():
+        if sensor not in load_site(path).sensor_ids:
+            raise InputError(f"--id {sensor}: {path} has no such sensor.")
         raise InputError(
             f"{folder}: this sensor is not provisioned yet. Do so with: "
             f"cloakwork provision {shlex.quote(str(path))} --id {shlex.quote(sensor)}"
@@ -92,7 +114,6 @@ def _simulated(at: str, config: dict[str, Any], path: Path | None) -> float:
         raise InputError("--source simulated:AT needs the site file: give that one instead of the folder, and --id.")
     from cloakwork.cli.simulate import parse_source  # noqa: PLC0415 - a device without sources needs no model
     from cloakwork.physics import sources  # noqa: PLC0415
-    from cloakwork.site import load_site  # noqa: PLC0415
 
     site = load_site(path)
     row = site.sensor_ids.index(config["sensor"])

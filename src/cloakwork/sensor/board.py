@@ -1,10 +1,11 @@
 """A provisioned folder at work: on a board, or anywhere that Python runs."""
 
 import json
+import sys
 import time
 
 from cloakwork.sensor.device import Device
-from cloakwork.sensor.errors import StateError
+from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
@@ -42,14 +43,20 @@ def station(
 def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
     """Measure, cloak and send for ever."""
     store = Folder(folder)
-    if not read_config(store)["stated"]:
-        raise StateError(UNSTATED)
-    at_work = station(store, read, note=print)
     try:
-        while True:
-            _sleep(at_work.step())
-    finally:
-        at_work.stop()
+        if not read_config(store)["stated"]:
+            raise StateError(UNSTATED)
+        at_work = station(store, read, note=_say)
+        try:
+            while True:
+                _sleep(at_work.step())
+        finally:
+            at_work.stop()
+    except KeyboardInterrupt:
+        _say("stopped")
+    except SensorError as problem:
+        _say(str(problem))
+        sys.exit(2)
 
 
 def read_config(store: "Folder") -> dict[str, object]:
@@ -66,6 +73,12 @@ def _socket(device: Device, store: "Folder") -> "Transport":
     broker = device.config["broker"]
     authority = None if broker["ca"] is None else store.path + "/" + broker["ca"]
     return Link(broker["host"], broker["port"], broker["tls"], authority)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    if hasattr(sys.stdout, "flush"):
+        sys.stdout.flush()
 
 
 def _sleep(milliseconds: int) -> None:

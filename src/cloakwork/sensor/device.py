@@ -147,6 +147,10 @@ class Device:
         self._move_on(counter + 1 if generation == own else 0, now)
         return True
 
+    def due(self, now: int) -> int:
+        """Milliseconds until the next slot that may be used, as far as that is known."""
+        return max(self._state.blocked, now // self.period + 1) * self.period - now
+
     def ahead(self, payload: bytes) -> bool:
         """Whether a message carries a number that this device has not come to yet."""
         generation, counter = split(read_reading(payload)[0])
@@ -161,7 +165,7 @@ class Device:
             self._state.save(self._store)
 
     def _is_blocked(self, now: int) -> bool:
-        return now // self.period < self._state.blocked
+        return 0 < self._state.blocked > now // self.period
 
     def _reserve(self, slot: int, now: int) -> bool:
         """Promise this slot and some after it, and as many counters, on durable storage."""

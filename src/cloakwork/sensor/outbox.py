@@ -80,6 +80,10 @@ class Outbox:
         self._order = []
         self._compact()
 
+    def tidy(self) -> None:
+        """Forget what has left, so that it is not sent once more after the next start."""
+        self._compact()
+
     def _let_go(self, seq: int) -> None:
         payload = self._kept.pop(seq)
         self._order.remove(seq)
@@ -87,7 +91,7 @@ class Outbox:
             self._last, self._last_seq = payload, seq
 
     def _compact_if_long(self) -> None:
-        if self._lines > 2 * len(self._order) + 16:
+        if self._lines > 2 * len(self._order) + 8:
             self._compact()
 
     def _compact(self) -> None:

@@ -60,12 +60,12 @@ class Session:
         self._extra = extra
         self._note = note
         self._mqtt: Mqtt | None = None
-        self._asked = -1  # when the subscription was granted and the status sent; -1 while it has not been
-        self._heard = -1  # when that status came back
+        self._asked: int | None = None  # when the subscription was granted and the status sent
+        self._heard: int | None = None  # when that status came back
         self._flying: dict[int, int] = {}
         self._granted_count = 0
         self._told = b""
-        self._retry_at = 0
+        self._retry_at: int | None = None
         self._pause = 1000
         self._why = ""
 
@@ -83,13 +83,13 @@ class Session:
         for event in mqtt.events():
             if self._mqtt is mqtt:
                 found += self._event(event, now)
-        if self._asked >= 0 and self._heard < 0 and now - self._asked > PATIENCE:
+        if self._asked is not None and self._heard is None and now - self._asked > PATIENCE:
             self._give_up("the broker does not let this device read its own topics: allow it to", now)
         return found
 
     def ready(self, now: int) -> bool:
         """Whether messages may be sent, because the broker has told what it knew of this sensor."""
-        return self._heard >= 0 and now - self._heard >= GRACE
+        return self._heard is not None and now - self._heard >= GRACE
 
     def send(self, messages: "list[tuple[int, bytes]]") -> None:
         """Publish those of these readings, with their sequence numbers, that are not on their way already."""
@@ -114,7 +114,7 @@ class Session:
 
     def close(self, status: bytes) -> None:
         """Say goodbye."""
-        if self._mqtt is not None and self._asked >= 0:
+        if self._mqtt is not None and self._asked is not None:
             self.tell(status)
             self._mqtt.disconnect()
             self.flush()
@@ -127,7 +127,7 @@ class Session:
         if kind == "message":
             if event[1] == self._device.topic("data"):
                 return [("message", event[2], event[3])]
-            if self._asked >= 0 and not event[3] and self._heard < 0:
+            if self._asked is not None and not event[3] and self._heard is None:
                 self._heard, self._pause, self._why = now, 1000, ""
                 self._note("connected")
         elif kind == "connected" and self._mqtt is not None:
@@ -153,9 +153,10 @@ class Session:
     def _hello(self) -> Mqtt:
         device = self._device
         will = device.topic("status"), device.status("offline", 0), True
-        mqtt = Mqtt(
-            device.config["site"] + "." + device.config["sensor"], self._login[0], self._login[1], will, largest=LARGEST
-        )
+        told = device.config
+        # an older device of the same sensor has another name, so that the two do not push each other out
+        name = told["site"] + "." + told["sensor"] + "." + str(told["generation"])
+        mqtt = Mqtt(name, self._login[0], self._login[1], will, largest=LARGEST)
         mqtt.connect()
         return mqtt
 
@@ -166,11 +167,11 @@ class Session:
 
     def _lost(self, now: int) -> None:
         """Forget the connection that was, and try again after a pause that depends on nothing but the last ones."""
-        if self._heard >= 0:
+        if self._heard is not None:
             self._note("the link to the broker is lost")
         self._say(self._transport.reason())
-        self._mqtt, self._asked, self._heard, self._told, self._flying = None, -1, -1, b"", {}
-        if now >= self._retry_at:
+        self._mqtt, self._asked, self._heard, self._told, self._flying = None, None, None, b"", {}
+        if self._retry_at is None or now >= self._retry_at:
             self._retry_at = now + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             self._transport.start()

@@ -48,7 +48,9 @@ class Station:
         self._sent = False
         self._moved = False
         self._checked = False  # whether the broker has been asked since this start
-        self._send_at = 0
+        self._send_at = device.clock.now()
+        self._made = -1  # the first number of this start
+        self._failed = False
         self._state = "online"
         newest = outbox.newest()
         if newest and device.ahead(newest):
@@ -62,9 +64,11 @@ class Station:
             return max(0, min(_LONGEST_STEP, self._send_at - now - 1))
         self._listen(now)
         if self._session.ready(now):
+            if not self._checked:
+                self._note(f"the next reading is due in {self.device.due(now) // 1000} s")
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
-            self._session.tell(self.device.status(self._state, self._send_at or now))
+            self._session.tell(self.device.status(self._state, now))
         self._session.flush()
         self._slot()
         return self._wait()
@@ -72,6 +76,7 @@ class Station:
     def stop(self) -> None:
         """Say goodbye."""
         self._session.close(self.device.status("offline", self.device.clock.now()))
+        self.outbox.tidy()
         self.device.close()
 
     def _listen(self, now: int) -> None:
@@ -80,7 +85,7 @@ class Station:
                 self._hear(event[1], event[2], now)
             elif event[1] >= 0:
                 self.outbox.confirmed(event[1])
-                if not self._sent:
+                if not self._sent and 0 <= self._made <= event[1]:
                     self._sent = True
                     self._note("the broker has the first reading")
 
@@ -111,7 +116,8 @@ class Station:
         if verdict == TAKE:
             if not device.in_time(device.clock.now()):
                 return  # the storage was slow: this slot stays empty, whatever there was to measure
-            self.outbox.add(device.cloak(self._measured(start), time))
+            made = self.outbox.add(device.cloak(self._measured(start), time))
+            self._made = made if self._made < 0 else self._made
         elif verdict != SPENT:
             return
         self._state = "online" if verdict == TAKE else "spent"
@@ -138,19 +144,21 @@ class Station:
 
     def _measured(self, start: int) -> "tuple[int, int] | None":
         """The reading, or None if it failed or came too late. Whatever a driver does, the message goes out."""
+        missing = ""
+        numerator, denominator = 0, 1
         try:
             numerator, denominator = self._read()
             if type(numerator) is not int or type(denominator) is not int or denominator <= 0:
-                self._note("read() returns two whole numbers, the second above 0: a constant is sent instead")
-                return None
+                missing = "read() did not return two whole numbers, the second above 0"
         except Exception:
-            self._note("no reading could be taken: a constant is sent in its place, with noise")
-            return None
+            missing = "no reading could be taken"
         now = self.device.clock.now()
-        if now - start < self.device.period and self.device.in_time(now):
-            return numerator, denominator
-        self._note("a reading took too long: a constant is sent in its place, with noise")
-        return None
+        if not missing and not (now - start < self.device.period and self.device.in_time(now)):
+            missing = "a reading took too long"
+        if missing and not self._failed:
+            self._note(missing + ": a constant is sent in its place, with noise, until this is over")
+        self._failed = bool(missing)
+        return None if missing else (numerator, denominator)
 
     def _align(self) -> None:
         """Let slots begin at multiples of the period in Unix time, so that sensors measure together.

@@ -31,7 +31,9 @@ def read_private(path: Path) -> dict[str, object]:
             _refuse_shared(path, stat.S_IMODE(told.st_mode))
             content = file.read(LARGEST_FILE + 1)
     except OSError as problem:
-        raise KeyFileError(f"{path}: {problem.strerror}. Make keys with: cloakwork keys new") from None
+        raise KeyFileError(
+            f"{path}: {problem.strerror}. Make keys with: cloakwork keys new SITE --out {path}"
+        ) from None
     if len(content) > LARGEST_FILE:
         raise KeyFileError(f"{path}: larger than {LARGEST_FILE // 10**6} MB; this is no file of keys.")
     return _parsed(path, content)

@@ -133,6 +133,8 @@ class Plan:
         Refused where the plan is not of this site as it is now; `file` is what such a message calls the plan.
         """
         again = f"Write the plan again with: {_command(site.source, file)}"
+        if Path(file).name != plan_beside(site.source).name and Path(file).name.startswith(Path(site.source).stem):
+            again = "It goes with the site file as it was then: use that one."
         if self.site != site.name:
             raise SiteError(f"{file} is the plan of {self.site}, and {site.source} is {site.name}. {again}")
         told = tuple((sensor.id, sensor.baseline) for sensor in self.sensors)

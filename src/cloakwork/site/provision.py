@@ -49,7 +49,10 @@ def provision(
     """
     planned = plan.sensor(sensor)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already: a device's folder is never written over. Give another name.")
+        raise InputError(
+            f"{folder} is there already: a device's folder is never written over. Stop that device and move its folder "
+            "away, or give another with --out."
+        )
     authority = None if broker.authority is None else _authority(broker.authority)
     kind = Kind.BENCH if bench else Kind.READING
     key, earlier = None, False
