@@ -30,9 +30,26 @@ def micropython() -> Path | None:
     return found.with_name("micropython.mjs")
 
 
+def postgresql() -> Path | None:
+    """The folder with the programs of the newest PostgreSQL server; Debian has a folder for each version."""
+    own = program("postgres")
+    found = [Path(own).resolve().parent] if own is not None else []
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
+    return next((folder for folder in found if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
+
+
+def _version(folder: Path) -> float:
+    try:
+        return float(folder.parent.name)
+    except ValueError:
+        return 0.0
+
+
 def has(part: str) -> bool:
     if part == "micropython":
         return program("node") is not None and micropython() is not None
+    if part == "postgresql":
+        return postgresql() is not None
     return program(part) is not None
 
 

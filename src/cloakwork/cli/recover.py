@@ -3,23 +3,19 @@
 import csv
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import IntArray
 from cloakwork.cli.draw import check_picture, draw_map
 from cloakwork.cli.frozen import noise_of
 from cloakwork.cli.output import bar, note, refuse_input, written
-from cloakwork.cli.report import Found, Summary, report
-from cloakwork.privacy import Cloak
-from cloakwork.recovery import Fit, Recovery, recover
-from cloakwork.site import Frame, PartialCloak, ReadingsFile, Site, load_site, reporting
+from cloakwork.cli.report import Summary, report
+from cloakwork.site import Frame, ReadingsFile, Site, load_site
+from cloakwork.site.frames import Found, Recoveries
 
 BATCH = 512
-KNOWN_PATTERNS = 64
 
 
 def run_recover(
@@ -32,7 +28,7 @@ def run_recover(
     file = ReadingsFile(readings, site.sensor_ids)
     size = file.size
     noise = noise_of(site, path, plan)
-    recoveries = _Recoveries(site, noise.cloak)
+    recoveries = Recoveries(site, noise.cloak)
     inputs = (path, readings, *noise.files)
     if plot is not None:
         refuse_input(plot, *inputs)
@@ -62,56 +58,6 @@ def _batches(file: ReadingsFile) -> Iterator[list[Frame]]:
             batch = []
     if batch:
         yield batch
-
-
-class _Recoveries:
-    """Recovers frames; keeps a model for each of the last few sets of sensors that reported."""
-
-    def __init__(self, site: Site, cloak: Cloak) -> None:
-        self._site = site
-        self._cloak = cloak
-        self._estimator = site.estimator().estimator
-        self._last: Recovery | None = None
-        self._known: dict[bytes, PartialCloak] = {}
-
-    def of(self, batch: list[Frame]) -> list[Found]:
-        """Every frame of a batch, in the order of time."""
-        groups: dict[bytes, list[Frame]] = {}
-        for frame in batch:
-            groups.setdefault(frame.present.tobytes(), []).append(frame)
-        found = [one for key, members in groups.items() for one in self._group(key, members)]
-        return sorted(found, key=lambda one: one.time)
-
-    def _group(self, key: bytes, members: list[Frame]) -> Iterator[Found]:
-        present = members[0].present
-        if key not in self._known:
-            if len(self._known) >= KNOWN_PATTERNS:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = reporting(self._cloak, present)
-        part = self._known[key]
-        steps = np.stack([frame.steps[present] for frame in members])
-        values = steps * part.steps - self._site.baselines[present]
-        result = recover(values, part, estimator=self._estimator, after=self._last)
-        self._last = result
-        reported = np.flatnonzero(present)
-        known = result.solution
-        for k, frame in enumerate(members):
-            yield Found(
-                frame.time,
-                int(present.sum()),
-                result.status[k],
-                float(result.gap[k]),
-                _renamed(result.fit[k], reported),
-                result.map[k],
-                result.map[k] if known.intensity is None else known.intensity[k],
-                None if known.counts is None else known.counts[k],
-                result.sources[k],
-            )
-
-
-def _renamed(fit: Fit, reported: IntArray) -> Fit:
-    """A fit that counts sensors among all of the site, not among those that reported."""
-    return replace(fit, set_aside=tuple(int(reported[sensor]) for sensor in fit.set_aside))
 
 
 def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: ExitStack) -> Any:

@@ -9,24 +9,10 @@ from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.recovery import Fit, PointSources, Source, Status
 from cloakwork.recovery.fit import DOUBTFUL, together
 from cloakwork.site import ReadingsFile, Site
+from cloakwork.site.frames import Found
 
 SHOWN_FRAMES = 10
 SHOWN_SENSORS = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What was recovered from one frame."""
-
-    time: int
-    sensors: int
-    status: Status
-    gap: float
-    fit: Fit
-    map: FloatArray
-    shown: FloatArray
-    counts: FloatArray | None
-    sources: tuple[Source, ...]
 
 
 @dataclass

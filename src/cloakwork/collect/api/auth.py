@@ -1,0 +1,177 @@
+"""Who asks: tokens and sessions. A secret is kept nowhere; the cache knows its hash, a session the token's number."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cloakwork.collect.api.work import Work
+from cloakwork.collect.records import Role, Token
+from cloakwork.collect.store import Store
+
+MOST_CACHED = 4096
+_SECRET = re.compile(r"cw_[A-Za-z0-9_-]{43}").fullmatch
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who makes a request; `session` says that a browser's cookie told so, and which."""
+
+    token: Token
+    session: bytes | None = None
+
+    @property
+    def role(self) -> Role:
+        """What the caller may do."""
+        return self.token.role
+
+    def sees(self, site: str) -> bool:
+        """Whether the token is for this site, or for all."""
+        return self.token.site in {None, site}
+
+
+@dataclass(frozen=True)
+class _Good:
+    token: Token
+    checked: float
+
+
+class Tokens:
+    """Finds the token of a secret. Good ones are remembered for a moment; a revoked one is forgotten at once.
+
+    The cache is looked up by SHA-256, so how long that takes says nothing about a secret. All of it runs on the event
+    loop, only the store's calls do not.
+    """
+
+    def __init__(
+        self, store: Store, work: Work, *, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._work = work
+        self._seconds = seconds
+        self._clock = clock
+        self._good: OrderedDict[bytes, _Good] = OrderedDict()
+        self._valid: frozenset[str] = frozenset()
+        self._listed = -float("inf")
+        self._changes = 0
+
+    def knows(self, secret: str) -> bool:
+        """Whether this secret was good not long ago, so that it is worth a look even if its address is suspect."""
+        return _digest(secret) in self._good
+
+    async def find(self, secret: str) -> Token | None:
+        """The token of a secret, or None if it is nobody's or revoked."""
+        if not _SECRET(secret):
+            return None
+        key = _digest(secret)
+        good = self._good.get(key)
+        if good is not None and self._clock() - good.checked < self._seconds:
+            self._good.move_to_end(key)
+            return good.token
+        began, changes = self._clock(), self._changes
+        token = await self._work.read(self._store.check_token, secret)
+        if token is None:
+            self._good.pop(key, None)
+        elif changes == self._changes:  # not if one was revoked meanwhile: it may be this one
+            self._good[key] = _Good(token, began)
+            self._good.move_to_end(key)
+            if len(self._good) > MOST_CACHED:
+                self._good.popitem(last=False)
+        return token
+
+    async def holds(self, token: Token) -> bool:
+        """Whether a token that was good is so still. A yes is kept for a moment, a no is always from the store."""
+        if self._clock() - self._listed >= self._seconds or token.id not in self._valid:
+            await self._list()
+        return token.id in self._valid
+
+    async def _list(self) -> None:
+        changes = -1
+        while changes != self._changes:  # again if one was revoked meanwhile: the list may still have it
+            began, changes = self._clock(), self._changes
+            listed = await self._work.read(self._store.tokens)
+        self._valid = frozenset(one.id for one in listed if one.revoked is None)
+        self._listed = began
+
+    def forget(self, number: str) -> None:
+        """A token was revoked: nothing here knows it any more."""
+        self._changes += 1
+        self._valid -= {number}
+        for key in [key for key, good in self._good.items() if good.token.id == number]:
+            del self._good[key]
+
+    def changed(self) -> None:
+        """A token was made: look again before saying that there is none."""
+        self._changes += 1
+        self._listed = -float("inf")
+
+
+@dataclass(frozen=True)
+class _Session:
+    token: Token
+    ends: float
+
+
+class Sessions:
+    """Sessions of the page: a random text in a cookie stands for a token. They end with the token and with the process.
+
+    Only a keyed hash of the cookie is kept, with a key that is drawn at the start.
+    """
+
+    def __init__(
+        self, *, most: int, per_token: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = most
+        self._per_token = per_token
+        self._seconds = seconds
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+        self._open: OrderedDict[bytes, _Session] = OrderedDict()
+
+    def begin(self, token: Token) -> str:
+        """A new session; returns what to put in the cookie. Where there are too many the oldest ends."""
+        self._tidy()
+        own = [key for key, session in self._open.items() if session.token.id == token.id]
+        for key in own[: max(0, len(own) - self._per_token + 1)]:
+            del self._open[key]
+        while len(self._open) >= self._most:
+            self._open.popitem(last=False)
+        text = secrets.token_urlsafe(32)
+        self._open[self._hash(text)] = _Session(token, self._clock() + self._seconds)
+        return text
+
+    def find(self, text: str) -> Caller | None:
+        """Whose cookie this is; the caller still asks whether the token holds."""
+        key = self._hash(text)
+        session = self._open.get(key)
+        if session is None or session.ends <= self._clock():
+            return None
+        return Caller(session.token, key)
+
+    def end(self, key: bytes) -> None:
+        """Log out."""
+        self._open.pop(key, None)
+
+    def forget(self, number: str) -> None:
+        """A token was revoked: its sessions end."""
+        for key in [key for key, session in self._open.items() if session.token.id == number]:
+            del self._open[key]
+
+    def _tidy(self) -> None:
+        now = self._clock()
+        while self._open and next(iter(self._open.values())).ends <= now:
+            self._open.popitem(last=False)
+
+    def _hash(self, text: str) -> bytes:
+        return hmac.digest(self._key, text.encode(errors="replace"), "sha256")
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="replace")).digest()

@@ -1,0 +1,301 @@
+"""What is said and taken over HTTP. Bodies of requests are strict: no other keys, no numbers as texts."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from cloakwork.collect.records import Result, Role, Token
+from cloakwork.sensor.wire import LARGEST
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["hall"])]
+Sensor = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["s07"])]
+Moment = Annotated[int, Field(ge=0, le=LARGEST, description="Unix milliseconds.", examples=[1794731949036])]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+
+
+class Asked(BaseModel):
+    """A body or a query that we were sent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class Told(BaseModel):
+    """A body that we send."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class ReadingIn(Asked):
+    """A cloaked reading, as a device sends it."""
+
+    v: Annotated[int, Field(ge=1, le=1, examples=[1])]  # a Literal would take true for 1
+    site: Name
+    sensor: Sensor
+    seq: Annotated[int, Field(ge=0, le=LARGEST, examples=[123061282013184])]
+    time: Moment
+    value: Annotated[int, Field(ge=-LARGEST, le=LARGEST, description="In steps, cloaked.", examples=[8955])]
+
+
+class Accepted(Told):
+    """What became of readings: `accepted` are new, `again` were stored before, `alarms` contradict a stored one."""
+
+    accepted: int = Field(examples=[1])
+    again: int = Field(examples=[0])
+    alarms: int = Field(examples=[0])
+
+
+class SiteBody(Told):
+    """A site in one line: what it claims and how it is read."""
+
+    name: str = Field(examples=["hall"])
+    kind: str = Field(examples=["floorplan"])
+    sensors: int
+    places: int
+    unit: str = Field(examples=["°C"])
+    alpha: float = Field(description="Moves of up to this length are hidden.")
+    epsilon: float
+    delta: float
+    scope: str = Field(examples=["network"])
+    window_s: float
+    readings_per_window: int
+    period_ms: int
+    estimator: str = Field(examples=["PointSources"])
+
+
+class SensorBody(Told):
+    """A sensor: where it is (coordinates, a node, or unknown), and its noise, step and baseline in the site's unit."""
+
+    id: str
+    at: list[float] | str | None
+    sigma: float
+    step: float
+    baseline: float
+
+
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+
+class GeometryBody(Told):
+    """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
+
+    name: str
+    kind: Literal["line", "plane", "floorplan", "graph", "matrix"]
+    unit: str
+    places: list[list[float]]
+    labels: list[str] | None = None
+    length: float | None = None
+    width: float | None = None
+    height: float | None = None
+    cell: float | None = None
+    walls: list[Segment] = []
+    doors: list[Segment] = []
+    pairs: list[tuple[int, int]] = []
+    lengths: list[float] = []
+    sensors: list[SensorBody]
+
+
+class SpotBody(Told):
+    """A recovered source and its vicinity."""
+
+    place: str
+    at: list[float]
+    weight: float
+    radius: float
+    probability: float
+
+
+class ResultBody(Told):
+    """What was recovered from one frame; `map` is null where it was left out."""
+
+    site: str
+    time: int
+    sensors: int
+    expected: int
+    estimator: str
+    status: str
+    gap: float | None
+    fit: float | None
+    set_aside: list[str]
+    counts: list[float] | None
+    sources: list[SpotBody]
+    map: list[float] | None
+    solved: int
+    took_ms: float
+
+
+class AttackBody(ResultBody):
+    """The same from many frames together, `since` the first of them, as if nobody had moved."""
+
+    frames: int
+    readings: int
+    since: int
+
+
+class ResultsBody(Told):
+    """A part of the results, newest first; `next` is for the query's `after`, null at the end."""
+
+    items: list[ResultBody]
+    next: str | None
+
+
+class ReadingBody(Told):
+    """A stored reading: `value` in steps, `reading` in the site's unit (null if the plan has no such sensor)."""
+
+    sensor: str
+    seq: int
+    time: int
+    value: int
+    reading: float | None
+    received: int
+
+
+class ReadingsBody(Told):
+    """A part of the readings, newest first; `next` is for the query's `after`, null at the end."""
+
+    items: list[ReadingBody]
+    next: str | None
+
+
+class TokenBody(Told):
+    """A token without its secret."""
+
+    id: str
+    role: Role
+    site: str | None
+    sensor: str | None
+    label: str
+    made: int
+    revoked: int | None
+
+
+class TokensBody(Told):
+    """All tokens that the operator may manage; there is one page."""
+
+    items: list[TokenBody]
+    next: None = None
+
+
+class NewTokenBody(TokenBody):
+    """A token at the one moment when its secret is told."""
+
+    secret: str = Field(examples=["cw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])
+
+
+class TokenIn(Asked):
+    """A token to make: a device's names its site and sensor, another's may be limited to one site."""
+
+    role: Annotated[Literal["device", "analyst", "operator"], Field(examples=["analyst"])]
+    site: Name | None = None
+    sensor: Sensor | None = None
+    label: Annotated[str, Field(max_length=64, examples=["wall screen"])] = ""
+
+    @field_validator("label")
+    @classmethod
+    def _printable(cls, given: str) -> str:
+        if not given.isprintable():
+            raise ValueError("use characters that can be printed")
+        return given
+
+    @model_validator(mode="after")
+    def _whole(self) -> "TokenIn":
+        if self.role == "device" and (self.site is None or self.sensor is None):
+            raise ValueError("a token for a device needs site and sensor")
+        if self.role != "device" and self.sensor is not None:
+            raise ValueError("only a token for a device has a sensor")
+        return self
+
+
+class EraseIn(Asked):
+    """What to erase: a sensor, a period, both, or everything."""
+
+    sensor: Sensor | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    everything: bool = False
+
+    @model_validator(mode="after")
+    def _meant(self) -> "EraseIn":
+        part = (self.sensor, self.since, self.until) != (None, None, None)
+        if part == self.everything:
+            raise ValueError("give sensor, since or until; or everything = true alone to erase all of the site")
+        return self
+
+
+class ErasedBody(Told):
+    """How many rows were removed."""
+
+    readings: int
+    results: int
+    reports: int
+
+
+class SessionIn(Asked):
+    """A token to log in with."""
+
+    token: Annotated[str, Field(max_length=64, examples=["cw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])]
+
+
+class SessionBody(Told):
+    """Who is logged in."""
+
+    role: Role
+    site: str | None
+    label: str
+
+
+def result_body(result: Result, *, with_map: bool) -> ResultBody:
+    """A result as it is told."""
+    return ResultBody(**result_values(result, with_map=with_map))
+
+
+def result_values(result: Result, *, with_map: bool) -> dict[str, Any]:
+    """The fields of a result as they are told; a number that is not finite is null, since JSON has none."""
+    return {
+        **{name: getattr(result, name) for name in ("site", "time", "sensors", "expected", "estimator", "status")},
+        "gap": _finite(result.gap),
+        "fit": _finite(result.fit),
+        "set_aside": list(result.set_aside),
+        "counts": None if result.counts is None else list(result.counts),
+        "sources": [
+            SpotBody(
+                place=spot.place,
+                at=list(spot.at),
+                weight=spot.weight,
+                radius=spot.radius,
+                probability=spot.probability,
+            )
+            for spot in result.sources
+        ],
+        "map": unpacked(result.map) if with_map else None,
+        "solved": result.solved,
+        "took_ms": result.took_ms,
+    }
+
+
+def token_body(token: Token) -> TokenBody:
+    """A token as it is told."""
+    return TokenBody(**_fields(token))
+
+
+def new_token_body(token: Token, secret: str) -> NewTokenBody:
+    """A new token as it is told, once."""
+    return NewTokenBody(**_fields(token), secret=secret)
+
+
+def _fields(token: Token) -> dict[str, Any]:
+    return {name: getattr(token, name) for name in TokenBody.model_fields}
+
+
+def unpacked(packed: bytes | None) -> list[float] | None:
+    """The numbers of a map, to six digits."""
+    if packed is None:
+        return None
+    numbers: Sequence[float] = np.frombuffer(zlib.decompress(packed), dtype="<f4").tolist()
+    return [float(f"{number:.6g}") for number in numbers]
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None

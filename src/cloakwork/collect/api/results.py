@@ -1,0 +1,77 @@
+"""Results: the newest, one, a page of them, and what all data together say."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from cloakwork.collect.api.errors import Refusal, responses
+from cloakwork.collect.api.gate import READERS, CallerOf, allow
+from cloakwork.collect.api.models import AttackBody, Moment, ResultBody, ResultsBody, result_body, result_values
+from cloakwork.collect.api.paging import Paged, outside, read_page
+from cloakwork.collect.api.parts import PartsOf
+from cloakwork.collect.api.sites import SiteName
+
+
+async def latest(site: SiteName, parts: PartsOf, caller: CallerOf) -> ResultBody:
+    """The newest result with its map: one number for each place."""
+    parts.site(site, caller)
+    found = await parts.work.read(parts.store.latest, site)
+    if found is None:
+        raise Refusal(404, "no-result", "Nothing was recovered at this site yet. Try again when readings have come.")
+    return result_body(found, with_map=True)
+
+
+async def list_results(
+    site: SiteName, asked: Annotated[Paged, Query()], parts: PartsOf, caller: CallerOf
+) -> ResultsBody:
+    """Results without their maps, newest first."""
+    parts.site(site, caller)
+    page = await read_page(parts, parts.store.results, site, **asked.period())
+    return ResultsBody(items=[result_body(one, with_map=False) for one in page.items], next=outside(page.next))
+
+
+async def show_result(
+    site: SiteName,
+    time: Annotated[Moment, Path(description="Time of the frame, in Unix milliseconds.")],
+    parts: PartsOf,
+    caller: CallerOf,
+) -> ResultBody:
+    """The result of one frame with its map."""
+    parts.site(site, caller)
+    found = await parts.work.read(parts.store.result, site, time)
+    if found is None:
+        raise Refusal(
+            404, "no-result", "There is no result of this time. GET .../results lists the times that have one."
+        )
+    return result_body(found, with_map=True)
+
+
+async def attack(
+    site: SiteName,
+    parts: PartsOf,
+    caller: CallerOf,
+    time: Annotated[
+        Moment | None, Query(description="Up to this time, in Unix milliseconds; up to the newest frame if left out.")
+    ] = None,
+) -> AttackBody:
+    """What someone can say who kept every reading of the window up to a time, if nobody moved meanwhile."""
+    watched = parts.site(site, caller)
+    found = await parts.work.heavy(parts.attacks.at, watched, time)
+    if found is None:
+        raise Refusal(404, "no-readings", "There are no readings in the window up to this time.")
+    values = result_values(found.result, with_map=True)
+    return AttackBody.model_validate(
+        {**values, "frames": found.frames, "readings": found.readings, "since": found.since}
+    )
+
+
+def add(router: APIRouter) -> None:
+    """Put the routes of this module in place."""
+    errors, read = responses(401, 403, 404, 422, 429, 503), allow(*READERS)
+    for path, endpoint in (
+        ("latest", latest),
+        ("results", list_results),
+        ("results/{time}", show_result),
+        ("attack", attack),
+    ):
+        router.get(f"/v1/sites/{{site}}/{path}", tags=["results"], responses=errors, openapi_extra=read)(endpoint)

@@ -1,0 +1,74 @@
+"""What an operator may set for the HTTP interface."""
+
+from dataclasses import dataclass, fields
+
+from cloakwork.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and times of the HTTP interface; the defaults suit a building.
+
+    Attributes
+    ----------
+    tls
+        Whether people reach it by https, here or at a proxy: cookies are then sent by https only.
+    body_bytes, body_s
+        The largest body, and how long one may take to arrive.
+    device_rate, device_burst
+        Requests a second that one device may make, and how many at once after a pause.
+    readings_per_request
+        A batch counts as one request for every so many readings in it.
+    reader_rate, reader_burst
+        The same for one analyst or operator.
+    failure_rate, failure_burst
+        Wrong tokens a second from one address before they are no longer looked at.
+    device_at_once, reader_at_once
+        Requests of one token that may be under way.
+    writes_at_once, reads_at_once
+        Calls of the store that may be under way, for devices and for readers.
+    streams, streams_per_token, stream_queue, stream_s
+        Streams of events in all and for one token, how many events may wait for a slow client, and after how long a
+        stream is ended (a browser opens the next one by itself, and misses nothing).
+    heartbeat_s, follow_s, send_s
+        How often a silent stream says that it lives, how often the store is asked for news, and how long a client may
+        take to read an event.
+    token_s
+        How long a good token is not looked up again: a token that another process revokes works for so long.
+    sessions, sessions_per_token, session_s
+        Sessions of the page in all and for one token, and how long one lasts.
+    """
+
+    tls: bool = False
+    body_bytes: int = 1 << 20
+    body_s: float = 20.0
+    device_rate: float = 50.0
+    device_burst: float = 100.0
+    readings_per_request: int = 20
+    reader_rate: float = 50.0
+    reader_burst: float = 200.0
+    failure_rate: float = 0.2
+    failure_burst: float = 10.0
+    device_at_once: int = 8
+    reader_at_once: int = 32
+    writes_at_once: int = 24
+    reads_at_once: int = 12
+    streams: int = 200
+    streams_per_token: int = 16
+    stream_queue: int = 256
+    stream_s: float = 3600.0
+    heartbeat_s: float = 15.0
+    follow_s: float = 0.5
+    send_s: float = 20.0
+    token_s: float = 1.0
+    sessions: int = 1000
+    sessions_per_token: int = 16
+    session_s: float = 12 * 3600.0
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if name not in {"tls", "token_s"} and not 0 < value < float("inf"):
+                raise InputError(f"{name}={value!r}: give a number above 0.", **{name: value})
+        if not 0 <= self.token_s <= 60:
+            raise InputError(f"token_s={self.token_s!r}: give seconds from 0 to 60.", token_s=self.token_s)

@@ -1,0 +1,124 @@
+// A line: expected sources as an area over it, vicinities as bands, sensors as ticks below.
+
+import { s, unit } from "./dom.js";
+import { labelSize, marker, sensorDot, truthMark } from "./marks.js";
+import { number } from "./words.js";
+
+const SIDE = 26;
+const FOOT = 60;
+const HEAD = 84; // three rows of labels
+
+export class LineDrawing {
+  constructor(geometry) {
+    this.geometry = geometry;
+    this.xs = geometry.places.map((place) => (Array.isArray(place) ? place[0] : place));
+    const ends = this.xs.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [0, geometry.length ?? 0]);
+    [this.low, this.high] = ends;
+    this.span = this.high - this.low || 1;
+    this.svg = s("svg", { class: "front", "aria-hidden": "true" });
+    this.elements = [this.svg];
+    this.ready = false;
+  }
+
+  where(source) {
+    return source.at.length ? `, at ${number(source.at[0], 3)} m` : "";
+  }
+
+  heightFor(width) {
+    return width / 2.4;
+  }
+
+  resize(width, height) {
+    this.size = { width, height };
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const u = unit();
+    Object.assign(this, { u, side: SIDE * u, head: HEAD * u, base: height - FOOT * u });
+    this.ready = true;
+  }
+
+  x(value) {
+    return this.side + ((value - this.low) / this.span) * (this.size.width - 2 * this.side);
+  }
+
+  draw(frame) {
+    const { width } = this.size;
+    const parts = [
+      s("rect", {
+        class: "floor",
+        x: this.side,
+        y: 0.3 * this.head,
+        width: width - 2 * this.side,
+        height: this.base - 0.3 * this.head,
+      }),
+    ];
+    for (const source of frame.sources) parts.push(this._band(source));
+    if (frame.map && frame.layers.heat !== false) parts.push(this._area(frame));
+    parts.push(
+      s("path", { class: "wall", "stroke-width": 3, d: `M${this.side} ${this.base}H${width - this.side}` }),
+      ...this._axis(),
+    );
+    if (frame.layers.sensors !== false) {
+      for (const sensor of this.geometry.sensors) {
+        const at = [sensor.at].flat()[0];
+        if (Number.isFinite(at))
+          parts.push(sensorDot([this.x(at), this.base + 15 * this.u], sensor, frame.sensors.get(sensor.id)));
+      }
+    }
+    for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), this.base], one.label));
+    parts.push(...this._marks(frame));
+    this.svg.replaceChildren(...parts);
+  }
+
+  _band(source) {
+    const [left, right] = [source.at[0] - source.radius, source.at[0] + source.radius].map((value) =>
+      this.x(Math.min(Math.max(value, this.low), this.high)),
+    );
+    const shape = {
+      x: left,
+      y: 0.3 * this.head,
+      width: Math.max(2, right - left),
+      height: this.base - 0.3 * this.head,
+    };
+    return s("g", { class: "source sure" }, s("rect", { ...shape, class: "vicinity" }));
+  }
+
+  _area(frame) {
+    const tall = this.base - this.head;
+    const points = this.xs.map(
+      (x, k) => `${this.x(x).toFixed(1)} ${(this.base - (tall * frame.map[k]) / frame.top).toFixed(1)}`,
+    );
+    return s("path", {
+      class: "area",
+      d: `M${this.x(this.xs[0])} ${this.base}L${points.join("L")}L${this.x(this.xs.at(-1))} ${this.base}z`,
+    });
+  }
+
+  _axis() {
+    const step = [
+      0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
+    ].find((value) => this.span / value <= Math.max(2, this.size.width / (90 * this.u)));
+    const parts = [];
+    for (let value = Math.ceil(this.low / step) * step; step && value <= this.high + step / 1e6; value += step) {
+      const text = { x: this.x(value), y: this.base + 42 * this.u, class: "small middle" };
+      parts.push(s("text", text, `${number(Math.abs(value) < step / 1e6 ? 0 : value, 3)} m`));
+    }
+    return parts;
+  }
+
+  _marks(frame) {
+    const roomy = this.size.width >= 520 * this.u;
+    let last = -Infinity;
+    let level = 0;
+    return [...frame.sources]
+      .sort((a, b) => a.at[0] - b.at[0])
+      .map((source) => {
+        const words = roomy ? frame.words(source) : "";
+        const { wide, high } = labelSize(words);
+        const x = this.x(source.at[0]);
+        const middle = Math.min(Math.max(x, wide / 2 + 4), this.size.width - wide / 2 - 4);
+        level = middle - wide / 2 < last ? (level + 1) % 3 : 0;
+        last = middle + wide / 2;
+        return marker([x, this.base], source, words, [middle, (0.7 + 1.15 * level) * high]);
+      });
+  }
+}

@@ -1,0 +1,102 @@
+"""What devices say of themselves, and what was wrong with messages."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import sqlalchemy as sa
+
+from cloakwork.collect.records import Problem, Report
+from cloakwork.collect.store import bulk, pages, tables
+from cloakwork.collect.store.database import Database
+
+SLOT_MS = 10_000  # of a sensor's reports within a slot, history keeps the last
+
+
+def add(database: Database, rows: Sequence[Report]) -> None:
+    """Keep the latest of each sensor, and a history."""
+    latest: dict[tuple[str, str], Report] = {}
+    slots: dict[tuple[str, int, str], Report] = {}
+    for row in sorted(rows, key=lambda row: row.received):
+        latest[row.site, row.sensor] = row
+        slots[row.site, row.received // SLOT_MS, row.sensor] = row
+    if not latest:
+        return
+
+    def work(connection: sa.Connection) -> None:
+        # in the order of the keys, so that two transactions do not wait for each other
+        _upsert(connection, tables.reports, [latest[key]._asdict() for key in sorted(latest)])
+        history = [{**slots[key]._asdict(), "slot": key[1]} for key in sorted(slots)]
+        _upsert(connection, tables.report_history, history)
+
+    database.write(work)
+
+
+def _upsert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, object]]) -> None:
+    statement = bulk.insert(connection, table)
+    fresh = {name: statement.excluded[name] for name in ("state", "used", "allowed", "received")}
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key), set_=fresh, where=statement.excluded.received >= table.c.received
+    )
+    connection.execute(statement, rows)
+
+
+def latest(database: Database, site: str) -> list[Report]:
+    """The latest report of each sensor."""
+    query = sa.select(tables.reports).where(tables.reports.c.site == site).order_by(tables.reports.c.sensor)
+    with database.reading() as connection:
+        return [Report(*row) for row in connection.execute(query)]
+
+
+def history(
+    database: Database, site: str, sensor: str | None, *, since: int | None, until: int | None, limit: int
+) -> list[Report]:
+    """The last of a period, oldest first."""
+    table = tables.report_history.c
+    query = sa.select(table.site, table.sensor, table.state, table.used, table.allowed, table.received)
+    query = query.where(table.site == site, *pages.within(table.received, since, until))
+    query = query.where(*slots(since, until))
+    if sensor is not None:
+        query = query.where(table.sensor == sensor)
+    query = query.order_by(table.slot.desc(), table.sensor.desc()).limit(pages.check_limit(limit))
+    with database.reading() as connection:
+        return [Report(*row) for row in connection.execute(query)][::-1]
+
+
+def slots(since: int | None, until: int | None) -> list[sa.ColumnElement[bool]]:
+    """The slots of a period: they are in the key of history, so that no database has to look at all of it."""
+    last = None if until is None else until // SLOT_MS + 1
+    return pages.within(tables.report_history.c.slot, None if since is None else since // SLOT_MS, last)
+
+
+def add_problems(database: Database, rows: Sequence[Problem]) -> None:
+    """Add to the counts."""
+    sums: dict[tuple[str, str, str], Problem] = {}
+    for row in rows:
+        key = (row.site, row.sensor, row.reason)
+        before = sums.get(key)
+        count = row.count + (before.count if before else 0)
+        sums[key] = Problem(*key, count, max(row.last, before.last if before else row.last))
+    if not sums:
+        return
+
+    def work(connection: sa.Connection) -> None:
+        table = tables.problems.c
+        statement = bulk.insert(connection, tables.problems)
+        fresh = statement.excluded
+        later = sa.case((fresh.last > table.last, fresh.last), else_=table.last)
+        statement = statement.on_conflict_do_update(
+            index_elements=list(tables.problems.primary_key), set_={"count": table.count + fresh.count, "last": later}
+        )
+        connection.execute(statement, [asdict(sums[key]) for key in sorted(sums)])
+
+    database.write(work)
+
+
+def problems(database: Database, site: str | None) -> list[Problem]:
+    """The counts, the most recent first."""
+    table = tables.problems.c
+    query = sa.select(tables.problems).order_by(table.last.desc(), table.site, table.sensor, table.reason)
+    if site is not None:
+        query = query.where(table.site == site)
+    with database.reading() as connection:
+        return [Problem(*row) for row in connection.execute(query)]

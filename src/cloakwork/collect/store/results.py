@@ -1,0 +1,174 @@
+"""What was recovered, with its certificate."""
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from cloakwork.collect.records import Page, Result, Spot
+from cloakwork.collect.store import bulk, frames, pages, tables
+from cloakwork.collect.store.database import Database
+from cloakwork.collect.store.frames import State
+from cloakwork.errors import InputError
+
+TRIES = 5
+log = logging.getLogger(__name__)
+
+
+def save(database: Database, results: Sequence[Result]) -> int:
+    """Keep those whose readings are still there; says how many."""
+    for result in results:
+        if result.sensors < 1:
+            raise InputError(
+                f"a result of {result.site} from {result.sensors} sensors: at least one must have reported."
+            )
+    latest = {(result.site, result.time): result for result in results}
+    ordered = [latest[key] for key in sorted(latest)]
+    if not ordered:
+        return 0
+    return database.write(lambda connection: _save(connection, ordered))
+
+
+def _save(connection: sa.Connection, results: Sequence[Result]) -> int:
+    kept = 0
+    for site in dict.fromkeys(result.site for result in results):
+        kept += _save_site(connection, site, [result for result in results if result.site == site])
+    return kept
+
+
+def _save_site(connection: sa.Connection, site: str, results: Sequence[Result]) -> int:
+    times = [result.time for result in results]
+    before = frames.lock(connection, site, times)
+    there = frames.sensors(connection, site, times)
+    good = [
+        result
+        for result in results
+        if result.time in before and before[result.time].solved <= result.sensors <= there.get(result.time, 0)
+    ]
+    if len(good) < len(results):
+        log.info("%s: %d results came too late and were dropped", site, len(results) - len(good))
+    if not good:
+        return 0
+    statement = bulk.insert(connection, tables.results)
+    fresh = {column.name: column for column in statement.excluded if not column.primary_key}
+    keys = [tables.results.c.site, tables.results.c.time]
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_=fresh), [_row(result) for result in good]
+    )
+    marked = [
+        {
+            "frame": result.time,
+            "sensors": result.sensors,
+            "late": _late(result, there[result.time], before[result.time]),
+        }
+        for result in good
+    ]
+    table = tables.frames
+    change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
+    connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("late")), marked)
+    return len(good)
+
+
+def _late(result: Result, there: int, before: State) -> int:
+    """What to note of a frame for which there are readings of so many sensors.
+
+    More may have come while the result was computed; then it is asked for again. But not forever: it may leave a
+    sensor out that the site no longer has.
+    """
+    if there <= result.sensors:
+        return 0
+    if result.sensors > before.solved:
+        return 1
+    return before.late + 1 if 0 < before.late < TRIES else 0
+
+
+def some(
+    database: Database,
+    site: str,
+    *,
+    since: int | None,
+    until: int | None,
+    limit: int,
+    after: str | None,
+    newest_first: bool,
+    maps: bool,
+) -> Page[Result]:
+    """One page."""
+    table = tables.results.c
+    query = sa.select(*_columns(maps=maps)).where(table.site == site, *pages.within(table.time, since, until))
+    if after is not None:
+        [text] = pages.read_cursor(after, 1)
+        here = pages.whole(text, after)
+        query = query.where(table.time < here if newest_first else table.time > here)
+    query = query.order_by(*pages.ordered((table.time,), newest_first=newest_first)).limit(pages.check_limit(limit))
+    with database.reading() as connection:
+        found = [_result(row) for row in connection.execute(query)]
+    return pages.page(found, limit, str(found[-1].time) if found else "")
+
+
+def one(database: Database, site: str, time: int | None) -> Result | None:
+    """The result of a time, or the newest."""
+    table = tables.results.c
+    query = sa.select(*_columns(maps=True)).where(table.site == site)
+    query = query.order_by(table.time.desc()).limit(1) if time is None else query.where(table.time == time)
+    with database.reading() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else _result(row)
+
+
+def _columns(*, maps: bool) -> list[sa.ColumnElement[Any]]:
+    return [column for column in tables.results.c if maps or column.name != "map"]
+
+
+def _row(result: Result) -> dict[str, object]:
+    """Plain types only: a number of NumPy's would be stored as bytes."""
+    return {
+        "site": result.site,
+        "time": int(result.time),
+        "sensors": int(result.sensors),
+        "expected": int(result.expected),
+        "estimator": result.estimator,
+        "status": result.status,
+        "gap": _float(result.gap),
+        "fit": _float(result.fit),
+        "set_aside": json.dumps(result.set_aside),
+        "counts": None if result.counts is None else json.dumps([float(chance) for chance in result.counts]),
+        "sources": json.dumps([asdict(spot) for spot in result.sources], default=float),
+        "solved": int(result.solved),
+        "took_ms": _float(result.took_ms),
+        "map": None if result.map is None else bytes(result.map),
+    }
+
+
+def _result(row: sa.Row[Any]) -> Result:
+    told = row._mapping  # noqa: SLF001 (SQLAlchemy's name for a public thing)
+    spots = json.loads(told["sources"])
+    return Result(
+        site=told["site"],
+        time=told["time"],
+        sensors=told["sensors"],
+        expected=told["expected"],
+        estimator=told["estimator"],
+        status=told["status"],
+        gap=_number(told["gap"]),
+        fit=_number(told["fit"]),
+        set_aside=tuple(json.loads(told["set_aside"])),
+        counts=None if told["counts"] is None else tuple(json.loads(told["counts"])),
+        sources=tuple(Spot(**{**spot, "at": tuple(spot["at"])}) for spot in spots),
+        map=told.get("map"),
+        solved=told["solved"],
+        took_ms=_number(told["took_ms"]),
+    )
+
+
+def _float(value: float) -> float | None:
+    """SQLite has no NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,165 @@
+"""What the tests of the HTTP interface share: a small site, a real store and intake, and a client for each role."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from cloakwork.collect.api import Hub, Settings, make_app
+from cloakwork.collect.api.truth import Simulation
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.live import Lag
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Result, Role, Spot
+from cloakwork.collect.solve import packed
+from cloakwork.collect.store import Store, open_store
+from cloakwork.site import freeze, parse_site
+
+NOW = time.time_ns() // 1_000_000
+SITE = """
+name = "{name}"
+sensors = 4
+baseline = 20.0
+unit = "°C"
+[physics]
+kind = "line"
+places = 12
+T = 0.01
+[sources]
+kind = "pulse"
+max_count = 2
+[privacy]
+epsilon = 4.0
+delta = 1e-4
+alpha = 0.05
+window = "1min"
+readings_per_window = 30
+"""
+
+
+@cache
+def watched(name: str = "hall") -> Watched:
+    site = parse_site(SITE.format(name=name))
+    return Watched(site, freeze(site, site.cloak()))
+
+
+class Still:
+    """Live recovery that does nothing."""
+
+    def __init__(self) -> None:
+        self.now = Lag(1500, 900, 3, False, 1, 7, 0, 0.5, 20.0, "")
+
+    def lag(self, site: str) -> Lag:
+        assert site in {"hall", "yard"}
+        return self.now
+
+
+@dataclass(frozen=True)
+class BrokerState:
+    connected: bool = True
+    since: int = NOW
+    reason: str = ""
+
+
+@dataclass
+class Broker:
+    state: BrokerState = field(default_factory=BrokerState)
+
+
+@dataclass
+class Bench:
+    """An app with all that is behind it; `secrets` by role, and of a second device under `other`."""
+
+    store: Store
+    intake: Intake
+    live: Still
+    broker: Broker
+    hub: Hub
+    app: FastAPI
+    client: TestClient
+    secrets: dict[str, str]
+    ids: dict[str, str]
+
+    def bearer(self, who: str) -> dict[str, str]:
+        return {} if who == "anonymous" else {"Authorization": f"Bearer {self.secrets[who]}"}
+
+
+def reading(
+    seq: int = 1, *, sensor: str = "s1", site: str = "hall", when: int = NOW, value: int = 5
+) -> dict[str, object]:
+    return {"v": 1, "site": site, "sensor": sensor, "seq": seq, "time": when, "value": value}
+
+
+def result(when: int = NOW, *, site: str = "hall", solved: int = NOW) -> Result:
+    spot = Spot("3", (0.25,), 1.0, 0.1, 0.97)
+    weights = packed(np.array([0.0, 0.0, 0.97] + [0.0] * 9))
+    return Result(
+        site, when, 1, 4, "PointSources", "converged", 0.01, 0.4, (), (0.03, 0.97), (spot,), weights, solved, 12.5
+    )
+
+
+@contextmanager
+def parts(
+    folder: Path, settings: Settings | None = None, simulation: Simulation | None = None, url: str | None = None
+) -> Iterator[Bench]:
+    """Everything but a server; `client` is not started."""
+    sites = {name: watched(name) for name in ("hall", "yard")}
+    names = {name: frozenset(one.ids) for name, one in sites.items()}
+    with open_store(url or str(folder / "store.db")) as store:
+        intake = Intake(store, names, on_new=lambda _: None, on_report=lambda _: None)
+        intake.start()
+        try:
+            hub, live, broker = Hub(), Still(), Broker()
+            app = make_app(store, sites, intake, live, broker=broker, hub=hub, settings=settings, simulation=simulation)
+            made = {
+                "device": store.new_token(Role.DEVICE, "hall", "s1", "a device"),
+                "other": store.new_token(Role.DEVICE, "hall", "s2", "another device"),
+                "analyst": store.new_token(Role.ANALYST, label="an analyst"),
+                "operator": store.new_token(Role.OPERATOR, label="an operator"),
+                "yard": store.new_token(Role.ANALYST, "yard", label="an analyst of the yard"),
+            }
+            secrets = {who: new.secret for who, new in made.items()}
+            ids = {who: new.token.id for who, new in made.items()}
+            client = TestClient(app, raise_server_exceptions=False)
+            yield Bench(store, intake, live, broker, hub, app, client, secrets, ids)
+        finally:
+            intake.stop()
+
+
+@contextmanager
+def bench(
+    folder: Path, settings: Settings | None = None, simulation: Simulation | None = None, url: str | None = None
+) -> Iterator[Bench]:
+    """An app that is called in this process."""
+    with parts(folder, settings, simulation, url) as made, made.client:
+        yield made
+
+
+@contextmanager
+def served(folder: Path, settings: Settings | None = None) -> Iterator[tuple[Bench, str]]:
+    """An app behind a real server, and its address."""
+    with parts(folder, settings) as made:
+        server = uvicorn.Server(
+            uvicorn.Config(made.app, port=0, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
+        )
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        end = time.monotonic() + 10
+        while not server.started and time.monotonic() < end:
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            yield made, f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            made.hub.end_soon()
+            thread.join(10)
+            assert not thread.is_alive(), "the server did not end: a stream keeps it"

@@ -1,0 +1,40 @@
+"""What tests of the collector share: a store on each database. A test that takes `store` runs on both."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.postgres import Postgres, running_postgres
+
+from cloakwork.collect.store import Store, open_store
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One server for all tests; a test that stops it starts it again, or makes its own."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    """An empty database, for one test at a time."""
+    return postgres.emptied()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Where a store can be made; the test runs once on each kind of database."""
+    url: str = request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
+    return url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as opened:
+        yield opened

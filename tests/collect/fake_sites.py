@@ -1,0 +1,242 @@
+"""Made-up sites for tests of the page: what the collector would say of them, worked out from the time alone."""
+
+import math
+import random
+import time
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from cloakwork.collect.api.geometry import _floor as floor_of
+from cloakwork.physics import FloorPlan
+from cloakwork.site import Site, parse_site
+
+LINE = """
+name = "hall"
+sensors = 24
+baseline = 20.0
+unit = "°C"
+[physics]
+kind = "line"
+places = 80
+T = 0.01
+length = 40.0
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 2.0
+delta = 1e-6
+alpha = 1.0
+window = "30min"
+readings_per_window = 30
+"""
+GRAPH = """
+name = "pipes"
+sensors = 8
+unit = "ppm"
+[physics]
+kind = "graph"
+edges = [["well", "a"], ["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"], ["c", "e"], ["e", "f"], ["f", "g"],
+  ["g", "tower"], ["b", "h"], ["h", "i"], ["i", "j"], ["j", "e"]]
+tau = 0.4
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+alpha = 1.0
+window = "1d"
+readings_per_window = 24
+"""
+PERIOD_MS = 60_046  # between two frames of the flat, with 60 an hour
+START_MS = int(1000 * time.time()) // PERIOD_MS * PERIOD_MS + 20_000  # in the middle between two frames
+WALKS = {  # corners of a round that each person goes, and how many minutes it takes
+    "Ada": ([(2.1, 2.4), (4.6, 1.4), (4.9, 5.6), (3.0, 6.6), (1.4, 5.0)], 40.0),
+    "Ben": ([(8.4, 1.6), (9.1, 2.9), (7.2, 3.1)], 25.0),
+    "Cleo": ([(8.6, 6.6), (7.4, 6.0)], 90.0),
+}
+
+
+def flat_text(*, readings: int = 60, name: str = "flat") -> str:
+    """The example site with more readings an hour."""
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    return text.replace("readings_per_window = 1", f"readings_per_window = {readings}").replace(
+        'name = "flat"', f'name = "{name}"'
+    )
+
+
+@dataclass
+class FakeSite:
+    """One site: its real geometry, and results that follow from the time. `began` None: it has none yet."""
+
+    text: str
+    began: int | None
+    offers_truth: bool = True
+    used: int = 43
+    silent: dict[str, int] = field(default_factory=dict)
+    """Sensors that are not heard, and since how many milliseconds; -1 for never."""
+    states: dict[str, str] = field(default_factory=dict)
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    alarms: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def site(self) -> Site:
+        return _parsed(self.text)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        told = self.site.spec.privacy
+        return {
+            "name": self.site.name,
+            "sensors": len(self.site.sensor_ids),
+            "places": len(self.site.physics.space),
+            "unit": self.site.unit,
+            "alpha": told.alpha,
+            "epsilon": told.epsilon,
+            "delta": told.delta,
+            "scope": told.scope,
+            "window_s": told.window,
+            "readings_per_window": told.readings_per_window,
+            "period_ms": self.site.period_ms,
+            "estimator": "PointSources",
+        }
+
+    @cached_property
+    def geometry(self) -> dict[str, Any]:
+        physics, space = self.site.physics, self.site.physics.space
+        shape: dict[str, Any] = {"kind": self.site.spec.physics.kind}
+        if isinstance(physics, FloorPlan):
+            shape |= floor_of(physics.rooms)
+        shape["places"] = np.round(space.places, 6).tolist() if space.places.shape[1] else []
+        if space.labels:
+            shape |= {"labels": list(space.labels), "pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
+        return self.info | shape | {"sensors": self._sensors()}
+
+    def _sensors(self) -> list[dict[str, Any]]:
+        physics: Any = self.site.physics
+        ids = self.site.sensor_ids
+        at = physics.sensor_positions.tolist() if isinstance(physics, FloorPlan) else self._elsewhere(len(ids))
+        lots = random.Random(7)
+        return [{"id": k, "at": p, "sigma": lots.uniform(0.2, 3), "step": 0.01} for k, p in zip(ids, at, strict=True)]
+
+    def _elsewhere(self, count: int) -> list[Any]:
+        space = self.site.physics.space
+        chosen = [int(k) for k in np.linspace(0, len(space) - 1, count)]
+        return [space.labels[k] if space.labels else space.places[k].tolist() for k in chosen]
+
+    def times(self, since: int, until: int) -> list[int]:
+        """When there are frames, newest first."""
+        if self.began is None:
+            return []
+        period = self.site.period_ms
+        first = -(-max(since, self.began) // period)
+        return [k * period for k in range(until // period, first - 1, -1)]
+
+    def truth(self, time: int) -> list[dict[str, Any]]:
+        """Where everyone is."""
+        space = self.site.physics.space
+        if not isinstance(self.site.physics, FloorPlan):
+            place = (time // (5 * self.site.period_ms)) % len(space)
+            at = [] if space.labels else space.places[place].tolist()
+            return [{"at": at, "place": space.name(place), "label": "drip"}]
+        return [{"at": list(_walk(corners, time / 60000 / lap)), "label": who} for who, (corners, lap) in WALKS.items()]
+
+    def result(self, time: int, *, frames: int = 1) -> dict[str, Any]:
+        """What is found at that time; from many frames, more exactly."""
+        lots = random.Random(time + frames)
+        spots = [self._spot(one, lots, 1 / math.sqrt(frames)) for one in self.truth(time)]
+        chance = 0.72 + 0.24 * lots.random()
+        counts = [0.0] * 5
+        counts[len(spots)] = chance
+        counts[len(spots) - 1] += 0.6 * (1 - chance)
+        counts[len(spots) + 1] += 0.4 * (1 - chance)
+        expected = len(self.site.sensor_ids)
+        return {
+            "site": self.site.name,
+            "time": time,
+            "sensors": expected - len(self.silent),
+            "expected": expected,
+            "estimator": "PointSources",
+            "status": "all placements of point sources weighed; the map has the least expected error",
+            "gap": 0.0,
+            "fit": 0.4,
+            "set_aside": [],
+            "counts": counts,
+            "sources": spots,
+            "solved": time + 4200 + int(900 * lots.random()),
+            "took_ms": 40.0,
+        }
+
+    def _spot(self, one: dict[str, Any], lots: random.Random, noise: float) -> dict[str, Any]:
+        space = self.site.physics.space
+        if not one["at"]:
+            return {"place": one["place"], "at": [], "weight": 1.0, "radius": 1.0, "probability": 0.83}
+        at = [value + lots.gauss(0, 0.25 * noise) for value in one["at"]]
+        place = int(((space.places - np.array(at)) ** 2).sum(axis=1).argmin())
+        radius = noise * (0.7 + 0.5 * lots.random()) * (2.5 if len(at) == 1 else 1.0)
+        centre = space.places[place].tolist()
+        return {
+            "place": space.name(place),
+            "at": centre,
+            "weight": 1.0,
+            "radius": max(0.25, radius),
+            "probability": 0.62 + 0.37 * lots.random(),
+        }
+
+    def map(self, result: dict[str, Any]) -> list[float]:
+        """Expected sources at each place: each spread around where it was found."""
+        space = self.site.physics.space
+        total = np.zeros(len(space))
+        for spot in result["sources"]:
+            place = space.index(spot["at"] or spot["place"])
+            bump = np.exp(-0.5 * (self._far(place) / (0.55 * spot["radius"])) ** 2)
+            total += spot["probability"] * bump / bump.sum()
+        return [float(f"{value:.4g}") for value in total]
+
+    def _far(self, place: int) -> Any:
+        """As the crow flies, but not through walls."""
+        space = self.site.physics.space
+        walked = space.distances(place)
+        if not space.places.shape[1]:
+            return walked
+        flown = np.sqrt(((space.places - space.places[place]) ** 2).sum(axis=1))
+        return np.where(walked <= 1.5 * flown + 0.5, flown, walked)
+
+    def health(self, now: int) -> dict[str, Any]:
+        period, told = self.site.period_ms, self.info
+        last = now // period * period + 4000
+        sensors = []
+        for number, name in enumerate(self.site.sensor_ids):
+            seen: int | None = min(now, last) if self.began is not None else None
+            if name in self.silent:
+                seen = None if self.silent[name] < 0 else now - self.silent[name]
+            used = self.used - (number % 3 == 1) if seen is not None else None
+            state = self.states.get(name, "online") if seen is not None else None
+            one = {"id": name, "state": state, "used": used, "allowed": told["readings_per_window"], "last_seen": seen}
+            sensors.append(one | {"sigma": self.geometry["sensors"][number]["sigma"], "late": number % 4, "missing": 0})
+        return {
+            "site": self.site.name,
+            "time": now,
+            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "reason": ""},
+            "sensors": sensors,
+            "problems": self.problems,
+            "alarms": self.alarms,
+            "broker": {"state": "ok", "since": now, "reason": ""},
+            "store": {"state": "ok", "since": now, "reason": ""},
+        }
+
+
+@cache
+def _parsed(text: str) -> Site:
+    return parse_site(text)
+
+
+def _walk(corners: list[tuple[float, float]], laps: float) -> tuple[float, float]:
+    """A point on a round, after so many laps."""
+    at = (laps % 1) * len(corners)
+    (ax, ay), (bx, by) = corners[int(at)], corners[(int(at) + 1) % len(corners)]
+    share = at % 1
+    return ax + (bx - ax) * share, ay + (by - ay) * share

@@ -1,0 +1,86 @@
+"""What tests of live recovery share: a small site with its plan, and readings of it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from cloakwork.collect.place import Watched, watch
+from cloakwork.collect.records import Reading
+from cloakwork.physics import sources
+from cloakwork.site import freeze, load_site, plan_beside
+
+LINE = """name = "corridor"
+sensors = 12
+baseline = 20.0
+[physics]
+kind = "line"
+places = 40
+T = 0.01
+[sources]
+kind = "pulse"
+max_count = 2
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.02
+window = "1min"
+readings_per_window = 6
+"""
+MANY = LINE.replace("max_count = 2", "max_count = 30").replace("corridor", "many")  # too many to compare: BasisPursuit
+GRAPH = """name = "net"
+sensors = 5
+[physics]
+kind = "graph"
+edges = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["e", "f"], ["f", "a"]]
+tau = 0.2
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.1
+"""
+FIRST = 30_000_000  # number of the first frame: long past by any clock
+
+
+def site_file(folder: Path, text: str = LINE) -> Path:
+    """A site file with its frozen plan beside it."""
+    path = folder / "site.toml"
+    path.write_text(text)
+    site = load_site(path)
+    freeze(site, site.cloak()).write(plan_beside(path))
+    return path
+
+
+def make(folder: Path, text: str = LINE) -> Watched:
+    return watch(site_file(folder, text))
+
+
+def moment(watched: Watched, number: int) -> int:
+    """The time of a frame."""
+    return (FIRST + number) * watched.schedule.period_ms
+
+
+def values(watched: Watched, *at: object, seed: int = 0) -> dict[str, int]:
+    """What the sensors send of sources at these places."""
+    physics, cloak = watched.site.physics, watched.cloak
+    true = physics.apply(sources(physics, list(at))) if at else np.zeros(physics.sensors)
+    noisy = true + watched.baselines + cloak.sigmas * np.random.default_rng(seed).standard_normal(physics.sensors)
+    return dict(zip(watched.ids, np.rint(noisy / cloak.steps).astype(int).tolist(), strict=True))
+
+
+def readings(
+    watched: Watched, number: int, said: dict[str, int] | None = None, *, without: Iterable[str] = ()
+) -> list[Reading]:
+    """The readings of one frame, as the intake hands them on."""
+    when, gone = moment(watched, number), set(without)
+    said = values(watched, 0.3, seed=number) if said is None else said
+    return [Reading(watched.name, name, number, when, value, when) for name, value in said.items() if name not in gone]
+
+
+def as_file(rows: Iterable[Reading], path: Path) -> Path:
+    """The same readings as a file for `cloakwork recover`."""
+    lines = ["time,sensor,seq,value", *(f"{row.time},{row.sensor},{row.seq},{row.value}" for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path

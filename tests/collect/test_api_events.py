@@ -1,0 +1,298 @@
+"""Live news over a real server: soon, resumed, and ended when it should be."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.collect.api_kit import NOW, Bench, result, served
+
+from cloakwork.collect.api import Hub, Settings
+from cloakwork.collect.api.auth import Caller
+from cloakwork.collect.api.errors import Refusal
+from cloakwork.collect.api.hub import BURST, MOST_GATHERED, Ending
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.records import Problem, Reading, Report, Role, Token
+
+QUICK = Settings(follow_s=0.1, token_s=0.2)
+CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
+
+
+class Listener:
+    """Reads a stream of events in the background, as a browser does."""
+
+    def __init__(self, address: str, headers: dict[str, str], query: str = "?site=hall") -> None:
+        self.events: Queue[dict[str, str] | None] = Queue()
+        self.opened = threading.Event()
+        self.status = 0
+        self.comments = 0
+        self._thread = threading.Thread(target=self._read, args=(f"{address}/v1/events{query}", headers), daemon=True)
+        self._thread.start()
+        assert self.opened.wait(10)
+
+    def _read(self, url: str, headers: dict[str, str]) -> None:
+        try:
+            with httpx2.stream("GET", url, headers=headers, timeout=30) as answer:
+                self.status = answer.status_code
+                self.kind = answer.headers["content-type"]
+                event: dict[str, str] = {}
+                for line in answer.iter_lines():
+                    self._take(line, event)
+        except httpx2.HTTPError:
+            pass
+        finally:
+            self.opened.set()
+            self.events.put(None)
+
+    def _take(self, line: str, event: dict[str, str]) -> None:
+        if not line:
+            if "data" in event:
+                self.events.put(dict(event))
+            event.clear()
+            self.opened.set()
+        elif line.startswith(":"):
+            self.comments += 1
+        else:
+            name, _, value = line.partition(": ")
+            event[name] = value
+
+    def next(self, kind: str = "result", seconds: float = 10.0) -> dict[str, Any]:
+        """The next event of a kind."""
+        end = time.monotonic() + seconds
+        while True:
+            event = self.events.get(timeout=max(0.01, end - time.monotonic()))
+            assert event is not None, "the stream has ended"
+            if event["event"] == kind:
+                return {"id": event.get("id"), **json.loads(event["data"])}
+
+    def ended(self, seconds: float = 10.0) -> str:
+        """The reason of the last event of a stream that has ended."""
+        last: dict[str, str] = {}
+        while (event := self.events.get(timeout=seconds)) is not None:
+            last = event
+        assert last["event"] == "end"
+        reason: str = json.loads(last["data"])["reason"]
+        return reason
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bench, str]]:
+    with served(tmp_path_factory.mktemp("events"), QUICK) as one:
+        yield one
+
+
+def save(made: Bench, when: int, site: str = "hall") -> None:
+    made.store.add_readings([Reading(site, "s1", when, when, 1, NOW)])
+    made.store.save_results([result(when, site=site)])
+
+
+def test_a_result_is_told_within_a_second(running: tuple[Bench, str]) -> None:
+    made, address = running
+    listener = Listener(address, made.bearer("analyst"))
+    assert listener.kind.startswith("text/event-stream")
+    for k in range(1, 4):
+        began = time.monotonic()
+        made.hub.result(result(NOW + k))
+        told = listener.next()
+        assert time.monotonic() - began < 1.0
+        assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
+        assert told["map"] is None
+        assert told["sources"][0]["place"] == "3"
+
+
+def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Bench, str]) -> None:
+    made, address = running
+    listener = Listener(address, made.bearer("analyst"))
+    time.sleep(0.5)
+    save(made, NOW + 1000)
+    assert listener.next()["time"] == NOW + 1000
+
+
+def test_reports_problems_and_lag_are_told(running: tuple[Bench, str]) -> None:
+    made, address = running
+    listener = Listener(address, made.bearer("operator"))
+    time.sleep(0.5)
+    made.store.add_reports([Report("hall", "s1", "online", 4, 30, NOW)])
+    assert listener.next("report")["used"] == 4
+    made.store.add_problems([Problem("hall", "s1", Reason.LATE, 2, NOW)])
+    told = listener.next("problem")
+    assert (told["sensor"], told["reason"], told["count"]) == ("s1", Reason.LATE, 2)
+    made.live.now = replace(made.live.now, waiting=17)
+    while (lag := listener.next("lag"))["waiting"] != 17:
+        pass
+    assert lag["site"] == "hall"
+
+
+def test_who_comes_back_is_told_what_they_missed(running: tuple[Bench, str]) -> None:
+    made, address = running
+    for k in (2000, 2001, 2002, 2003):
+        save(made, NOW + k)
+    back = Listener(address, made.bearer("analyst") | {"Last-Event-ID": str(NOW + 2001)})
+    assert [back.next()["time"] for _ in range(2)] == [NOW + 2002, NOW + 2003]
+    made.hub.result(result(NOW + 2004))
+    told = back.next()
+    assert (told["time"], told["id"]) == (NOW + 2004, str(NOW + 2004))
+    made.hub.result(result(NOW + 1500))
+    late = back.next()
+    assert (late["time"], late["id"]) == (NOW + 1500, None), "an older one does not set the mark back"
+
+
+def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
+    made, address = running
+    limited = Listener(address, made.bearer("yard"), "")
+    everything = Listener(address, made.bearer("analyst"), "")
+    made.hub.result(result(NOW + 3000))
+    made.hub.result(result(NOW + 3001, site="yard"))
+    assert [everything.next()["site"] for _ in range(2)] == ["hall", "yard"]
+    assert limited.next()["site"] == "yard"
+
+
+def test_a_stream_ends_with_its_token_at_once(running: tuple[Bench, str]) -> None:
+    made, address = running
+    new = made.store.new_token(Role.ANALYST)
+    listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
+    made.hub.result(result(NOW + 4000))
+    assert listener.next()["time"] == NOW + 4000
+    httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"))
+    assert listener.ended(1.0) == Ending.REVOKED
+
+
+def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
+    made, address = running
+    new = made.store.new_token(Role.ANALYST)
+    listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
+    time.sleep(0.5)
+    made.hub.result(result(NOW + 5000))
+    assert listener.next()["time"] == NOW + 5000
+    made.store.revoke_token(new.token.id)
+    assert listener.ended(3.0) == Ending.REVOKED
+
+
+def test_a_stream_of_a_session_ends_with_the_session(running: tuple[Bench, str]) -> None:
+    made, address = running
+    with httpx2.Client(base_url=address) as browser:
+        answer = browser.post("/v1/session", json={"token": made.secrets["operator"]})
+        cookie = f"cloakwork={answer.cookies['cloakwork']}"
+        listener = Listener(address, {"Cookie": cookie})
+        other = Listener(address, made.bearer("operator"))
+        assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
+    assert listener.ended(1.0) == Ending.REVOKED
+    with pytest.raises(Empty):
+        other.events.get(timeout=0.2)
+
+
+def test_a_client_that_goes_is_noticed(running: tuple[Bench, str]) -> None:
+    made, address = running
+    host = urlsplit(address)
+    before = made.hub.streams
+    with socket.create_connection((host.hostname, host.port), timeout=10) as link:
+        link.sendall(asking(made))
+        assert link.recv(100).startswith(b"HTTP/1.1 200")
+        assert made.hub.streams == before + 1
+    end = time.monotonic() + 5
+    while made.hub.streams > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert made.hub.streams == before
+
+
+def asking(made: Bench) -> bytes:
+    lines = ["GET /v1/events?site=hall HTTP/1.1", "Host: x", f"Authorization: Bearer {made.secrets['analyst']}"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+@contextmanager
+def deaf(made: Bench, address: str) -> Iterator[socket.socket]:
+    """A client that asks for events and does not read them."""
+    host = urlsplit(address)
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect((host.hostname, host.port))
+        link.sendall(asking(made))
+        link.settimeout(10)
+        yield link
+
+
+def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(send_s=20.0)) as (made, address), deaf(made, address) as link:
+        listener = Listener(address, made.bearer("operator"), "?site=yard")
+        end = time.monotonic() + 20
+        dropped = False
+        k = 0
+        while not dropped and time.monotonic() < end:
+            k += 1
+            made.hub.result(replace(result(NOW + k), status="x" * 200_000))
+            time.sleep(0.001)
+            if k % 50 == 0:
+                dropped = "cloakwork_event_streams_dropped_total 1.0" in made.app.state.parts.metrics.text().decode()
+        assert dropped
+        told = b""
+        while b"event: end" not in told:
+            piece = link.recv(65536)
+            assert piece, "the stream was cut without a word"
+            told += piece
+        assert b"too slow" in told.rpartition(b"event: end")[2] or b"too slow" in link.recv(4096)
+        made.hub.result(result(NOW, site="yard"))
+        assert listener.next()["site"] == "yard"
+
+
+def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
+        end = time.monotonic() + 20
+        k = 0
+        while made.hub.streams == 0 and time.monotonic() < end:
+            time.sleep(0.01)
+        while made.hub.streams > 0 and time.monotonic() < end:
+            k += 1
+            made.hub.result(replace(result(NOW + k), status="x" * 50_000))
+            time.sleep(0.0005)
+        assert made.hub.streams == 0
+
+
+def test_a_silent_stream_says_that_it_lives_and_a_long_one_is_ended(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(heartbeat_s=0.3, stream_s=1.2)) as (made, address):
+        listener = Listener(address, made.bearer("analyst"))
+        assert listener.ended() == Ending.TIME
+        assert listener.comments >= 2
+
+
+def test_streams_are_bounded_and_end_when_the_collector_stops(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(streams_per_token=2, streams=3)) as (made, address):
+        own = [Listener(address, made.bearer("analyst")) for _ in range(2)]
+        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("analyst")).status_code == 429
+        other = Listener(address, made.bearer("operator"))
+        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("operator")).status_code == 429
+    assert {listener.ended() for listener in (*own, other)} == {Ending.CLOSING}
+
+
+def test_news_that_nobody_hears_is_let_go_and_a_flood_is_gathered() -> None:
+    hub = Hub()
+    hub.result(result())
+    hub.end_soon()
+
+    async def flood() -> int:
+        hub.attach(asyncio.get_running_loop())
+        stream = hub.open(CALLER, frozenset({"hall"}), most=1, per_token=1, queue=BURST)
+        with pytest.raises(Refusal, match="1 streams"):
+            hub.open(CALLER, frozenset({"hall"}), most=9, per_token=1, queue=1)
+        hub.reports([Report("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
+        await asyncio.sleep(0.2)
+        reports = len(await stream.take(0.1))
+        for k in range(2 * MOST_GATHERED):
+            hub.result(result(NOW + k, solved=NOW + 1))
+        await asyncio.sleep(0.2)
+        told = await stream.take(0.1)
+        assert [event.time for event in told] == [NOW + k for k in range(2 * MOST_GATHERED - BURST, 2 * MOST_GATHERED)]
+        hub.attach(None)
+        return reports
+
+    assert asyncio.run(flood()) == 3, "the newest report of each sensor"

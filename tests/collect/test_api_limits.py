@@ -1,0 +1,244 @@
+"""Nobody floods others out: rates, sizes, times, and how many at once."""
+
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.collect.api_kit import Bench, bench, reading, served
+
+from cloakwork.collect.api import Settings
+from cloakwork.collect.api.errors import Refusal
+from cloakwork.collect.api.limits import AtOnce, Buckets, address_of
+from cloakwork.collect.records import Reading, Token, Verdict
+from cloakwork.errors import InputError
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(steps=st.lists(st.tuples(st.floats(0, 3), st.floats(0.1, 5)), max_size=60))
+def test_a_bucket_never_gives_more_than_its_burst_and_rate(steps: list[tuple[float, float]]) -> None:
+    clock = Clock()
+    buckets = Buckets(rate=2.0, burst=5.0, clock=clock)
+    given_out = 0.0
+    for pause, amount in steps:
+        clock.now += pause
+        if buckets.take("a", amount) == 0:
+            given_out += amount
+        assert given_out <= 5.0 + 2.0 * (clock.now - 100.0) + 1e-9
+
+
+def test_a_bucket_tells_how_long_to_wait_and_keeps_others_apart() -> None:
+    clock = Clock()
+    buckets = Buckets(rate=2.0, burst=4.0, clock=clock)
+    assert buckets.take("a", 4.0) == 0
+    assert buckets.take("a") == pytest.approx(0.5)
+    assert buckets.take("b") == 0
+    clock.now += 0.5
+    assert buckets.wait("a") == 0
+    assert buckets.take("a") == 0
+    assert buckets.take("big", 10.0) == 0  # more than a bucket holds: served once, and paid for afterwards
+    assert buckets.take("big") == pytest.approx(3.5)
+
+
+def test_the_memory_of_buckets_is_bounded() -> None:
+    buckets = Buckets(rate=1.0, burst=1.0, most=100)
+    for k in range(1000):
+        buckets.take(str(k))
+    assert len(buckets) == 100
+    assert buckets.take("999") > 0, "the last one is still known"
+
+
+def test_so_many_at_once_and_no_more() -> None:
+    at_once = AtOnce()
+    with at_once.one("a", 2), at_once.one("a", 2), at_once.one("b", 2), pytest.raises(Refusal, match="under way"):
+        at_once.one("a", 2).__enter__()
+    with at_once.one("a", 1):
+        pass
+
+
+def test_addresses_of_one_customer_count_as_one() -> None:
+    def seen(host: str) -> str:
+        return address_of({"client": (host, 1)})
+
+    assert seen("2001:db8:1:2::1") == seen("2001:db8:1:2:ffff::9") != seen("2001:db8:1:3::1")
+    assert seen("192.0.2.1") != seen("192.0.2.2")
+    assert seen("::ffff:192.0.2.1") != seen("::ffff:192.0.2.2")
+    assert address_of({"client": None}) == address_of({}) == ""
+    assert len(seen("x" * 1000)) == 64
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    for wrong in ({"body_bytes": 0}, {"device_rate": -1.0}, {"stream_s": float("inf")}, {"token_s": 61.0}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            Settings(**wrong)
+
+
+def test_a_device_that_floods_gets_429_while_others_are_served(tmp_path: Path) -> None:
+    slow = Settings(device_rate=1.0, device_burst=5.0)
+    with bench(tmp_path, slow) as made:
+        statuses = Counter(
+            made.client.post("/v1/readings", json=reading(k), headers=made.bearer("device")).status_code
+            for k in range(30)
+        )
+        assert statuses[200] in {5, 6}
+        assert statuses[429] == 30 - statuses[200]
+        refused = made.client.post("/v1/readings", json=reading(99), headers=made.bearer("device"))
+        assert refused.json()["error"]["code"] == "too-many"
+        assert int(refused.headers["retry-after"]) >= 1
+        other = made.client.post("/v1/readings", json=reading(1, sensor="s2"), headers=made.bearer("other"))
+        assert other.status_code == 200
+        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
+        forbidden = made.client.get("/v1/sites", headers=made.bearer("device"))
+        assert forbidden.status_code == 429, "what a device may not do counts as well"
+
+
+def test_a_batch_counts_for_its_readings(tmp_path: Path) -> None:
+    with bench(tmp_path, Settings(device_rate=0.001, device_burst=10.0, readings_per_request=20)) as made:
+        batch = [reading(k) for k in range(100)]
+        assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
+        assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
+        assert made.client.post("/v1/readings", json=reading(), headers=made.bearer("device")).status_code == 429
+        assert len(made.store.readings("hall").items) == 100
+
+
+@contextmanager
+def stuck(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A store that takes in nothing of sensor s1 until told to."""
+    release = threading.Event()
+    usual = made.intake.submit
+
+    def submit(rows: list[Reading]) -> list[Verdict]:
+        if rows[0].sensor == "s1":
+            release.wait(20)
+        return usual(rows)
+
+    monkeypatch.setattr(made.intake, "submit", submit)
+    try:
+        yield release
+    finally:
+        release.set()
+
+
+def test_a_device_whose_requests_pile_up_does_not_take_the_place_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(tmp_path) as (made, address), stuck(made, monkeypatch) as release:
+        statuses: list[int] = []
+
+        def send(seq: int) -> None:
+            answer = httpx2.post(f"{address}/v1/readings", json=reading(seq), headers=made.bearer("device"), timeout=30)
+            statuses.append(answer.status_code)
+
+        threads = [threading.Thread(target=send, args=(k,)) for k in range(20)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 10
+        while len(statuses) < 12 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert Counter(statuses) == {429: 12}, "eight wait, the others are told to"
+        other = httpx2.post(
+            f"{address}/v1/readings", json=reading(1, sensor="s2"), headers=made.bearer("other"), timeout=5
+        )
+        assert other.status_code == 200
+        assert httpx2.get(f"{address}/v1/sites", headers=made.bearer("analyst"), timeout=5).status_code == 200
+        release.set()
+        for thread in threads:
+            thread.join(20)
+        assert Counter(statuses) == {429: 12, 200: 8}
+
+
+def test_wrong_tokens_are_not_looked_at_for_ever_but_a_good_one_still_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench(tmp_path, Settings(failure_rate=0.001, failure_burst=3.0)) as made:
+        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
+        looked: list[str] = []
+        usual = made.store.check_token
+
+        def look(secret: str) -> Token | None:
+            looked.append(secret)
+            return usual(secret)
+
+        monkeypatch.setattr(made.store, "check_token", look)
+
+        def attempt(secret: str) -> int:
+            return made.client.get("/v1/sites", headers={"Authorization": f"Bearer {secret}"}).status_code
+
+        wrong = [f"cw_{k:043d}" for k in range(10)]
+        assert [attempt(secret) for secret in wrong] == [401] * 3 + [429] * 7
+        assert looked == wrong[:3]
+        login = made.client.post("/v1/session", json={"token": wrong[0]})
+        assert (login.status_code, login.json()["error"]["code"]) == (429, "too-many-failures")
+        assert int(login.headers["retry-after"]) > 1
+        assert attempt(made.secrets["analyst"]) == 200, "a token that is known to be good"
+
+
+def test_a_body_that_says_it_is_too_large_is_refused_without_reading_it(tmp_path: Path) -> None:
+    with served(tmp_path) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=10) as link:
+            link.sendall(_head(made, "Content-Length: 2000000"))
+            answer = _answer(link)
+        assert answer.startswith(b"HTTP/1.1 413")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "too-large"
+
+
+def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(body_bytes=100_000)) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=10) as link:
+            link.sendall(_head(made, "Transfer-Encoding: chunked"))
+            piece = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
+            for _ in range(4):  # more than is allowed, and there is no end of it yet
+                link.sendall(piece)
+            answer = _answer(link)
+        assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(body_s=0.2)) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=10) as link:
+            link.sendall(_head(made, "Content-Length: 50") + b'{"v":1,')
+            assert _answer(link).startswith(b"HTTP/1.1 408")
+
+
+def test_without_a_token_no_body_is_read(tmp_path: Path) -> None:
+    with served(tmp_path) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=10) as link:
+            link.sendall(_head(made, "Content-Length: 50", who="anonymous"))
+            assert _answer(link).startswith(b"HTTP/1.1 401")
+
+
+def _head(made: Bench, length: str, who: str = "device") -> bytes:
+    lines = ["POST /v1/readings HTTP/1.1", "Host: localhost", "Content-Type: application/json", length]
+    lines += [f"{name}: {value}" for name, value in made.bearer(who).items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _answer(link: socket.socket) -> bytes:
+    """All of an answer, whose body is in one piece with a length."""
+    found = b""
+    while b"\r\n\r\n" not in found or not found.endswith(b"}"):
+        piece = link.recv(4096)
+        if not piece:
+            break
+        found += piece
+    return found

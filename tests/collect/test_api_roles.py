@@ -1,0 +1,194 @@
+"""Every route for every role: a route that is not in the table here fails the first test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from tests.collect.api_kit import NOW, Bench, bench, reading, result
+
+from cloakwork.collect.api import Settings, Truth
+from cloakwork.collect.api.gate import Guarded
+from cloakwork.collect.records import Reading
+
+ROLES = ("anonymous", "device", "analyst", "operator")
+READERS = {"analyst", "operator"}
+EVERYONE = set(ROLES)
+RULES: dict[tuple[str, str], set[str]] = {
+    ("GET", "/"): EVERYONE,
+    ("GET", "/static/{name}"): EVERYONE,
+    ("GET", "/healthz"): EVERYONE,
+    ("POST", "/v1/session"): EVERYONE,
+    ("GET", "/openapi.json"): EVERYONE - {"anonymous"},
+    ("POST", "/v1/readings"): {"device"},
+    ("GET", "/v1/sites"): READERS,
+    ("GET", "/v1/sites/{site}"): READERS,
+    ("GET", "/v1/sites/{site}/latest"): READERS,
+    ("GET", "/v1/sites/{site}/results"): READERS,
+    ("GET", "/v1/sites/{site}/results/{time}"): READERS,
+    ("GET", "/v1/sites/{site}/readings"): READERS,
+    ("GET", "/v1/sites/{site}/health"): READERS,
+    ("GET", "/v1/sites/{site}/attack"): READERS,
+    ("GET", "/v1/events"): READERS,
+    ("GET", "/metrics"): READERS,
+    ("GET", "/v1/session"): READERS,
+    ("DELETE", "/v1/session"): READERS,
+    ("GET", "/v1/tokens"): {"operator"},
+    ("POST", "/v1/tokens"): {"operator"},
+    ("DELETE", "/v1/tokens/{token}"): {"operator"},
+    ("POST", "/v1/sites/{site}/erase"): {"operator"},
+}
+BODIES: dict[tuple[str, str], object] = {
+    ("POST", "/v1/readings"): reading(),
+    ("POST", "/v1/tokens"): {"role": "analyst"},
+    ("POST", "/v1/sites/{site}/erase"): {"sensor": "s4"},
+}
+SHORT = Settings(stream_s=0.01)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench(tmp_path_factory.mktemp("roles"), SHORT) as one:
+        one.store.add_readings([Reading("hall", "s3", 1, NOW, 7, NOW)])
+        one.store.save_results([result()])
+        yield one
+
+
+def ask(made: Bench, method: str, path: str, who: str) -> int:
+    page = made.app.state.page
+    filled = path.format(site="hall", time=NOW, token="0" * 12, name=next(iter(page), "none"))
+    body = BODIES.get((method, path))
+    if path == "/v1/session" and method == "POST":
+        body = {"token": made.secrets.get(who, "cw_" + 43 * "A")}
+    made.client.cookies.clear()
+    return made.client.request(method, filled, headers=made.bearer(who), json=body).status_code
+
+
+def test_every_route_of_the_app_is_in_the_table_and_behind_the_gate(made: Bench) -> None:
+    found = {
+        (method, route.path)
+        for route in made.app.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    }
+    assert found == set(RULES)
+    assert all(isinstance(route, Guarded) for route in made.app.routes), "a route that is not behind the gate"
+
+
+@pytest.mark.parametrize("who", ROLES)
+@pytest.mark.parametrize(("method", "path"), list(RULES))
+def test_a_role_gets_what_it_may_and_nothing_else(made: Bench, method: str, path: str, who: str) -> None:
+    status = ask(made, method, path, who)
+    if path == "/v1/session" and method == "POST":
+        assert status == {"anonymous": 401, "device": 403}.get(who, 200)
+    elif who not in RULES[method, path]:
+        assert status == (401 if who == "anonymous" else 403)
+    elif path == "/v1/tokens/{token}":
+        assert status == 404  # it got as far as looking for it
+    elif path in {"/", "/static/{name}"} and not made.app.state.page:
+        assert status == 404
+    else:
+        assert 200 <= status < 300
+
+
+@pytest.mark.parametrize("path", [path for method, path in RULES if method == "GET" and "{site}" in path])
+def test_a_token_for_one_site_does_not_see_another(made: Bench, path: str) -> None:
+    missing = made.client.get(path.format(site="nowhere", time=NOW), headers=made.bearer("yard"))
+    other = made.client.get(path.format(site="hall", time=NOW), headers=made.bearer("yard"))
+    assert other.status_code == missing.status_code == 404
+    assert other.json() == missing.json(), "whether there is such a site must not show"
+
+
+def test_a_token_for_one_site_lists_and_follows_that_site_only(made: Bench) -> None:
+    sites = made.client.get("/v1/sites", headers=made.bearer("yard")).json()
+    assert [site["name"] for site in sites] == ["yard"]
+    assert made.client.get("/v1/events?site=hall", headers=made.bearer("yard")).status_code == 404
+    assert made.client.get("/v1/events", headers=made.bearer("yard")).status_code == 200
+
+
+def test_a_route_without_roles_cannot_be_made() -> None:
+    router = APIRouter(route_class=Guarded)
+    with pytest.raises(TypeError, match="no roles"):
+        router.get("/open")(lambda: None)
+
+
+def test_the_document_tells_of_every_route_who_may_use_it_and_how_it_fails(made: Bench) -> None:
+    document = made.client.get("/openapi.json", headers=made.bearer("device")).json()
+    assert set(document["components"]["securitySchemes"]) == {"token", "session"}
+    hidden = {"/", "/static/{name}", "/openapi.json"}
+    told = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+    assert told == {(method, path) for method, path in RULES if path not in hidden}
+    for method, path in told:
+        operation = document["paths"][path][method.lower()]
+        assert operation["description"], path
+        assert operation["tags"], path
+        assert (
+            bool(operation["security"])
+            is bool(operation["x-roles"])
+            is (path != "/healthz" and ((method, path) != ("POST", "/v1/session")))
+        )
+        failures = [told for status, told in operation["responses"].items() if status >= "400"]
+        assert {"500"} | ({"401", "403", "429"} if operation["security"] else set()) <= set(operation["responses"])
+        for failure in failures:
+            assert failure["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorBody")
+        if "requestBody" in operation:
+            assert {"413", "415", "422"} <= set(operation["responses"])
+
+
+def test_the_operator_of_one_site_manages_the_tokens_of_that_site_only(made: Bench) -> None:
+    operator = made.client.post(
+        "/v1/tokens", json={"role": "operator", "site": "yard"}, headers=made.bearer("operator")
+    )
+    own = {"Authorization": f"Bearer {operator.json()['secret']}"}
+    client = made.client
+    assert {token["site"] for token in client.get("/v1/tokens", headers=own).json()["items"]} == {"yard"}
+    assert client.delete(f"/v1/tokens/{made.ids['analyst']}", headers=own).status_code == 404
+    assert client.post("/v1/tokens", json={"role": "operator"}, headers=own).status_code == 403
+    assert client.post("/v1/tokens", json={"role": "operator", "site": "hall"}, headers=own).status_code == 404
+    device = client.post("/v1/tokens", json={"role": "device", "site": "yard", "sensor": "s1"}, headers=own)
+    assert device.status_code == 201
+    assert client.delete(f"/v1/tokens/{device.json()['id']}", headers=own).status_code == 204
+    assert client.post("/v1/sites/hall/erase", json={"everything": True}, headers=own).status_code == 404
+
+
+def test_a_token_of_a_device_is_for_a_sensor_that_there_is(made: Bench) -> None:
+    def make(**asked: str) -> tuple[int, str]:
+        answer = made.client.post("/v1/tokens", json={"role": "device"} | asked, headers=made.bearer("operator"))
+        return answer.status_code, answer.json().get("error", {}).get("code", "")
+
+    assert make(site="hall", sensor="s1") == (201, "")
+    assert make(site="hall", sensor="s9") == (422, "unknown-sensor")
+    assert make(site="nowhere", sensor="s1") == (404, "not-found")
+    assert make(site="hall") == (422, "invalid")
+
+
+def test_the_secret_of_a_new_token_works_and_is_shown_once(made: Bench, tmp_path: Path) -> None:
+    answer = made.client.post(
+        "/v1/tokens", json={"role": "analyst", "label": "wall screen"}, headers=made.bearer("operator")
+    )
+    secret = answer.json()["secret"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert made.client.get("/v1/sites", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
+    listed = made.client.get("/v1/tokens", headers=made.bearer("operator"))
+    assert "wall screen" in listed.text
+    assert secret not in listed.text
+
+
+def test_the_truth_of_a_simulation_is_for_readers_and_there_is_none_without_one(made: Bench, tmp_path: Path) -> None:
+    def simulated(site: str, time: int | None) -> Truth | None:
+        return Truth(time or NOW, [(0.25,)]) if site == "hall" else None
+
+    path = f"/v1/sites/hall/truth?time={NOW + 5}"
+    assert made.client.get(path, headers=made.bearer("operator")).status_code == 404
+    with bench(tmp_path, simulation=simulated) as demo:
+        answers = {who: demo.client.get(path, headers=demo.bearer(who)) for who in ROLES}
+        assert {who: answer.status_code for who, answer in answers.items()} == {
+            "anonymous": 401,
+            "device": 403,
+            "analyst": 200,
+            "operator": 200,
+        }
+        assert answers["analyst"].json() == {"time": NOW + 5, "sources": [{"at": [0.25]}]}
+        assert demo.client.get("/v1/sites/yard/truth", headers=demo.bearer("analyst")).status_code == 404
+        assert demo.client.get(path, headers=demo.bearer("yard")).status_code == 404

@@ -1,0 +1,115 @@
+"""Schemathesis makes requests from the OpenAPI document, good and bad: no answer is a server error, all are as told."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.collect.api_kit import NOW, Bench, bench, result
+
+from cloakwork.collect.api import Settings
+from cloakwork.collect.records import Problem, Reading, Report
+
+EXAMPLES = 20
+LOTS = 1e9
+OPEN = Settings(
+    stream_s=0.01,
+    device_rate=LOTS,
+    device_burst=LOTS,
+    reader_rate=LOTS,
+    reader_burst=LOTS,
+    failure_rate=LOTS,
+    failure_burst=LOTS,
+)
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench(tmp_path_factory.mktemp("schema"), OPEN) as one:
+        one.store.add_readings([Reading("hall", f"s{k}", 1, NOW, 7, NOW) for k in range(1, 5)])
+        one.store.save_results([result()])
+        one.store.add_reports([Report("hall", "s1", "online", 3, 30, NOW)])
+        one.store.add_problems([Problem("hall", "s1", "late: stored after its frame was due", 2, NOW)])
+        yield one
+
+
+@pytest.fixture(scope="module")
+def document(made: Bench) -> BaseSchema:
+    return schemathesis.openapi.from_asgi("/openapi.json", made.app, headers=made.bearer("operator"))
+
+
+unhurried = settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+OPERATIONS = [
+    ("POST", "/v1/readings"),
+    ("GET", "/v1/sites"),
+    ("GET", "/v1/sites/{site}"),
+    ("POST", "/v1/sites/{site}/erase"),
+    ("GET", "/v1/sites/{site}/latest"),
+    ("GET", "/v1/sites/{site}/results"),
+    ("GET", "/v1/sites/{site}/results/{time}"),
+    ("GET", "/v1/sites/{site}/attack"),
+    ("GET", "/v1/sites/{site}/readings"),
+    ("GET", "/v1/sites/{site}/health"),
+    ("GET", "/v1/events"),
+    ("GET", "/v1/tokens"),
+    ("POST", "/v1/tokens"),
+    ("DELETE", "/v1/tokens/{token}"),
+    ("POST", "/v1/session"),
+    ("GET", "/v1/session"),
+    ("DELETE", "/v1/session"),
+    ("GET", "/healthz"),
+    ("GET", "/metrics"),
+]
+# nothing can be wrong in a request that says nothing
+BARE = {"/v1/sites", "/v1/tokens", "/v1/session", "/healthz", "/metrics"}
+ATTEMPTS = [
+    (method, path, mode)
+    for method, path in OPERATIONS
+    for mode in GenerationMode
+    if mode is GenerationMode.POSITIVE or method == "POST" or path not in BARE
+]
+
+
+def test_no_operation_is_left_out(document: BaseSchema) -> None:
+    told = document.raw_schema["paths"]
+    assert {(method.upper(), path) for path, operations in told.items() for method in operations} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("method", "path", "mode"), ATTEMPTS)
+def test_no_request_meets_a_server_error(
+    made: Bench, document: BaseSchema, method: str, path: str, mode: GenerationMode
+) -> None:
+    operation = document[path][method]
+    who = made.bearer("device" if path == "/v1/readings" else "operator")
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @unhurried
+    def attempt(case: Case[Any]) -> None:
+        if "site" in case.path_parameters and mode is GenerationMode.POSITIVE:
+            case.path_parameters["site"] = "hall"  # others are not found, which shows little
+        case.call_and_validate(headers=who, checks=CHECKS)
+
+    attempt()
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_no_route_forgets_to_ask_for_a_token(made: Bench, document: BaseSchema, method: str, path: str) -> None:
+    @given(case=document[path][method].as_strategy())
+    @settings(unhurried, max_examples=2)
+    def attempt(case: Case[Any]) -> None:
+        case.call_and_validate(headers=made.bearer("operator"), checks=[ignored_auth])
+
+    attempt()

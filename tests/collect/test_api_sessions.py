@@ -1,0 +1,231 @@
+"""Tokens and sessions: who they stand for, what a browser may do with a cookie, and how they end."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.collect.api_kit import Bench, bench, reading
+
+from cloakwork.collect.api import Settings
+from cloakwork.collect.api.auth import MOST_CACHED, Sessions, Tokens
+from cloakwork.collect.api.work import Work
+from cloakwork.collect.records import Role, Token
+from cloakwork.collect.store import Store
+
+CHANGE = {"X-Cloakwork": "1"}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Bench]:
+    with bench(tmp_path, Settings(token_s=30.0)) as one:
+        yield one
+
+
+def log_in(made: Bench, who: str = "operator") -> str:
+    """The session's cookie; the client has it too."""
+    made.client.cookies.clear()
+    answer = made.client.post("/v1/session", json={"token": made.secrets[who]})
+    assert answer.status_code == 200, answer.text
+    return answer.headers["set-cookie"]
+
+
+def test_a_session_reads_as_its_token_does(made: Bench) -> None:
+    log_in(made, "analyst")
+    assert made.client.get("/v1/session").json() == {"role": "analyst", "site": None, "label": "an analyst"}
+    assert made.client.get("/v1/sites").status_code == 200
+    assert made.client.get("/v1/tokens").status_code == 403
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(made: Bench) -> None:
+    cookie = log_in(made)
+    parts = {part.strip().lower() for part in cookie.split(";")}
+    assert {"httponly", "samesite=strict", "path=/", "max-age=43200"} <= parts
+    assert made.secrets["operator"] not in cookie
+    assert "domain" not in cookie.lower()
+
+
+def test_with_tls_the_cookie_travels_by_https_only(tmp_path: Path) -> None:
+    with bench(tmp_path, Settings(tls=True)) as made:
+        cookie = log_in(made)
+        assert cookie.startswith("__Host-cloakwork=")
+        assert "; Secure" in cookie
+        name, _, value = cookie.partition(";")[0].partition("=")
+        answer = made.client.get("/v1/sites", headers={"Cookie": f"{name}={value}"})
+        assert answer.status_code == 200
+        assert answer.headers["strict-transport-security"].startswith("max-age=")
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Cloakwork": "0"}, CHANGE | {"Sec-Fetch-Site": "cross-site"}])
+def test_a_change_by_cookie_needs_the_header_that_other_sites_cannot_send(made: Bench, headers: dict[str, str]) -> None:
+    log_in(made)
+    for method, path, body in (
+        ("POST", "/v1/tokens", {"role": "operator"}),
+        ("DELETE", f"/v1/tokens/{made.ids['device']}", None),
+        ("POST", "/v1/sites/hall/erase", {"everything": True}),
+        ("DELETE", "/v1/session", None),
+    ):
+        answer = made.client.request(method, path, json=body, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forged"), path
+    assert made.client.post("/v1/tokens", json={"role": "analyst"}, headers=CHANGE).status_code == 201
+    assert made.store.check_token(made.secrets["device"]) is not None
+
+
+def test_a_form_of_another_site_cannot_log_anyone_in(made: Bench) -> None:
+    made.client.cookies.clear()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = made.client.post(
+            "/v1/session", content=f'{{"token":"{made.secrets["analyst"]}"}}', headers={"Content-Type": kind}
+        )
+        assert answer.status_code == 415
+        assert "set-cookie" not in answer.headers
+
+
+def test_logging_out_ends_the_session_and_not_the_token(made: Bench) -> None:
+    value = log_in(made).partition(";")[0]
+    answer = made.client.delete("/v1/session", headers=CHANGE)
+    assert answer.status_code == 204
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    made.client.cookies.clear()
+    assert made.client.get("/v1/sites", headers={"Cookie": value}).status_code == 401
+    assert made.client.get("/v1/sites", headers=made.bearer("operator")).status_code == 200
+
+
+def test_logging_in_again_ends_the_session_before(made: Bench) -> None:
+    first = log_in(made).partition(";")[0]
+    made.client.post("/v1/session", json={"token": made.secrets["operator"]}, headers={"Cookie": first})
+    made.client.cookies.clear()
+    assert made.client.get("/v1/sites", headers={"Cookie": first}).status_code == 401
+
+
+def test_a_revoked_token_ends_at_once_and_so_do_its_sessions(made: Bench) -> None:
+    cookie = log_in(made, "analyst").partition(";")[0]
+    made.client.cookies.clear()
+
+    def statuses() -> list[int]:
+        paths = (made.bearer("analyst"), {"Cookie": cookie})
+        return [made.client.get("/v1/sites", headers=headers).status_code for headers in paths]
+
+    assert statuses() == [200, 200]
+    gone = made.client.delete(f"/v1/tokens/{made.ids['analyst']}", headers=made.bearer("operator"))
+    assert gone.status_code == 204
+    assert statuses() == [401, 401], "whatever was remembered about it"
+    assert made.client.post("/v1/session", json={"token": made.secrets["analyst"]}).status_code == 401
+
+
+def test_a_revoked_device_writes_nothing_any_more(made: Bench) -> None:
+    assert made.client.post("/v1/readings", json=reading(1), headers=made.bearer("device")).status_code == 200
+    made.client.delete(f"/v1/tokens/{made.ids['device']}", headers=made.bearer("operator"))
+    assert made.client.post("/v1/readings", json=reading(2), headers=made.bearer("device")).status_code == 401
+    assert len(made.store.readings("hall").items) == 1
+
+
+def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_remembered(tmp_path: Path) -> None:
+    with bench(tmp_path, Settings(token_s=0.2)) as made:
+        cookie = log_in(made, "analyst").partition(";")[0]
+        made.client.cookies.clear()
+        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
+        assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 200
+        made.store.revoke_token(made.ids["analyst"])
+        time.sleep(0.25)
+        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 401
+        assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
+
+
+def test_a_token_that_another_process_has_just_made_opens_a_session(made: Bench) -> None:
+    log_in(made, "analyst")
+    assert made.client.get("/v1/sites").status_code == 200
+    made.secrets["new"] = made.store.new_token(Role.ANALYST).secret
+    log_in(made, "new")
+    assert made.client.get("/v1/sites").status_code == 200
+
+
+def test_sessions_do_not_outlive_the_process(tmp_path: Path) -> None:
+    with bench(tmp_path) as made:
+        cookie = log_in(made, "operator").partition(";")[0]
+    with bench(tmp_path) as again:
+        assert again.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer cw_short", "cw_x", "Bearer \u00ff"])
+def test_what_is_no_token_opens_nothing(made: Bench, header: str) -> None:
+    answer = made.client.get("/v1/sites", headers={b"Authorization": header.encode("latin-1")})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
+
+
+def test_sessions_are_bounded_for_each_token_and_in_all() -> None:
+    now = [0.0]
+    sessions = Sessions(most=5, per_token=2, seconds=10.0, clock=lambda: now[0])
+    first, second, third = (sessions.begin(TOKEN) for _ in range(3))
+    assert sessions.find(first) is None
+    assert sessions.find(second) is not None
+    others = [sessions.begin(replace(TOKEN, id=str(k))) for k in range(10, 14)]
+    assert len(sessions) == 5
+    assert sessions.find(second) is None
+    assert sessions.find(third) is not None
+    now[0] = 10.0
+    assert all(sessions.find(text) is None for text in (third, *others))
+    sessions.begin(TOKEN)
+    assert len(sessions) == 1, "those that have ended are let go"
+
+
+class Slow:
+    """A store in which a token is revoked while it is being checked."""
+
+    def __init__(self) -> None:
+        self.checking, self.go_on = threading.Event(), threading.Event()
+        self.asked = 0
+
+    def check_token(self, secret: str) -> Token | None:
+        self.asked += 1
+        self.checking.set()
+        self.go_on.wait(5)
+        return TOKEN if secret.endswith("A") else replace(TOKEN, id=secret)
+
+
+def tokens_of(store: object) -> Tokens:
+    work = Work(writes=1, reads=4, watch=lambda *_: None)
+    assert isinstance(store, Store | Slow)
+    return Tokens(store, work, seconds=30.0)  # type: ignore[arg-type]
+
+
+def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None:
+    store = Slow()
+    tokens = tokens_of(store)
+    secret = "cw_" + 43 * "A"
+
+    async def race() -> None:
+        first = asyncio.create_task(tokens.find(secret))
+        while not store.checking.is_set():
+            await asyncio.sleep(0.001)
+        tokens.forget(TOKEN.id)
+        store.go_on.set()
+        await first
+        await tokens.find(secret)
+
+    asyncio.run(race())
+    assert store.asked == 2, "the answer from before the revocation was used again"
+
+
+def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded() -> None:
+    store = Slow()
+    store.go_on.set()
+    tokens = tokens_of(store)
+
+    async def ask(*secrets: str) -> None:
+        for secret in secrets:
+            await tokens.find(secret)
+
+    asyncio.run(ask("cw_" + 43 * "A", "cw_" + 43 * "A"))
+    assert store.asked == 1
+    many = [f"cw_{k:042d}B" for k in range(MOST_CACHED)]
+    asyncio.run(ask(*many))
+    assert not tokens.knows("cw_" + 43 * "A")
+    assert tokens.knows(many[-1])

@@ -1,0 +1,419 @@
+"""From a real broker into a real store: nothing acknowledged is lost, nothing is stored twice, whatever happens."""
+
+import random
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from tests.broker import READER, Broker, make_certificates, running_broker
+from tests.devices import SENSOR, make_folder
+
+from cloakwork.agent import Agent, ConstantSource
+from cloakwork.collect.broker import HELD_BACK, Subscriber
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.records import Reading, Report
+from cloakwork.collect.store import Store, open_store
+from cloakwork.errors import InputError
+from cloakwork.sensor.wire import write_reading, write_status
+from cloakwork.site.broker import Broker as Reached
+
+SENSORS = [f"s{k:02d}" for k in range(20)]
+WATCHED = {"flat": set(SENSORS)}
+NOW = time.time_ns() // 1_000_000
+Message = tuple[str, bytes]
+
+
+def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def reading(number: int) -> Message:
+    """The reading with this number; its value tells it from all others."""
+    seq, sensor = divmod(number, len(SENSORS))
+    return f"cloakwork/v1/flat/{SENSORS[sensor]}/reading", write_reading(seq, NOW + seq, 3 * number)
+
+
+def publish(broker: Broker, messages: Iterable[Message], *, retain: bool = False) -> None:
+    """Publish with QoS 1, a hundred at a time; returns when the broker has them all."""
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=20) as link, link.makefile("rb") as answers:
+        link.sendall(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01p")
+        assert answers.read(4) == b"\x20\x02\x00\x00"
+        rest = list(messages)
+        while rest:
+            part, rest = rest[:100], rest[100:]
+            link.sendall(b"".join(_packet(*message, retain, k + 1) for k, message in enumerate(part)))
+            assert len(answers.read(4 * len(part))) == 4 * len(part)
+
+
+def _packet(topic: str, payload: bytes, retain: bool, number: int) -> bytes:
+    body = struct.pack("!H", len(topic)) + topic.encode() + struct.pack("!H", number) + payload
+    return struct.pack("!BBB", 0x33 if retain else 0x32, len(body) & 127 | 128, len(body) >> 7) + body
+
+
+@contextmanager
+def patient_broker(folder: Path) -> Iterator[Broker]:
+    """A broker as an operator should have it: it keeps everything for a collector that is away."""
+    broker = Broker(folder)
+    settings = folder / "mosquitto.conf"
+    told = [line for line in settings.read_text().splitlines() if not line.startswith(("autosave", "log"))]
+    settings.write_text("\n".join([*told, "log_type none", "max_queued_messages 0", "max_inflight_messages 1000", ""]))
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
+class Collector:
+    """Broker to store, in this process; two may share a store."""
+
+    def __init__(self, broker: Broker | Reached, path: Path, *, capacity: int = 10_000, **options: Any) -> None:
+        self.store: Store = open_store(str(path), wait_s=0.3)
+        self.new: list[Reading] = []
+        self.reports: list[Report] = []
+        self.intake = Intake(
+            self.store, WATCHED, on_new=self.new.extend, on_report=self.reports.extend, capacity=capacity
+        )
+        reached = broker if isinstance(broker, Reached) else Reached(broker.host, broker.port)
+        self.subscriber = Subscriber(reached, self.intake, **options)
+
+    def __enter__(self) -> "Collector":
+        self.intake.start()
+        self.subscriber.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.subscriber.stop()
+        self.intake.stop()
+        self.store.close()
+
+    def connected(self) -> bool:
+        return self.subscriber.state.connected
+
+    def counted(self, reason: Reason) -> int:
+        return self.intake.state.problems.get(reason.value, 0)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with patient_broker(tmp_path / "broker") as found:
+        yield found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def stored(path: Path) -> dict[int, int]:
+    """How often each number is in the store, read behind the store's back."""
+    link = sqlite3.connect(path, timeout=5)
+    try:
+        rows = link.execute("SELECT sensor, seq, value FROM readings").fetchall()
+    finally:
+        link.close()
+    found: dict[int, int] = {}
+    for sensor, seq, value in rows:
+        assert value == 3 * (seq * len(SENSORS) + SENSORS.index(sensor))
+        found[value // 3] = found.get(value // 3, 0) + 1
+    return found
+
+
+def count(path: Path) -> int:
+    link = sqlite3.connect(path, timeout=5)
+    try:
+        return int(link.execute("SELECT count(*) FROM readings").fetchone()[0])
+    finally:
+        link.close()
+
+
+def test_what_is_published_while_the_collector_is_away_arrives_when_it_is_back(broker: Broker, path: Path) -> None:
+    with Collector(broker, path) as collector:
+        until(collector.connected)
+        assert collector.subscriber.state.reason == ""
+    assert (collector.subscriber.state.connected, collector.subscriber.state.reason) == (False, "stopped")
+    publish(broker, map(reading, range(3000)))
+    with Collector(broker, path) as collector:
+        until(lambda: len(collector.new) == 3000)
+    assert stored(path) == dict.fromkeys(range(3000), 1)
+    with Collector(broker, path) as collector:
+        publish(broker, [reading(3000)])
+        until(lambda: collector.new)
+        assert collector.counted(Reason.DUPLICATE) == 0, "everything had been acknowledged before"
+
+
+def test_the_broker_going_away_is_said_and_it_is_found_again(broker: Broker, path: Path) -> None:
+    with Collector(broker, path) as collector:
+        until(collector.connected)
+        publish(broker, map(reading, range(100)))
+        until(lambda: len(collector.new) == 100)
+        broker.stop()
+        until(lambda: "cannot be reached" in collector.subscriber.state.reason)
+        away = collector.subscriber.state
+        assert not away.connected
+        broker.start()
+        publish(broker, map(reading, range(100, 200)))  # before the collector is back: the session has outlived it
+        until(lambda: len(collector.new) == 200)
+        assert collector.subscriber.state.since > away.since
+    assert stored(path) == dict.fromkeys(range(200), 1)
+
+
+CHILD = """
+import sys, threading
+from cloakwork.collect.broker import Subscriber
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.store import open_store
+from cloakwork.site.broker import Broker
+intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len, on_report=len)
+intake.start()
+Subscriber(Broker("localhost", int(sys.argv[2])), intake).start()
+threading.Event().wait()
+"""
+
+
+def child(path: Path, broker: Broker) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(broker.port), *SENSORS])
+
+
+def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker: Broker, path: Path) -> None:
+    """What is acknowledged the broker forgets: if it were not in the store by then, it would be missing in the end."""
+    total, kills = 20_000, 5
+    part = total // (kills + 1)
+    lots = random.Random(5)
+    with Collector(broker, path) as collector:
+        until(collector.connected)
+    seen = []
+    for turn in range(kills):
+        process = child(path, broker)
+        messages = [reading(number) for number in range(turn * part, (turn + 1) * part)]
+        sender = threading.Thread(target=publish, args=(broker, messages))
+        sender.start()
+        goal = count(path) + lots.randrange(1, part // 2)
+        until(lambda: count(path) >= goal, 60)  # noqa: B023 - called in this turn only
+        process.kill()
+        process.wait()
+        sender.join(60)
+        seen.append(count(path))
+    assert seen == sorted(set(seen))
+    publish(broker, map(reading, range(kills * part, total)))
+    with Collector(broker, path) as collector:
+        until(lambda: count(path) == total, 60)
+        assert collector.counted(Reason.ALARM) == 0
+        assert collector.counted(Reason.DUPLICATE) < total // 2, "most had been acknowledged when they were stored"
+    assert stored(path) == dict.fromkeys(range(total), 1)
+
+
+def test_two_collectors_share_the_readings(broker: Broker, path: Path) -> None:
+    with (
+        Collector(broker, path, client_id="one", group="flat") as one,
+        Collector(broker, path, client_id="two", group="flat") as two,
+    ):
+        until(lambda: one.connected() and two.connected())
+        publish(broker, map(reading, range(4000)))
+        until(lambda: len(one.new) + len(two.new) == 4000, 60)
+        assert min(len(one.new), len(two.new)) > 1000
+        assert one.counted(Reason.DUPLICATE) + two.counted(Reason.DUPLICATE) == 0
+    assert stored(path) == dict.fromkeys(range(4000), 1)
+
+
+def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, path: Path) -> None:
+    """For longer than two keep-alives, so that the connection is lost and made again meanwhile."""
+    with Collector(broker, path, capacity=100, keep_alive=1) as collector:
+        until(collector.connected)
+        publish(broker, map(reading, range(100)))
+        until(lambda: len(collector.new) == 100)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        publish(broker, map(reading, range(100, 5000)))
+        queued = []
+
+        def held_back() -> bool:
+            queued.append(collector.intake.state.queued)
+            return collector.subscriber.state.reason == HELD_BACK
+
+        until(held_back)
+        time.sleep(1)
+        state = collector.intake.state
+        assert not state.storing
+        assert "locked" in state.reason
+        assert max(queued) == 100
+        assert len(collector.new) == 100
+        other.execute("COMMIT")
+        other.close()
+        until(lambda: len(collector.new) == 5000, 30)
+        until(collector.connected)
+        assert collector.intake.state.storing
+    assert stored(path) == dict.fromkeys(range(5000), 1)
+
+
+def test_the_connection_is_kept_while_little_is_said(broker: Broker, path: Path) -> None:
+    with Collector(broker, path, keep_alive=1) as collector:
+        until(collector.connected)
+        since = collector.subscriber.state.since
+        time.sleep(3)
+        publish(broker, [reading(1)])
+        until(lambda: collector.new)
+        assert collector.subscriber.state.since == since
+
+
+def test_a_flood_of_nonsense_does_not_stop_good_readings(broker: Broker, path: Path) -> None:
+    lots = random.Random(7)
+    kinds = [
+        ("cloakwork/v1/flat/s01/reading", b'{"v":1}', Reason.MALFORMED),
+        ("cloakwork/v1/flat/s01/status", lots.randbytes(80), Reason.MALFORMED),
+        ("cloakwork/v1/barn/s01/reading", reading(0)[1], Reason.UNKNOWN_SITE),
+        ("cloakwork/v1/flat/who/reading", reading(0)[1], Reason.UNKNOWN_SENSOR),
+        ("cloakwork/v1/flat/s01/bench", reading(0)[1], Reason.BENCH),
+        ("cloakwork/v1/flat/s01/gossip", b"", Reason.WRONG_TOPIC),
+    ]
+    bad = [(topic, payload) for topic, payload, _ in kinds for _ in range(1000)]
+    messages = bad + [reading(number) for number in range(500)]
+    lots.shuffle(messages)
+    with Collector(broker, path, capacity=50) as collector:
+        until(collector.connected)
+        publish(broker, messages)
+        until(lambda: len(collector.new) == 500)
+        until(lambda: collector.counted(Reason.WRONG_TOPIC) == 1000)
+    with open_store(str(path)) as store:
+        kept = {(problem.site, problem.sensor, problem.reason): problem.count for problem in store.problems()}
+    assert kept == {
+        ("flat", "s01", Reason.MALFORMED.value): 2000,
+        ("", "", Reason.UNKNOWN_SITE.value): 1000,
+        ("flat", "", Reason.UNKNOWN_SENSOR.value): 1000,
+        ("flat", "s01", Reason.BENCH.value): 1000,
+        ("", "", Reason.WRONG_TOPIC.value): 1000,
+    }
+    with Collector(broker, path) as collector:
+        until(collector.connected)
+        time.sleep(0.3)
+        assert collector.intake.state.problems == {}, "the broker sends none of them again"
+
+
+def test_retained_messages_that_come_again_do_no_harm(broker: Broker, path: Path) -> None:
+    status = ("cloakwork/v1/flat/s03/status", write_status("spent", 4, 4))
+    publish(broker, [reading(3), status], retain=True)
+    for _ in range(3):
+        with Collector(broker, path) as collector:
+            until(lambda: collector.reports)
+            until(lambda: collector.intake.state.stored + collector.counted(Reason.DUPLICATE) == 1)
+            assert [report.state for report in collector.store.reports("flat")] == ["spent"]
+    assert stored(path) == {3: 1}
+
+
+def test_it_can_subscribe_to_its_own_sites_only(broker: Broker, path: Path) -> None:
+    with Collector(broker, path, sites=["flat"]) as collector:
+        until(collector.connected)
+        publish(broker, [("cloakwork/v1/barn/s01/reading", reading(0)[1]), reading(5)])
+        until(lambda: collector.new)
+        assert collector.intake.state.problems == {}
+
+
+def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: Path) -> None:
+    quick = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1}
+    make_folder(tmp_path / SENSOR, ratio=40.0, schedule=quick)
+    stop = threading.Event()
+    agent = Agent(
+        tmp_path / SENSOR, ConstantSource(21.25), broker=Reached(broker.host, broker.port), note=lambda _: None
+    )
+    device = threading.Thread(target=agent.run, args=(stop.is_set,))
+    with Collector(broker, path) as collector:
+        until(collector.connected)
+        device.start()
+        try:
+            until(lambda: len(collector.new) >= 20)
+        finally:
+            stop.set()
+            device.join(10)
+        until(lambda: [report.state for report in collector.store.reports("flat")] == ["offline"])
+        kept = list(collector.store.iterate("flat"))
+    assert {row.sensor for row in kept} == {SENSOR}
+    assert [row.seq for row in kept] == sorted({row.seq for row in kept})
+    assert all(row.time % 50 == 0 and 0 <= row.received - row.time < 10_000 for row in kept)
+    assert len({row.value for row in kept}) > 5
+    assert "online" in {report.state for report in collector.reports}
+    assert set(collector.intake.state.problems) <= {Reason.LATE.value}
+
+
+# the client library leaves a socket whose handshake fails to the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
+    with running_broker(tmp_path / "broker", tls=True, users={READER: "battery", "s01": "horse"}) as broker:
+        right = Reached(broker.host, broker.port, True, READER, "battery", broker.ca)
+        with Collector(right, path) as collector:
+            until(collector.connected)
+            device = paho.Client(CallbackAPIVersion.VERSION2)
+            device.username_pw_set("s01", "horse")
+            device.tls_set(str(broker.ca))
+            device.connect(broker.host, broker.port)
+            device.loop_start()
+            for number in range(400):
+                device.publish(*reading(number), qos=1)  # of all sensors, but it may speak for its own only
+            until(lambda: len(collector.new) == 20)
+            device.disconnect()
+            device.loop_stop()
+        assert set(stored(path)) == set(range(1, 400, 20))
+        (tmp_path / "other").mkdir()
+        make_certificates(tmp_path / "other")
+        refusals = {
+            "refuses this collector": Reached(broker.host, broker.port, True, READER, "wrong", broker.ca),
+            "is not trusted": Reached(broker.host, broker.port, True, READER, "battery", tmp_path / "other" / "ca.pem"),
+            "gone, or it closed": Reached(broker.host, broker.port),
+        }
+        for reason, reached in refusals.items():
+            with Collector(reached, path) as collector:
+                until(lambda: reason in collector.subscriber.state.reason)  # noqa: B023 - called in this turn only
+                assert not collector.connected()
+                assert "battery" not in collector.subscriber.state.reason
+
+
+def test_a_host_that_is_not_there_is_named(path: Path) -> None:
+    with Collector(Reached("broker.invalid"), path) as collector:
+        until(lambda: "broker.invalid" in collector.subscriber.state.reason)
+
+
+def test_a_broker_that_says_nothing_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloakwork.collect.broker.ANSWER", 0.3)
+    with ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        collector = stack.enter_context(Collector(Reached("127.0.0.1", silent.getsockname()[1]), path))
+        until(lambda: "does not answer" in collector.subscriber.state.reason)
+
+
+def quiet_intake(store: Store) -> Intake:
+    return Intake(store, WATCHED, on_new=lambda _: None, on_report=lambda _: None)
+
+
+@pytest.mark.parametrize("group", ["", "a/b", "+", "#"])
+def test_a_group_is_a_name(group: str, path: Path) -> None:
+    with open_store(str(path)) as store:
+        intake = quiet_intake(store)
+        with pytest.raises(InputError, match="group"):
+            Subscriber(Reached(), intake, group=group)
+
+
+def test_settings_that_cannot_work_are_refused(path: Path, tmp_path: Path) -> None:
+    with open_store(str(path)) as store:
+        intake = quiet_intake(store)
+        with pytest.raises(InputError, match="client id is empty"):
+            Subscriber(Reached(), intake, client_id="")
+        for content in (None, "no certificate"):
+            file = tmp_path / "ca.pem"
+            if content is not None:
+                file.write_text(content)
+            with pytest.raises(InputError, match=r"ca\.pem: cannot be read"):
+                Subscriber(Reached(tls=True, authority=file), intake)

@@ -1,0 +1,192 @@
+"""The page's sentences and its geometry, checked in the browser that runs them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+from tests.browser import running_browser, visiting
+from tests.collect.fake_api import running_api
+from tests.collect.fake_sites import FakeSite, flat_text
+from tests.collect.page_kit import USUAL
+
+from cloakwork.collect.api.geometry import _floor as floor_of
+from cloakwork.physics import Rooms, Space
+from cloakwork.site import parse_site
+
+HOUR = {"alpha": 0.2, "epsilon": 4, "delta": 1e-5, "scope": "network", "window_s": 3600, "readings_per_window": 60}
+UNSAID = "60 readings allowed in every hour; no sensor has said in the last hour how many it used."
+NOW = 1_794_731_949_036
+DRAWING = """
+############
+#....#.....#
+#....+.....#
+#....#..####
+#....#..#..#
+######..+..#
+#.......#..#
+############
+"""
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with running_browser() as browser, running_api({}) as api, visiting(browser, api.url, expected=USUAL) as visit:
+        yield visit.page
+
+
+def call(page: Page, module: str, name: str, *arguments: Any) -> Any:
+    """Call a function of the page's own code."""
+    program = "async ([module, name, given]) => (await import(`./static/${module}`))[name](...given)"
+    found = page.evaluate(program, [module, name, list(arguments)])
+    return found.replace("\u00a0", " ") if isinstance(found, str) else found
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("percent", 0.9999, "over 99 %"),
+        ("percent", 1, "over 99 %"),
+        ("percent", 0.001, "under 1 %"),
+        ("percent", 0.867, "87 %"),
+        ("duration", 3_900_000, "1 h 5 min"),
+        ("duration", 60_046, "1 min"),
+        ("duration", 2_008, "2 s"),
+        ("duration", 86_400_000, "1 d"),
+        ("duration", 640, "0.6 s"),
+        ("windowName", 3600, "hour"),
+        ("windowName", 1800, "30 minutes"),
+        ("windowName", 86400, "day"),
+        ("windowName", 604800, "7 days"),
+        ("windowName", 90, "90 seconds"),
+        ("windowName", 0.5, "0.5 seconds"),
+        ("number", 0.8512, "0.85"),
+        ("number", 1e-5, "1e-5"),
+        ("number", 12345678, "1.2e7"),
+    ],
+)
+def test_numbers_in_words(page: Page, name: str, given: float, words: str) -> None:
+    assert call(page, "words.js", name, given) == words
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        (
+            {},
+            "floorplan",
+            "Each person's place is hidden to within 0.2 m in every hour from someone who sees all sensors "
+            "(epsilon 4, delta 1e-5).",
+        ),
+        (
+            {"scope": "sensor", "window_s": 1800},
+            "line",
+            "Each source's place is hidden to within 0.2 m in any 30 minutes from someone who sees one sensor and no "
+            "other (epsilon 4, delta 1e-5).",
+        ),
+        (
+            {"scope": None, "alpha": 1},
+            "graph",
+            "Each source's place is hidden to within a distance of 1 in every hour (epsilon 4, delta 1e-5).",
+        ),
+    ],
+)
+def test_the_claim_says_what_is_hidden_and_from_whom(page: Page, change: dict[str, Any], kind: str, words: str) -> None:
+    assert call(page, "words.js", "claim", HOUR | change, kind) == words
+
+
+def test_a_claim_of_one_sensor_warns_of_this_very_page(page: Page) -> None:
+    told = call(page, "words.js", "notHidden", HOUR | {"scope": "sensor"}, "floorplan")
+    assert "Anything, from someone who combines several sensors, as this page does." in told
+    assert "one sensor in one hour" in call(page, "words.js", "meaning", HOUR | {"scope": "sensor"}, "floorplan")
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 2.3, 4.0, 10.0])
+def test_the_factor_is_never_rounded_down(page: Page, epsilon: float) -> None:
+    told = call(page, "words.js", "meaning", HOUR | {"epsilon": epsilon}, "floorplan")
+    factor = float(told.split("at most ")[1].split(" times")[0].replace(",", ""))
+    assert np.exp(epsilon) <= factor <= 1.02 * np.exp(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("sensors", "words"),
+    [
+        ([(43, 60, 1000), (43, 60, 9000)], "43 of 60 readings used in the last hour."),
+        ([(43, 60, 1000), (12, 60, 9000)], "43 of 60 readings used in the last hour by the busiest sensor."),
+        ([(43, 60, 4_000_000), (12, 60, 9000)], "12 of 60 readings used in the last hour."),
+        ([(43, 60, 4_000_000)], UNSAID),
+        ([], UNSAID),
+    ],
+)
+def test_the_budget_counts_only_what_was_said_in_the_window(
+    page: Page, sensors: list[tuple[int, int, int]], words: str
+) -> None:
+    told = [{"used": used, "allowed": allowed, "last_seen": NOW - ago} for used, allowed, ago in sensors]
+    assert call(page, "words.js", "budget", HOUR, told, NOW)["words"].replace("\u00a0", " ") == words
+
+
+def test_a_method_without_odds_claims_none(page: Page) -> None:
+    source = {"radius": 0.8, "probability": 1, "at": [1, 1]}
+    told = call(page, "words.js", "certainty", source, "BasisPursuit", "floorplan")
+    assert told == "roughly within 0.8 m of the mark (a guide: this method gives no odds)"
+    assert "%" not in call(page, "words.js", "brief", source, "BasisPursuit", "floorplan")
+    assert call(page, "words.js", "countWords", {"counts": None, "sources": []}) == "No sources found."
+    empty = call(page, "words.js", "oddsWords", {"counts": None, "sources": []})
+    assert empty == "That does not prove that nobody is there."
+
+
+def test_marks_keep_their_number_while_they_move(page: Page) -> None:
+    before = [{"id": 1, "at": [1, 1]}, {"id": 2, "at": [8, 8]}]
+    after = [{"at": [7.5, 8]}, {"at": [4, 4]}, {"at": [1.2, 1]}]
+    assert [one["id"] for one in call(page, "plan.js", "follow", before, after, 12.8)] == [2, 3, 1]
+
+
+WALK = """async ([geometry, at, far]) => {
+  const { Floor } = await import("./static/floor.js");
+  const floor = new Floor(geometry);
+  const found = new Float64Array(geometry.places.length).fill(Infinity);
+  for (const [cell, walked] of floor.near(...at, far)) found[floor.grid[cell]] = walked;
+  return [...found].map((value) => (Number.isFinite(value) ? value : null));
+}"""
+
+
+def _flat() -> tuple[dict[str, Any], Space]:
+    site = FakeSite(flat_text(), None)
+    return site.geometry, site.site.physics.space
+
+
+def _stated() -> tuple[dict[str, Any], Space]:
+    """Walls as the site file has them: whole, with the doors in them."""
+    geometry, space = _flat()
+    spec: Any = parse_site(flat_text()).spec.physics
+    return geometry | {"walls": spec.walls, "doors": spec.doors}, space
+
+
+def _drawn() -> tuple[dict[str, Any], Space]:
+    rooms = Rooms.from_text(DRAWING, cell=0.5)
+    return {"kind": "floorplan", "places": rooms.space.places.tolist()} | floor_of(rooms), rooms.space
+
+
+@pytest.mark.parametrize("made", [_flat, _stated, _drawn])
+def test_ways_on_the_page_are_as_long_as_in_the_model(page: Page, made: Any) -> None:
+    geometry, space = made()
+    for place in range(0, len(space), max(1, len(space) // 7)):
+        far = space.distances(place)
+        told = page.evaluate(WALK, [geometry, space.places[place].tolist(), 5.0])
+        walked = np.array([np.inf if value is None else value for value in told])
+        assert np.allclose(walked, np.where(far <= 5.0 + 1e-9, far, np.inf))
+
+
+@pytest.mark.parametrize("made", [_flat, _stated])
+def test_rooms_are_named_by_where_they_are(page: Page, made: Any) -> None:
+    geometry, _ = made()
+    names = page.evaluate(
+        """async (geometry) => {
+          const { Floor } = await import("./static/floor.js");
+          const floor = new Floor(geometry);
+          return [[2, 2], [8, 7], [8, 1]].map((at) => floor.roomAt(...at));
+        }""",
+        geometry,
+    )
+    assert names == ["left room", "upper right room", "lower right room"]

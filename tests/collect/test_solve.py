@@ -1,0 +1,248 @@
+"""Sites that are collected, frames that become results, and what a whole window gives away."""
+
+import csv
+import math
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
+
+from cloakwork.cli.recover import run_recover
+from cloakwork.collect.place import Watched, watch, watch_all
+from cloakwork.collect.records import Reading, Result
+from cloakwork.collect.solve import FAILED, Solver, attack, failed, window_until
+from cloakwork.collect.store import open_store
+from cloakwork.errors import InputError, ReadingError, SiteError
+from cloakwork.recovery import Recovery, recover
+from cloakwork.site import Frame, reporting
+from cloakwork.site import frames as site_frames
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return make(tmp_path)
+
+
+def frame(watched: Watched, rows: list[Reading]) -> Frame:
+    return watched.frame(rows[0].time, {row.sensor: row.value for row in rows})
+
+
+def numbers(result: Result) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    assert result.map is not None
+    return np.frombuffer(zlib.decompress(result.map), dtype="<f4")
+
+
+def test_a_site_without_a_plan_is_refused_with_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "my site.toml"
+    path.write_text(LINE)
+    with pytest.raises(SiteError, match="no plan beside it") as refused:
+        watch(path)
+    assert f"cloakwork plan '{path}' --out '{tmp_path}/my site.plan.json'" in str(refused.value)
+
+
+def test_a_site_that_has_changed_since_its_plan_is_refused(tmp_path: Path) -> None:
+    path = site_file(tmp_path)
+    path.write_text(LINE.replace("T = 0.01", "T = 0.02"))
+    with pytest.raises(SiteError, match="has changed since"):
+        watch(path)
+
+
+def test_two_sites_of_one_name_are_refused(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+    paths = [site_file(folder) for folder in folders]
+    with pytest.raises(SiteError, match="both of a site called corridor"):
+        watch_all(paths)
+    assert list(watch_all(paths[:1])) == ["corridor"]
+
+
+def test_a_watched_site_knows_its_sensors_schedule_and_estimator(watched: Watched) -> None:
+    assert (watched.name, len(watched.ids), watched.places) == ("corridor", 12, 40)
+    assert watched.index["s03"] == 2
+    assert watched.schedule == watched.site.schedule
+    assert (watched.wait_ms, watched.window_ms) == (watched.schedule.period_ms // 2, 60_000)
+    assert watched.estimator_name == "PointSources"
+    assert np.array_equal(watched.cloak.sigmas, [sensor.sigma for sensor in watched.plan.sensors])
+
+
+@pytest.mark.parametrize(
+    ("line", "wait"), [('period = "10ms"', 500), ('period = "10s"', 5_000), ('period = "1min"', 10_000)]
+)
+def test_a_frame_waits_half_a_period_within_limits(line: str, wait: int, tmp_path: Path) -> None:
+    assert make(tmp_path, LINE + line + "\n").wait_ms == wait
+
+
+def test_sensors_that_the_site_does_not_have_are_left_out_of_a_frame(watched: Watched) -> None:
+    made = watched.frame(7, {"s02": -5, "stranger": 9})
+    assert made.present.sum() == 1
+    assert made.steps[1] == -5
+
+
+@pytest.mark.parametrize("text", [LINE, MANY], ids=["PointSources", "BasisPursuit"])
+def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watched = make(tmp_path, text)
+    rows = [readings(watched, number, without=["s05"] if number == 2 else []) for number in range(4)]
+    results = Solver(watched).solve([frame(watched, part) for part in rows])
+    out = tmp_path / "found.csv"
+    file = as_file([row for part in rows for row in part], tmp_path / "readings.csv")
+    run_recover(tmp_path / "site.toml", file, plan=None, out=out, plot=None, json=True)
+    capsys.readouterr()
+    found = list(csv.DictReader(out.read_text().splitlines()))
+    assert [result.sensors for result in results] == [12, 12, 11, 12]
+    assert {row["time"] for row in found} == {str(result.time) for result in results}
+    for result in results:
+        theirs = [row for row in found if row["time"] == str(result.time)]
+        assert {(row["status"], row["gap"], row["fit"], row["set_aside"]) for row in theirs} == {
+            (result.status, f"{result.gap:.3g}", f"{result.fit:.3g}", " ".join(result.set_aside))
+        }
+        ours = [
+            (spot.place, f"{spot.at[0]:g}", f"{spot.weight:.6g}", f"{spot.radius:.6g}", f"{spot.probability:.4g}")
+            for spot in result.sources
+        ]
+        listed = [tuple(row[name] for name in ("place", "x", "weight", "radius", "probability")) for row in theirs]
+        assert ours == [row for row in listed if row[0]]
+
+
+def test_a_result_has_its_certificate_and_a_map_of_expected_sources(watched: Watched) -> None:
+    [result] = Solver(watched, clock=lambda: 77).solve([frame(watched, readings(watched, 0))])
+    assert (result.site, result.time, result.sensors, result.expected) == ("corridor", moment(watched, 0), 12, 12)
+    assert (result.estimator, result.solved) == ("PointSources", 77)
+    assert result.took_ms > 0
+    assert not failed(result)
+    assert result.counts is not None
+    assert sum(result.counts) == pytest.approx(1)
+    shown = numbers(result)
+    assert shown.shape == (40,)
+    assert shown.sum() == pytest.approx(float(np.dot(result.counts, range(3))), abs=0.02)
+    assert all(type(spot.weight) is float and type(spot.at) is tuple for spot in result.sources)
+
+
+def test_a_network_names_its_nodes(tmp_path: Path) -> None:
+    watched = make(tmp_path, GRAPH)
+    [result] = Solver(watched).solve([watched.frame(moment(watched, 0), values(watched, "c", seed=2))])
+    assert {spot.place for spot in result.sources} <= set("abcdef")
+    assert {spot.at for spot in result.sources} == {()}
+
+
+def test_preparing_changes_no_result(watched: Watched) -> None:
+    one = [frame(watched, readings(watched, 0))]
+    prepared = Solver(watched, clock=lambda: 0)
+    assert prepared.prepare() > 0
+    plain, later = Solver(watched, clock=lambda: 0).solve(one), prepared.solve(one)
+    assert [replace(result, took_ms=0) for result in plain] == [replace(result, took_ms=0) for result in later]
+
+
+def test_one_sensor_alone_is_enough(watched: Watched) -> None:
+    rows = readings(watched, 0)[:1]
+    [result] = Solver(watched).solve([frame(watched, rows)])
+    assert (failed(result), result.sensors) == (False, 1)
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, steps: int, problem: Exception) -> None:
+    """Let recovery fail whenever a reading is this far from the baseline."""
+
+    def picky(given: np.ndarray[tuple[int, int], np.dtype[np.float64]], part: object, **options: object) -> Recovery:
+        if (np.abs(given) > steps).any():
+            raise problem
+        return recover(given, part, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(site_frames, "recover", picky)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (ReadingError("a sentence that helps."), "failed: a sentence that helps."),
+        (ZeroDivisionError("secret 42"), "failed: the solver raised ZeroDivisionError"),
+    ],
+)
+def test_a_frame_that_cannot_be_recovered_is_recorded_and_the_others_are(
+    problem: Exception, said: str, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [readings(watched, number) for number in range(3)]
+    rows[1] = [row._replace(value=2**50) for row in rows[1]]
+    refuse(monkeypatch, 10**6, problem)
+    results = Solver(watched).solve([frame(watched, part) for part in rows])
+    assert [failed(result) for result in results] == [False, True, False]
+    bad = results[1]
+    assert bad.status == said
+    assert (bad.time, bad.sensors, bad.expected) == (rows[1][0].time, 12, 12)
+    assert (bad.sources, bad.map, bad.counts) == ((), None, None)
+    assert math.isnan(bad.gap)
+
+
+def test_enormous_readings_do_not_break_anything(watched: Watched) -> None:
+    rows = [row._replace(value=(2**53 - 1) * (-1) ** k) for k, row in enumerate(readings(watched, 0))]
+    [result] = Solver(watched).solve([frame(watched, rows)])
+    assert result.sensors == 12
+
+
+def test_frames_that_tell_nothing_are_not_worth_the_time(watched: Watched) -> None:
+    when = moment(watched, 0)
+    said = values(watched)
+    few = dict(list(said.items())[:5])
+    frames = [watched.frame(when, {"stranger": 4}), watched.frame(when + 1, few), watched.frame(when + 2, said)]
+    results = Solver(watched).solve([*frames, watched.frame(moment(watched, 1), few)])
+    assert [failed(result) for result in results] == [True, True, False, False]
+    assert results[0].status == f"{FAILED}: no reading is of a sensor of the site"
+    assert "not a multiple of the period" in results[1].status
+
+
+def test_a_window_together_is_one_frame_with_the_noise_of_the_mean(watched: Watched) -> None:
+    rows = [row for number in range(6) for row in readings(watched, number)]
+    said = attack(watched, rows)
+    steps = np.array([[row.value for row in rows if row.seq == number] for number in range(6)])
+    cloak = watched.cloak
+    means = steps.mean(axis=0) * cloak.steps - watched.baselines
+    sigma = np.sqrt((cloak.sigmas**2 + cloak.steps**2 / 6) / 6)
+    oracle = recover(means[None, :], cloak.physics, sigma=sigma, estimator=watched.estimator.estimator)
+    assert (said.frames, said.readings, said.since) == (6, 72, moment(watched, 0))
+    assert said.result.time == moment(watched, 5)
+    assert said.result.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
+    assert [spot.at[0] for spot in said.result.sources] == pytest.approx([s.at for s in oracle.sources[0]], abs=1e-6)
+
+
+def test_a_window_tells_more_than_a_frame(watched: Watched) -> None:
+    one = Solver(watched).solve([frame(watched, readings(watched, number)) for number in range(6)])
+    whole = attack(watched, [row for number in range(6) for row in readings(watched, number)])
+    assert whole.result.sources[0].radius < np.mean([result.sources[0].radius for result in one if result.sources])
+
+
+def test_a_window_counts_each_sensor_for_itself(watched: Watched) -> None:
+    rows = [row for number in range(6) for row in readings(watched, number, without=["s01"])]
+    fewer = [row for row in rows if not (row.sensor == "s02" and row.seq > 1)]
+    said = attack(watched, [*fewer, rows[0]._replace(time=0), rows[0]._replace(sensor="stranger")])
+    assert (said.result.sensors, said.readings) == (11, len(fewer))
+    present = np.arange(12) != 0
+    numbers = np.array([2] + [6] * 10)
+    cloak = watched.cloak
+    means = np.array([np.mean([row.value for row in fewer if row.sensor == name]) for name in watched.ids[1:]])
+    sigma = np.sqrt((cloak.sigmas[present] ** 2 + cloak.steps[present] ** 2 / 6) / numbers)
+    rest = reporting(cloak, present)
+    oracle = recover(
+        (means * rest.steps - watched.baselines[present])[None, :],
+        rest.physics,
+        sigma=sigma,
+        estimator=watched.estimator.estimator,
+    )
+    assert said.result.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
+
+
+def test_a_window_without_readings_is_refused(watched: Watched) -> None:
+    with pytest.raises(InputError, match="no reading in this window"):
+        attack(watched, [])
+
+
+def test_the_window_holds_what_the_claim_covers(watched: Watched, sqlite_url: str) -> None:
+    with open_store(sqlite_url) as store:
+        rows = [row for number in range(10) for row in readings(watched, number)]
+        store.add_readings(rows)
+        last = moment(watched, 8)
+        found = list(window_until(store, watched, last))
+    assert {row.seq for row in found} == {row.seq for row in rows if last - 60_000 < row.time <= last}
+    assert len({row.time for row in found}) <= watched.schedule.allowed
+    assert max(row.time for row in found) == last

@@ -1,0 +1,186 @@
+"""Erasing and retention: what is gone is gone everywhere, and others can write meanwhile."""
+
+import itertools
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.collect.rows import SITE, START, frames, moment, reading, report, result
+
+from cloakwork.collect.records import Erased, Problem, Verdict
+from cloakwork.collect.store import Store, open_store
+from cloakwork.errors import InputError
+
+DAY = 86_400_000
+
+
+def fill(store: Store) -> None:
+    """Four frames of three sensors with results, and all that comes with them; two frames of another site."""
+    store.add_readings([*frames(4), reading(site="hall"), reading(site="hall", frame=1)])
+    store.add_readings([reading(sensor, frame, value=-1) for sensor in ("s1", "s2") for frame in range(4)])
+    store.save_results([*(result(k) for k in range(4)), result(0, 1, site="hall")])
+    store.add_reports([report(f"s{k}", received=START + k * 10_000) for k in (1, 2, 3)])
+    store.add_reports([report(site="hall")])
+    store.add_problems([Problem(SITE, "s1", "late", 1, START), Problem(SITE, "s2", "late", 1, START)])
+
+
+def test_everything_of_a_site_can_be_erased(store: Store) -> None:
+    fill(store)
+    assert store.erase(SITE) == Erased(readings=12, results=4, reports=3)
+    assert not any((list(store.iterate(SITE)), store.frame_times(SITE), store.unsolved(SITE), store.reports(SITE)))
+    assert not any((store.alarms(SITE), store.problems(SITE), store.report_history(SITE)))
+    assert store.latest(SITE) is None
+    assert len(list(store.iterate("hall"))) == 2
+    assert store.latest("hall") is not None
+    assert len(store.reports("hall")) == 1
+    assert store.erase(SITE) == Erased(0, 0, 0)
+
+
+def test_a_period_can_be_erased(store: Store) -> None:
+    fill(store)
+    assert store.erase(SITE, since=moment(1), until=moment(3)) == Erased(readings=6, results=2, reports=0)
+    assert [frame.time for frame in store.frame_times(SITE)] == [moment(3), moment(0)]
+    assert [one.time for one in store.results(SITE).items] == [moment(0), moment(3)]
+    assert store.unsolved(SITE) == store.outgrown(SITE) == []
+    assert store.erase(SITE, until=moment(1)) == Erased(3, 1, 0)
+    assert store.erase(SITE, since=moment(3)) == Erased(3, 1, 3)
+
+
+def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
+    fill(store)
+    store.add_readings([reading("s3", 9)])
+    store.save_results([result(9, 1)])
+    assert store.erase(SITE, "s1") == Erased(readings=4, results=4, reports=1)
+    assert {row.sensor for row in store.iterate(SITE)} == {"s2", "s3"}
+    assert [one.time for one in store.results(SITE).items] == [moment(9)]
+    assert store.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
+    assert [one.sensor for one in store.reports(SITE)] == ["s2", "s3"]
+    assert {one.sensor for one in store.alarms(SITE)} == {"s2"}
+    assert [one.sensor for one in store.problems(SITE)] == ["s2"]
+
+
+def test_a_sensor_of_a_period_is_erased_alone(store: Store) -> None:
+    fill(store)
+    assert store.erase(SITE, "s1", moment(1), moment(2)) == Erased(1, 1, 0)
+    assert store.frame(SITE, moment(1)) == {"s2": 10, "s3": 10}
+    assert store.unsolved(SITE) == [moment(1)]
+
+
+def test_a_result_that_was_being_computed_from_erased_readings_is_dropped(store: Store) -> None:
+    store.add_readings(frames(1))
+    computed = result(0, len(store.frame(SITE, START)))
+    store.erase(SITE, "s2")
+    assert store.save_results([computed]) == 0
+    assert store.latest(SITE) is None
+    assert store.unsolved(SITE) == [START]
+
+
+def test_what_was_erased_may_come_again(store: Store) -> None:
+    rows = frames(1)
+    store.add_readings(rows)
+    store.erase(SITE)
+    assert store.add_readings(rows) == [Verdict.NEW] * 3
+    assert store.unsolved(SITE) == [START]
+
+
+def test_more_than_one_step_is_erased(store: Store) -> None:
+    store.add_readings(frames(2500, 1))
+    store.add_reports([report(received=START + k * 10_000) for k in range(1500)])
+    store.save_results([result(k, 1) for k in range(2500)])
+    assert store.erase(SITE) == Erased(2500, 2500, 1500)
+    assert store.frame_times(SITE) == []
+
+
+def test_retention_removes_what_is_older(store: Store) -> None:
+    now = time.time_ns() // 1_000_000
+    ages = [0.5, 1.9, 2.1, 30]
+    times = [now - round(age * DAY) for age in ages]
+    store.add_readings([reading(seq=k, time=when, received=when) for k, when in enumerate(times)])
+    store.save_results([result(0, 1, time=when) for when in times])
+    store.add_reports([report(received=when) for when in times])
+    assert store.keep(SITE, 2) == Erased(2, 2, 2)
+    assert [frame.time for frame in store.frame_times(SITE)] == times[:2]
+    assert [one.received for one in store.report_history(SITE)] == times[1::-1]
+    assert store.keep(SITE, 2) == Erased(0, 0, 0)
+    assert store.keep("nowhere", 1) == Erased(0, 0, 0)
+
+
+@pytest.mark.parametrize("days", [0, -1, float("nan")])
+def test_retention_of_nothing_is_refused(store: Store, days: float) -> None:
+    with pytest.raises(InputError, match="more than 0 days"):
+        store.keep(SITE, days)
+
+
+def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str) -> None:
+    with open_store(store_url) as store, open_store(store_url) as other:
+        store.add_readings(frames(8000, 1))
+        erased: list[Erased] = []
+        eraser = threading.Thread(target=lambda: erased.append(store.erase(SITE, "s1")))
+        eraser.start()
+        left: list[int] = []
+        for k in itertools.count(100_000):
+            other.add_readings([reading("s2", k)])
+            left.append(sum(1 for row in other.iterate(SITE) if row.sensor == "s1"))
+            if not eraser.is_alive():
+                break
+        eraser.join()
+        assert [one.readings for one in erased] == [8000]
+        assert len({count for count in left if 0 < count < 8000}) >= 2
+        assert len(list(store.iterate(SITE))) == len(left)
+
+
+def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(store_url: str) -> None:
+    """Erasing again and again while readings come: every reading that is there has a frame that will be solved."""
+    with open_store(store_url) as store, open_store(store_url) as other:
+        stop = threading.Event()
+        failures: list[BaseException] = []
+
+        def erase() -> None:
+            try:
+                while not stop.is_set():
+                    other.erase(SITE, since=moment(0), until=moment(20))
+                    other.erase(SITE, "s1")
+            except BaseException as problem:
+                failures.append(problem)
+
+        eraser = threading.Thread(target=erase)
+        eraser.start()
+        for k in range(150):
+            store.add_readings([reading(f"s{sensor}", k % 20, seq=k) for sensor in (1, 2)])
+            store.save_results([result(k % 20, 1)])
+        stop.set()
+        eraser.join()
+        assert failures == []
+        store.add_readings(frames(20, first=0))
+        assert {frame.time for frame in store.frame_times(SITE)} == {row.time for row in store.iterate(SITE)}
+        solved = {one.time for one in store.results(SITE).items}
+        assert solved | set(store.unsolved(SITE)) == {moment(k) for k in range(20)}
+        assert not solved & set(store.unsolved(SITE))
+
+
+def test_erasing_succeeds_although_the_file_cannot_shrink_now(tmp_path: Path) -> None:
+    """Someone reads an old state of the file all the time: its log has to stay."""
+    path = tmp_path / "store.db"
+    with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        store.add_readings(frames(1500))
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
+        assert store.erase(SITE).readings == 4500
+        assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
+        reader.execute("COMMIT")
+        assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
+
+
+def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        store.add_readings([reading("unforgettable", k) for k in range(8000)])
+        store.add_readings(frames(1))
+        before = store.size()
+        store.erase(SITE, "unforgettable")
+        assert store.size() < before / 4
+        left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"unforgettable" not in left

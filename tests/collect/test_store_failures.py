@@ -1,0 +1,268 @@
+"""A store in trouble: locked, full, away, killed. It says so, loses nothing that it acknowledged, and goes on."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
+from tests.collect.rows import SITE, frames, reading
+from tests.parts import program
+from tests.postgres import Postgres, running_postgres
+
+from cloakwork.collect.records import Role, Verdict
+from cloakwork.collect.store import Store, StoreAwayError, StoreBusyError, StoreError, StoreFullError, open_store
+
+NEW, AGAIN = Verdict.NEW, Verdict.AGAIN
+# a process that says which readings were acknowledged, until it is killed
+WRITER = """
+import sys
+from cloakwork.collect.records import Reading
+from cloakwork.collect.store import open_store
+url, first = sys.argv[1], int(sys.argv[2])
+with open_store(url, wait_s=60) as store:
+    for start in range(first, first + 100_000, 20):
+        store.add_readings([Reading("flat", f"s{k % 4}", k, k // 4, k, 1) for k in range(start, start + 20)])
+        print(start + 20, flush=True)
+"""
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """Another program holds a lock that keeps all writers out."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+    else:
+        with psycopg.connect(url) as server:
+            server.execute("LOCK TABLE readings IN EXCLUSIVE MODE")
+            yield
+
+
+def test_a_locked_store_waits_and_then_says_so(store_url: str) -> None:
+    with open_store(store_url, wait_s=0.3) as store:
+        store.add_readings(frames(1))
+        with locked(store_url):
+            start = time.monotonic()
+            with pytest.raises(StoreBusyError, match=r"was locked .* for 0\.3 s: nothing was stored\. Try again"):
+                store.add_readings(frames(1, first=1))
+            assert time.monotonic() - start >= 0.3
+            assert len(list(store.iterate(SITE))) == 3  # reading goes on
+        assert store.add_readings(frames(2)) == [AGAIN] * 3 + [NEW] * 3
+
+
+def test_a_lock_that_ends_in_time_is_not_noticed(store_url: str) -> None:
+    with open_store(store_url, wait_s=30) as store:
+        found: list[Verdict] = []
+        writer = threading.Thread(target=lambda: found.extend(store.add_readings(frames(1))))
+        with locked(store_url):
+            writer.start()
+            writer.join(0.3)
+            assert writer.is_alive()
+        writer.join()
+        assert found == [NEW] * 3
+
+
+@pytest.fixture
+def room() -> Iterator[dict[str, int]]:
+    """How many pages a file of SQLite may have, in every connection; `pages` can be changed while a store is open."""
+    limit = {"pages": 1 << 30}
+
+    def set_limit(raw: Any, *_: object) -> None:
+        if isinstance(raw, sqlite3.Connection):
+            raw.execute(f"PRAGMA max_page_count = {limit['pages']}")
+
+    event.listen(Pool, "checkout", set_limit)
+    yield limit
+    event.remove(Pool, "checkout", set_limit)
+
+
+def fill_until_full(store: Store) -> int:
+    """Add readings until there is no room; gives how many were acknowledged."""
+    acknowledged = []
+
+    def fill() -> None:
+        for start in range(0, 1_000_000, 100):
+            store.add_readings([reading("s1", k) for k in range(start, start + 100)])
+            acknowledged.append(start + 100)
+
+    with pytest.raises(StoreFullError, match="the disk is full: nothing of this was stored, what was acknowledged is"):
+        fill()
+    return acknowledged[-1]
+
+
+def check_after_full(store: Store, acknowledged: int) -> None:
+    """All that was acknowledged is there, and the same call works."""
+    assert [row.seq for row in store.iterate(SITE)] == list(range(acknowledged))
+    rows = [reading("s1", k) for k in range(acknowledged - 50, acknowledged + 50)]
+    assert store.add_readings(rows) == [AGAIN] * 50 + [NEW] * 50
+    assert [row.seq for row in store.iterate(SITE)] == list(range(acknowledged + 50))
+
+
+def test_a_full_file_loses_nothing_and_goes_on_when_there_is_room(tmp_path: Path, room: dict[str, int]) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        token = store.new_token(Role.ANALYST)
+        room["pages"] = 120
+        acknowledged = fill_until_full(store)
+        with pytest.raises(StoreFullError):
+            store.add_readings(frames(500, first=acknowledged))
+        assert store.check_token(token.secret) is not None
+        assert [row.seq for row in store.iterate(SITE)] == list(range(acknowledged))
+        room["pages"] = 1 << 30
+        check_after_full(store, acknowledged)
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@contextmanager
+def small_disk(folder: Path, megabytes: int, **options: int) -> Iterator[Path]:
+    """A disk of its own, where the system lets us have one."""
+    folder.mkdir()
+    told = ",".join([f"size={megabytes}m", *(f"{name}={value}" for name, value in options.items())])
+    mount, unmount = program("mount"), program("umount")
+    if os.geteuid() != 0 or mount is None or unmount is None:
+        pytest.skip("only root may mount a small disk")
+    mounted = subprocess.run([mount, "-t", "tmpfs", "-o", told, "tmpfs", folder], check=False, capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("this system lets nobody mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run([unmount, "--lazy", folder], check=True)
+
+
+def test_a_full_disk_loses_nothing_of_a_file_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(1 << 20))
+        with open_store(str(disk / "store.db")) as store:
+            acknowledged = fill_until_full(store)
+            with pytest.raises(StoreFullError):
+                store.add_readings(frames(500, first=acknowledged))
+            ballast.unlink()
+            check_after_full(store, acknowledged)
+        with closing(sqlite3.connect(disk / "store.db")) as file:
+            assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_full_disk_loses_nothing_of_postgresql_and_goes_on_when_there_is_room(postgres: Postgres) -> None:
+    owner = postgres.data.stat()
+    with small_disk(postgres.folder / "disk", 12, uid=owner.st_uid, gid=owner.st_gid, mode=700) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(1 << 20))
+        (disk / "space").mkdir(mode=0o700)
+        os.chown(disk / "space", owner.st_uid, owner.st_gid)
+        postgres.execute(f"CREATE TABLESPACE small LOCATION '{disk / 'space'}'")
+        postgres.execute("CREATE DATABASE full_disk TABLESPACE small")
+        try:
+            with open_store(postgres.url("full_disk")) as store:
+                acknowledged = fill_until_full(store)
+                ballast.unlink()
+                check_after_full(store, acknowledged)
+        finally:
+            postgres.execute("DROP DATABASE full_disk WITH (FORCE)")
+            postgres.execute("DROP TABLESPACE small")
+
+
+def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(str(path)).close()
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # the first page tells where tables are
+    with pytest.raises(StoreError, match=r"is damaged .*: give another file, or put back a backup"):
+        open_store(str(path))
+
+
+def test_a_server_that_is_away_is_said_and_found_again() -> None:
+    with running_postgres() as server, server.database() as url, open_store(url, wait_s=2) as store:
+        store.add_readings(frames(1))
+        server.stop()
+        for call in (store.check, store.tokens, lambda: store.add_readings(frames(1)), lambda: store.latest(SITE)):
+            with pytest.raises(StoreAwayError, match=r"does not answer .* check that it runs; try again") as refusal:
+                call()
+            assert server.password not in str(refusal.value)
+        server.start()
+        store.check()
+        assert store.add_readings(frames(2)) == [AGAIN] * 3 + [NEW] * 3
+
+
+def test_readings_that_a_server_acknowledged_outlive_its_crash() -> None:
+    with running_postgres() as server, server.database() as url, open_store(url, wait_s=5) as store:
+        for round_ in range(3):
+            acknowledged: list[int] = []
+
+            def write(first: int = round_ * 100_000, acknowledged: list[int] = acknowledged) -> None:
+                for start in range(first, first + 100_000, 10):
+                    try:
+                        store.add_readings([reading("s1", k) for k in range(start, start + 10)])
+                    except StoreAwayError:
+                        return
+                    acknowledged.extend(range(start, start + 10))
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            time.sleep(random.uniform(0.1, 0.4))
+            server.kill()
+            writer.join()
+            server.start()
+            stored = [row.seq for row in store.iterate(SITE)]
+            assert acknowledged
+            assert set(acknowledged) <= set(stored)
+            assert len(stored) == len(set(stored))
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "says"),
+    [
+        (":{password}@", ":wrong@", "authentication failed.*check user, password, database"),
+        ("/postgres", "/nothing", 'database "nothing" does not exist.*check user, password, database'),
+    ],
+)
+def test_a_server_that_refuses_is_said_without_the_password(
+    postgres: Postgres, part: str, other: str, says: str
+) -> None:
+    url = postgres.url().replace(part.format(password=postgres.password), other)
+    with pytest.raises(StoreError, match=says) as refusal:
+        open_store(url, wait_s=2)
+    assert not isinstance(refusal.value, StoreAwayError)
+    assert "wrong" not in str(refusal.value)
+    assert postgres.password not in str(refusal.value)
+
+
+def test_no_server_at_an_address_is_said() -> None:
+    with pytest.raises(StoreAwayError, match="does not answer") as refusal:
+        open_store("postgresql://me:hush@127.0.0.1:1/hall", wait_s=1)
+    assert "hush" not in str(refusal.value)
+
+
+def test_readings_acknowledged_to_a_process_outlive_its_killing(store_url: str) -> None:
+    """Killed in the middle of writing, several times: all that it acknowledged is there once, whole calls only."""
+    first = 0
+    for _ in range(5):
+        command = [sys.executable, "-c", WRITER, store_url, str(first)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline()]
+            time.sleep(random.uniform(0, 0.3))
+            process.kill()
+            said += process.stdout.read().split()
+        acknowledged = int(said[-1])
+        with open_store(store_url) as store:
+            stored = sorted(row.seq for row in store.iterate(SITE))
+            assert stored == list(range(len(stored)))
+            assert len(stored) >= acknowledged
+            assert len(stored) % 20 == 0
+            assert len(store.frame_times(SITE, limit=10_000)) == min(len(stored) // 4, 10_000)
+        first = len(stored)

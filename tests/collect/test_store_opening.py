@@ -1,0 +1,250 @@
+"""Opening a store: every address, every version, and everything that is no store."""
+
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from tests.collect.rows import SITE, frames
+from tests.postgres import Postgres
+
+from cloakwork.collect.records import Verdict
+from cloakwork.collect.store import Store, StoreAwayError, StoreError, migrations, open_store, tables
+from cloakwork.collect.store.database import Database
+from cloakwork.errors import InputError
+
+
+def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:
+    """Of each table the columns, with the kind of type and whether they may be empty."""
+    database = Database(url, wait_s=10)
+    with database.reading() as connection:
+        look = sa.inspect(connection)
+        found = {
+            table: {
+                str(column["name"]): (type(column["type"].as_generic()).__name__, bool(column["nullable"]))
+                for column in look.get_columns(table)
+            }
+            for table in look.get_table_names()
+        }
+    database.close()
+    return {name: told for name, told in found.items() if not name.startswith("sqlite_")}
+
+
+def test_an_empty_database_gets_the_tables_that_queries_expect(store_url: str) -> None:
+    open_store(store_url).close()
+    found = columns(store_url)
+    assert set(found) == set(tables.METADATA.tables)
+    for name, table in tables.METADATA.tables.items():
+        assert {column.name: column.nullable for column in table.c} == {
+            key: told[1] for key, told in found[name].items()
+        }
+        kinds = {key: re.sub("^(Big)?Integer$", "Whole", told[0]) for key, told in found[name].items()}
+        wanted = {column.name: re.sub("^Integer$", "Whole", type(column.type).__name__) for column in table.c}
+        if store_url.startswith("sqlite"):
+            wanted = {key: {"Double": "Float"}.get(kind, kind) for key, kind in wanted.items()}
+            kinds = {key: {"Double": "Float"}.get(kind, kind) for key, kind in kinds.items()}
+        assert kinds == wanted
+
+
+def test_a_store_that_is_opened_again_has_everything(store_url: str) -> None:
+    rows = frames(3)
+    with open_store(store_url) as store:
+        store.add_readings(rows)
+    with open_store(store_url) as store:
+        assert list(store.iterate(SITE)) == rows
+        assert store.add_readings(rows) == [Verdict.AGAIN] * 9
+
+
+def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of version 1 goes through the steps that came later, and keeps its readings."""
+    rows = frames(2)
+    with open_store(store_url) as store:
+        store.add_readings(rows)
+    ran: list[int] = []
+
+    def second(connection: sa.Connection) -> None:
+        ran.append(2)
+        connection.exec_driver_sql("ALTER TABLE readings ADD COLUMN note TEXT")
+
+    def third(connection: sa.Connection) -> None:
+        ran.append(3)
+        connection.exec_driver_sql("UPDATE readings SET note = 'kept'")
+
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, second, third))
+    open_store(store_url).close()
+    open_store(store_url).close()
+    assert ran == [2, 3]
+    assert "note" in columns(store_url)["readings"]
+    database = Database(store_url, wait_s=10)
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("SELECT note FROM readings").all() == [("kept",)] * 6
+        assert connection.execute(sa.select(tables.version.c.version)).all() == [(3,)]
+    database.close()
+
+
+def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_store(store_url).close()
+    before = columns(store_url)
+
+    def fails(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE half (done INTEGER)")
+        connection.exec_driver_sql("DROP TABLE alarms")
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", (*migrations.STEPS, fails))
+        with pytest.raises(RuntimeError, match="power cut"):
+            open_store(store_url)
+    assert columns(store_url) == before
+    with open_store(store_url) as store:
+        assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
+
+
+def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", (*migrations.STEPS, lambda _: None))
+        open_store(store_url).close()
+    with pytest.raises(StoreError, match="is of version 2, and this Cloakwork knows up to 1: use a newer") as refusal:
+        open_store(store_url)
+    assert refusal.value.version == 2
+    database = Database(store_url, wait_s=10)
+    with database.reading() as connection:
+        assert connection.execute(sa.select(tables.version.c.version)).scalar_one() == 2
+    database.close()
+
+
+def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: str) -> None:
+    database = Database(store_url, wait_s=10)
+    database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE results (theirs INTEGER)"))
+    with pytest.raises(StoreError, match="has a table 'results' that is not Cloakwork's: give Cloakwork a database of"):
+        open_store(store_url)
+    database.close()
+    assert set(columns(store_url)) == {"results"}
+
+
+def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
+    code = "import sys; from cloakwork.collect.store import open_store; open_store(sys.argv[1]).check()"
+    running = [subprocess.Popen([sys.executable, "-c", code, store_url], stderr=subprocess.PIPE) for _ in range(4)]
+    said = [process.communicate(timeout=60)[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0] * 4, said
+    with open_store(store_url) as store:
+        assert store.unsolved(SITE) == []
+
+
+def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(store_url).close()
+    ran: list[int] = []
+
+    def slow(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE added (whatever INTEGER)")
+        ran.append(2)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, slow))
+    with ThreadPoolExecutor(3) as pool:
+        for store in pool.map(open_store, [store_url] * 3):
+            store.close()
+    assert ran == [2]
+
+
+def test_a_bare_path_is_a_file_that_only_its_owner_may_read(tmp_path: Path) -> None:
+    path = tmp_path / "my store.db"
+    with open_store(str(path)) as store:
+        store.add_readings(frames(1))
+        assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
+        assert store.size() == sum(file.stat().st_size for file in tmp_path.iterdir() if file.suffix != ".db-shm")
+    with open_store(f"sqlite:///{path}") as store:
+        assert len(list(store.iterate(SITE))) == 3
+
+
+def test_the_file_waits_for_the_disk_at_each_commit(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "store.db"), wait_s=5)
+    with database.reading() as connection:
+        settings = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "secure_delete")
+        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in settings]
+    database.close()
+    assert found == ["wal", 2, 1, 5000, 1]
+
+
+def test_postgresql_waits_for_the_disk_at_each_commit(postgres: Postgres, postgres_url: str) -> None:
+    name = postgres_url.rsplit("/", 1)[-1]
+    postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    postgres.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    database = Database(postgres_url, wait_s=5)
+    try:
+        with database.reading() as connection:
+            settings = ("synchronous_commit", "lock_timeout", "transaction_isolation")
+            found = [connection.exec_driver_sql(f"SHOW {setting}").scalar_one() for setting in settings]
+    finally:
+        database.close()
+        postgres.execute(f"ALTER DATABASE {name} RESET ALL")
+    assert found == ["on", "5s", "read committed"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"time,sensor,seq,value\n" * 300, b"\x00" * 4096, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "readings.csv"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="is not a database of Cloakwork, or it is damaged") as refusal:
+        open_store(str(path))
+    assert str(path) in str(refusal.value)
+    assert not isinstance(refusal.value, StoreAwayError)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("", "is empty: use sqlite:///FILE, a path, or postgresql://"),
+        ("mysql://me:secret@host/db", "cannot be a mysql database: use sqlite:///FILE"),
+        ("sqlite+aiosqlite:///x.db", "cannot be a sqlite.aiosqlite database"),
+        ("sqlite://", "a store in memory would forget"),
+        ("sqlite:///:memory:", "a store in memory would forget"),
+        ("postgresql://host:secret@x:y:z/", "cannot be read: use"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused(url: str, says: str) -> None:
+    with pytest.raises(InputError, match=says) as refusal:
+        open_store(url)
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_folder_and_a_place_where_nothing_can_be_written_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder: give the name of a file in it"):
+        open_store(str(tmp_path))
+    with pytest.raises(StoreError, match=r"cannot be made .*: give a file in a folder that exists"):
+        open_store(str(tmp_path / "no" / "store.db"))
+
+
+def test_a_closed_store_says_so(store: Store) -> None:
+    store.check()
+    store.close()
+    store.close()
+    for call in (store.check, store.tokens, lambda: store.add_readings(frames(1)), lambda: store.erase(SITE)):
+        with pytest.raises(StoreError, match="was closed: open it again"):
+            call()
+
+
+def test_size_is_what_the_store_takes(store: Store) -> None:
+    before = store.size()
+    store.add_readings(frames(3000))
+    assert store.size() > before + 300_000
+
+
+def test_another_program_can_read_a_file_that_is_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        store.add_readings(frames(2))
+        other = sqlite3.connect(path)
+        assert other.execute("SELECT count(*) FROM readings").fetchone() == (6,)
+        other.close()

@@ -1,0 +1,66 @@
+"""How SQLite finds things: by an index, however much there is. (PostgreSQL keeps count of its rows, and sees to it.)"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from tests.collect.rows import SITE, frames, moment, result
+
+from cloakwork.collect.store import Store, open_store
+
+CURSOR = f"{moment(3)}.s1.3"
+CALLS: dict[str, Callable[[Store], object]] = {
+    "add_readings": lambda store: store.add_readings(frames(2)),
+    "frame": lambda store: store.frame(SITE, moment(3)),
+    "frames": lambda store: store.frames(SITE, [moment(3), moment(4)]),
+    "frame_times": lambda store: store.frame_times(SITE),
+    "frame_times of a period": lambda store: store.frame_times(SITE, moment(3), moment(5)),
+    "unsolved": lambda store: store.unsolved(SITE),
+    "outgrown": lambda store: store.outgrown(SITE),
+    "readings after": lambda store: store.readings(SITE, after=CURSOR),
+    "readings before": lambda store: store.readings(SITE, after=CURSOR, newest_first=True),
+    "readings of a sensor": lambda store: store.readings(SITE, sensor="s1", since=moment(3)),
+    "readings of a sensor after": lambda store: store.readings(SITE, sensor="s1", after=CURSOR),
+    "save_results": lambda store: store.save_results([result(3)]),
+    "results": lambda store: store.results(SITE, after=str(moment(3))),
+    "latest": lambda store: store.latest(SITE),
+    "report_history": lambda store: store.report_history(SITE, since=moment(3)),
+    "erase": lambda store: store.erase(SITE, until=moment(3)),
+    "erase a sensor": lambda store: store.erase(SITE, "s1", since=moment(3), until=moment(5)),
+}
+
+
+@pytest.fixture
+def statements() -> Iterator[list[tuple[str, Any]]]:
+    """What is asked of a database from now on, with parameters."""
+    found: list[tuple[str, Any]] = []
+
+    def note(_: Any, __: Any, statement: str, parameters: Any, ___: Any, many: bool) -> None:
+        found.append((statement, parameters[0] if many else parameters))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_call_reads_all_of_a_large_table(tmp_path: Path, statements: list[tuple[str, Any]], name: str) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        store.add_readings(frames(8))
+        store.save_results([result(k) for k in range(5)])
+        statements.clear()
+        CALLS[name](store)
+        asked = [(text, given) for text, given in statements if re.match("SELECT|UPDATE|DELETE|INSERT.*json", text)]
+        with closing(sqlite3.connect(path)) as file:
+            steps = [row[3] for text, given in asked for row in file.execute(f"EXPLAIN QUERY PLAN {text}", given)]
+    assert steps
+    for step in steps:
+        assert not re.search(r"SCAN (readings|frames|results|report_history)|TEMP B-TREE", step), steps
+        assert not re.search(r"(readings|report_history) USING .*\(site=\?\)", step), steps

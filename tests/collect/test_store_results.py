@@ -1,0 +1,222 @@
+"""Results, reports and problems in the store: what comes back is what went in, and what is left to solve is known."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.collect.rows import SITE, START, frames, moment, reading, report, result
+
+from cloakwork.collect.records import Page, Problem, Report, Result, Spot
+from cloakwork.collect.store import Store
+from cloakwork.errors import InputError
+
+
+def test_a_result_comes_back_as_it_was(store: Store) -> None:
+    store.add_readings(frames(2))
+    bare = result(1, counts=None, sources=(), set_aside=(), map=None, gap=math.inf, estimator="Bäsis", status="")
+    assert store.save_results([result(0), bare]) == 2
+    assert store.result(SITE, moment(0)) == result(0)
+    assert store.result(SITE, moment(1)) == bare
+    assert store.latest(SITE) == bare
+
+
+def test_what_is_not_a_number_stays_that(store: Store) -> None:
+    store.add_readings(frames(1))
+    spot = Spot("3", (math.nan,), 1.0, math.inf, math.nan)
+    store.save_results([result(gap=math.nan, fit=math.nan, took_ms=math.nan, sources=(spot,))])
+    found = store.latest(SITE)
+    assert found is not None
+    assert math.isnan(found.gap)
+    assert math.isnan(found.fit)
+    assert math.isnan(found.took_ms)
+    assert math.isnan(found.sources[0].at[0])
+    assert found.sources[0].radius == math.inf
+
+
+def test_numbers_of_numpy_are_kept_as_numbers(store: Store) -> None:
+    store.add_readings(frames(1))
+    half: Any = np.float32(0.5)
+    when: Any = np.int64(moment(0))
+    spot = Spot("3", (half, half), half, half, half)
+    given = replace(result(), time=when, gap=half, counts=(half,), sources=(spot,))
+    assert store.save_results([given]) == 1
+    assert store.result(SITE, when) == result(gap=0.5, counts=(0.5,), sources=(Spot("3", (0.5, 0.5), 0.5, 0.5, 0.5),))
+    assert store.frames(SITE, [when]) == {moment(0): {"s1": 0, "s2": 0, "s3": 0}}
+
+
+def test_there_may_be_no_result(store: Store) -> None:
+    assert store.latest(SITE) is None
+    assert store.result(SITE, START) is None
+    assert store.results(SITE) == Page((), None)
+    assert store.save_results([]) == 0
+
+
+def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
+    store.add_readings(frames(1))
+    store.save_results([result(sensors=2)])
+    assert store.save_results([result(status="old"), result(status="better", map=None)]) == 1
+    assert store.latest(SITE) == result(status="better", map=None)
+    assert len(store.results(SITE).items) == 1
+
+
+def test_lists_of_results_leave_the_maps_out_unless_asked(store: Store) -> None:
+    store.add_readings(frames(1))
+    store.save_results([result()])
+    assert store.results(SITE).items == (replace(result(), map=None),)
+    assert store.results(SITE, maps=True).items == (result(),)
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("limit", [1, 3, 9, 10])
+def test_pages_of_results_hold_each_once_while_others_arrive(store: Store, limit: int, newest_first: bool) -> None:
+    store.add_readings(frames(9))
+    store.save_results([result(k) for k in range(9)])
+    found: list[Result] = []
+    after = None
+    for k in range(20):
+        page = store.results(SITE, limit=limit, after=after, newest_first=newest_first)
+        found += page.items
+        after = page.next
+        if after is None:
+            break
+        store.add_readings([reading(frame=100 + k)])
+        store.save_results([result(100 + k, 1)])
+    times = [one.time for one in found if one.time < moment(50)]
+    assert times == sorted((moment(k) for k in range(9)), reverse=newest_first)
+    assert len({one.time for one in found}) == len(found)
+
+
+def test_results_hold_to_their_period(store: Store) -> None:
+    store.add_readings(frames(4))
+    store.save_results([result(k) for k in range(4)])
+    assert [one.time for one in store.results(SITE, since=moment(1), until=moment(3)).items] == [moment(1), moment(2)]
+
+
+@pytest.mark.parametrize("after", ["", "x", "1.2", "1" * 30])
+def test_a_cursor_of_results_that_no_page_gave_is_refused(store: Store, after: str) -> None:
+    with pytest.raises(InputError, match="is no cursor"):
+        store.results(SITE, after=after)
+
+
+def test_a_time_is_unsolved_until_it_has_a_result(store: Store) -> None:
+    store.add_readings([*frames(4), reading(site="hall")])
+    assert store.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
+    assert store.unsolved(SITE, 2, newest_first=False) == [moment(0), moment(1)]
+    store.save_results([result(3), result(1)])
+    assert store.unsolved(SITE) == [moment(2), moment(0)]
+    store.add_readings(frames(1, first=3))
+    assert store.unsolved(SITE) == [moment(2), moment(0)]
+    assert store.unsolved("hall") == [START]
+    assert store.outgrown(SITE) == []
+
+
+def test_a_late_reading_makes_its_result_outgrown_until_it_is_solved_again(store: Store) -> None:
+    store.add_readings(frames(2, 2))
+    store.save_results([result(0, 2), result(1, 2)])
+    store.add_readings([reading("s1", 0)])
+    assert store.outgrown(SITE) == []
+    store.add_readings([reading("s3", 0)])
+    store.add_readings([reading("s4", 0), reading("s3", 1)])
+    assert store.outgrown(SITE) == [moment(1), moment(0)]
+    assert store.outgrown(SITE, 1, newest_first=False) == [moment(0)]
+    assert store.unsolved(SITE) == []
+    store.save_results([result(0, 4)])
+    assert store.outgrown(SITE) == [moment(1)]
+
+
+def test_a_reading_that_comes_while_its_frame_is_solved_is_not_overlooked(store: Store) -> None:
+    store.add_readings(frames(1, 2))
+    seen = len(store.frame(SITE, START))
+    store.add_readings([reading("s3", 0)])
+    store.save_results([result(0, seen)])
+    assert store.outgrown(SITE) == [START]
+
+
+def test_a_result_that_leaves_a_sensor_out_again_is_not_asked_for_forever(store: Store) -> None:
+    store.add_readings(frames(1, 3))
+    store.save_results([result(0, 2)])
+    tries = 0
+    while store.outgrown(SITE) == [START]:
+        store.save_results([result(0, 2)])
+        tries += 1
+    assert 2 <= tries <= 10
+    store.add_readings([reading("s4", 0)])
+    assert store.outgrown(SITE) == [START]
+
+
+def test_a_result_from_fewer_sensors_than_the_one_that_is_there_is_dropped(store: Store) -> None:
+    store.add_readings(frames(1, 3))
+    store.save_results([result(0, 3, status="from all")])
+    assert store.save_results([result(0, 2, status="slower, from fewer")]) == 0
+    assert store.latest(SITE) == result(0, 3, status="from all")
+    assert store.outgrown(SITE) == []
+
+
+def test_of_two_solvers_neither_hides_that_more_came(store: Store) -> None:
+    """Both looked at the frame before its last reading came."""
+    store.add_readings(frames(1, 2))
+    store.add_readings([reading("s3", 0)])
+    store.save_results([result(0, 2)])
+    store.save_results([result(0, 2)])
+    assert store.outgrown(SITE) == [START]
+    store.save_results([result(0, 3)])
+    assert store.outgrown(SITE) == []
+
+
+def test_a_result_without_its_readings_is_dropped(store: Store) -> None:
+    assert store.save_results([result(0)]) == 0
+    store.add_readings(frames(1, 2))
+    assert store.save_results([result(0, 3), result(5)]) == 0
+    assert store.latest(SITE) is None
+    assert store.unsolved(SITE) == [START]
+    assert store.save_results([result(0, 2), result(5)]) == 1
+
+
+def test_a_result_of_no_sensor_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="at least one must have reported"):
+        store.save_results([result(sensors=0)])
+
+
+def test_results_of_several_sites_are_saved_together(store: Store) -> None:
+    store.add_readings([reading(), reading(site="hall")])
+    assert store.save_results([result(sensors=1, site="hall"), result(sensors=1)]) == 2
+    assert store.unsolved("hall") == store.unsolved(SITE) == []
+
+
+def test_many_results_are_saved_in_one_go(store: Store) -> None:
+    store.add_readings(frames(1100, 1))
+    assert store.save_results([result(k, 1) for k in range(1100)]) == 1100
+    assert store.unsolved(SITE) == []
+
+
+def test_the_latest_report_of_each_sensor_is_kept(store: Store) -> None:
+    store.add_reports([])
+    rows = [report("s2", used=5, received=START + 5), report("s1", used=2), report("s2", used=4, received=START + 4)]
+    store.add_reports([*rows, report(site="hall", used=9)])
+    assert store.reports(SITE) == [rows[1], rows[0]]
+    store.add_reports([report("s1", used=1, received=START - 1), report("s2", state="offline", received=START + 5)])
+    assert store.reports(SITE) == [rows[1], report("s2", state="offline", received=START + 5)]
+
+
+def test_history_keeps_the_last_report_of_every_ten_seconds(store: Store) -> None:
+    def at(second: int, sensor: str = "s1") -> Report:
+        return report(sensor, used=second, received=START + second * 1000)
+
+    store.add_reports([at(second) for second in range(35)])
+    store.add_reports([at(3), at(12, "s2")])
+    assert store.report_history(SITE, "s1") == [at(9), at(19), at(29), at(34)]
+    assert store.report_history(SITE) == [at(9), at(19), at(12, "s2"), at(29), at(34)]
+    assert store.report_history(SITE, "s1", limit=2) == [at(29), at(34)]
+    assert store.report_history(SITE, "s1", since=at(19).received, until=at(34).received) == [at(19), at(29)]
+    assert store.report_history(SITE, "s9") == []
+
+
+def test_problems_are_counted(store: Store) -> None:
+    store.add_problems([])
+    store.add_problems([Problem(SITE, "s1", "late", 2, 50), Problem(SITE, "s1", "late", 3, 40)])
+    store.add_problems([Problem(SITE, "s1", "late", 1, 30), Problem("", "", "malformed", 1, 60)])
+    assert store.problems(SITE) == [Problem(SITE, "s1", "late", 6, 50)]
+    assert store.problems() == [Problem("", "", "malformed", 1, 60), Problem(SITE, "s1", "late", 6, 50)]
+    assert store.problems("hall") == []
