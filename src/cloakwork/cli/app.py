@@ -10,8 +10,22 @@ from typing import Annotated
 
 import typer
 
+from cloakwork.cli.arguments import (
+    DEFAULT_STORE,
+    Authority,
+    BrokerUrl,
+    Json,
+    PasswordFile,
+    PlanFile,
+    Since,
+    SiteFile,
+    SiteName,
+    StoreUrl,
+    Until,
+)
+from cloakwork.cli.groups import keys, lab, token
 from cloakwork.cli.output import note, say
-from cloakwork.errors import BudgetError, InputError
+from cloakwork.errors import BudgetError, CloakworkError, InputError
 
 BAD_INPUT, FAILURE = 2, 1
 
@@ -24,30 +38,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-lab = typer.Typer(
-    help="Repeat the experiments: every number with its seed, as a table, JSON and a picture.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 app.add_typer(lab, name="lab")
-
-keys = typer.Typer(
-    help="Make and look after the keys that take the noise off again. For the trusted party.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 app.add_typer(keys, name="keys")
-
-SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.")]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="The frozen plan; that beside the site file if there is one.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-BrokerUrl = Annotated[str, typer.Option(help="Where it sends: mqtt://host, or mqtts://user@host:8883 with TLS.")]
-PasswordFile = Annotated[Path | None, typer.Option(help="File with the device's password at the broker.")]
-Authority = Annotated[Path | None, typer.Option(help="Certificate that the broker's is signed with, in PEM form.")]
-KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's file of keys.")]
-KeySensor = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
+app.add_typer(token, name="token")
 
 
 def _version(asked: bool) -> None:
@@ -123,7 +116,12 @@ def simulate(
 @app.command()
 def recover(
     site: SiteFile,
-    readings: Annotated[Path, typer.Argument(help="CSV file of time,sensor,seq,value.")],
+    readings: Annotated[Path | None, typer.Argument(help="CSV file of time,sensor,seq,value.")] = None,
+    from_store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Recover what a collector has stored instead.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
     plan: PlanFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file of recovered sources to write.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
@@ -132,7 +130,9 @@ def recover(
     """Recover the vicinity of the sources from noisy readings."""
     from cloakwork.cli.recover import run_recover
 
-    run_recover(site, readings, plan=plan, out=out, plot=plot, json=json)
+    run_recover(
+        site, readings, from_store=from_store, since=since, until=until, plan=plan, out=out, plot=plot, json=json
+    )
 
 
 @app.command()
@@ -220,72 +220,76 @@ def sensor(
     )
 
 
-@keys.command("new")
-def keys_new(
-    site: SiteFile, out: Annotated[Path, typer.Option("--out", help="File of keys to write.")] = Path("keys.json")
+@app.command()
+def collect(
+    sites: Annotated[list[Path], typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.")],
+    broker: Annotated[
+        str, typer.Option(help="Where devices publish: mqtts://user@host. `embedded` has one inside, `none` none.")
+    ] = "embedded",
+    password_file: Annotated[Path | None, typer.Option(help="File with the password at the broker.")] = None,
+    ca: Authority = None,
+    store: StoreUrl = DEFAULT_STORE,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the page and HTTP are.")] = "127.0.0.1:8080",
+    certificate: Annotated[Path | None, typer.Option(help="Certificate for https, in PEM form.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="Its private key.")] = None,
+    proxied: Annotated[bool, typer.Option("--proxied", help="A proxy on this machine speaks https for it.")] = False,
+    group: Annotated[str | None, typer.Option(help="Share the readings with other collectors of this group.")] = None,
+    name: Annotated[str, typer.Option(help="Name of its session at the broker; each its own.")] = "cloakwork-collector",
+    keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove what is older: 90d, 12h or 4w.")] = None,
+    home_assistant: Annotated[
+        bool, typer.Option("--home-assistant", help="Tell Home Assistant which zones are occupied.")
+    ] = False,
 ) -> None:
-    """Make the keys of a site."""
-    from cloakwork.cli.keys import run_new
+    """Take cloaked readings in, keep them, recover sources as they arrive, and show them on a page."""
+    from cloakwork.cli.collect import Options, run_collect
 
-    run_new(site, out=out)
+    run_collect(
+        Options(
+            sites=sites,
+            broker=broker,
+            password_file=password_file,
+            ca=ca,
+            store=store,
+            listen=listen,
+            certificate=certificate,
+            private_key=private_key,
+            proxied=proxied,
+            group=group,
+            name=name,
+            keep=keep,
+            home_assistant=home_assistant,
+        )
+    )
 
 
-@keys.command("list")
-def keys_list(file: KeyFile, json: Json = False) -> None:
-    """Say which devices were provisioned, and how they stand. Never shows a key."""
-    from cloakwork.cli.keys import run_list
-
-    run_list(file, json=json)
-
-
-@keys.command("export")
-def keys_export(
-    file: KeyFile,
-    sensor: KeySensor,
-    out: Annotated[Path, typer.Option("--out", help="File to write.")],
+@app.command()
+def erase(
+    site: SiteName,
+    sensor: Annotated[str | None, typer.Option("--id", help="Of this sensor only.")] = None,
+    since: Since = None,
+    until: Until = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Write what unveils one sensor, and no other."""
-    from cloakwork.cli.keys import run_export
+    """Remove stored readings, and everything that was made from them, for ever."""
+    from cloakwork.cli.stored import run_erase
 
-    run_export(file, sensor, out=out)
-
-
-@keys.command("rotate")
-def keys_rotate(file: KeyFile) -> None:
-    """Make a new master for every device that is provisioned from now on."""
-    from cloakwork.cli.keys import run_rotate
-
-    run_rotate(file)
+    run_erase(store, site, sensor=sensor, since=since, until=until, sure=yes)
 
 
-@keys.command("revoke")
-def keys_revoke(file: KeyFile, sensor: KeySensor) -> None:
-    """Say that a device is lost or stolen: what it sends from now on is not unveiled."""
-    from cloakwork.cli.keys import run_revoke
-
-    run_revoke(file, sensor)
-
-
-@lab.command("list")
-def lab_list(json: Json = False) -> None:
-    """Say which experiments there are."""
-    from cloakwork.cli.lab import run_list
-
-    run_list(json=json)
-
-
-@lab.command("run")
-def lab_run(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which experiment; `all` for all of them.")],
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, with rough numbers.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for NAME.json and NAME.png.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other draws.")] = 1,
-    json: Json = False,
+@app.command()
+def export(
+    site: SiteName,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv or .parquet.")],
+    results: Annotated[bool, typer.Option("--results", help="What was recovered instead of the readings.")] = False,
+    since: Since = None,
+    until: Until = None,
+    store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Run one experiment, or all, and print what was found."""
-    from cloakwork.cli.lab import run_lab
+    """Write stored readings, or what was recovered from them, to a file."""
+    from cloakwork.cli.stored import run_export
 
-    run_lab(name, quick=quick, out=out, seed=seed, json=json)
+    run_export(store, site, out=out, results=results, since=since, until=until)
 
 
 def main() -> None:
@@ -297,6 +301,8 @@ def main() -> None:
         app()
     except (InputError, BudgetError) as problem:
         _stop(str(problem), BAD_INPUT)
+    except CloakworkError as problem:
+        _stop(str(problem), FAILURE)
     except BrokenPipeError:
         # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

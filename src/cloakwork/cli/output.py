@@ -58,20 +58,28 @@ def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
 
     `mode` says who may get at it, from the first byte on; the system's mask takes rights off it.
     """
+    with part_of(path, *inputs) as part:
+        # "x" creates a new file or fails: a link that someone planted under this name is not followed
+        opener, special = partial(os.open, mode=mode), part == path.resolve()
+        with open(part, "w" if special else "x", newline="", encoding="utf-8", opener=opener) as file:
+            yield file
+
+
+@contextmanager
+def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
+    """A name to write a file under, until it is whole and gets its own; never in place of an input."""
     refuse_input(path, *inputs)
     target = path.resolve()
-    special = target.exists() and not target.is_file()  # a pipe or a device is written to as it is
-    part = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
-    # "x" creates a new file or fails: a link that someone planted under this name is not followed
-    with open(part, "w" if special else "x", newline="", encoding="utf-8", opener=partial(os.open, mode=mode)) as file:
-        try:
-            yield file
-        except BaseException:
-            if not special:
-                part.unlink(missing_ok=True)
-            raise
-    if not special:
-        part.replace(target)
+    if target.exists() and not target.is_file():  # a pipe or a device is written to as it is
+        yield target
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    part.replace(target)
 
 
 def refuse_input(path: Path, *inputs: Path) -> None:

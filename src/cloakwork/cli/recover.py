@@ -1,8 +1,9 @@
 """`cloakwork recover`."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from cloakwork.cli.draw import check_picture, draw_map
 from cloakwork.cli.frozen import noise_of
+from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
-from cloakwork.cli.report import Summary, report
+from cloakwork.cli.report import Readings, Summary, report
+from cloakwork.errors import InputError
 from cloakwork.site import Frame, ReadingsFile, Site, load_site
 from cloakwork.site.frames import Found, Recoveries
 
@@ -19,39 +22,82 @@ BATCH = 512
 
 
 def run_recover(
-    path: Path, readings: Path, *, plan: Path | None, out: Path | None, plot: Path | None, json: bool
+    path: Path,
+    readings: Path | None,
+    *,
+    from_store: str | None,
+    since: str | None,
+    until: str | None,
+    plan: Path | None,
+    out: Path | None,
+    plot: Path | None,
+    json: bool,
 ) -> None:
-    """Recover every frame of a file, in batches, and write what was found."""
+    """Recover every frame of a file or of a store, in batches, and write what was found."""
     if plot is not None:
         check_picture(plot)
+    if readings is not None and from_store is not None:
+        raise InputError("give either a file of readings, or --from-store.")
+    if from_store is None and (since is not None or until is not None):
+        raise InputError("--since and --until go with --from-store; a file is recovered as a whole.")
     site = load_site(path)
-    file = ReadingsFile(readings, site.sensor_ids)
-    size = file.size
-    noise = noise_of(site, path, plan)
-    recoveries = Recoveries(site, noise.cloak)
-    inputs = (path, readings, *noise.files)
-    if plot is not None:
-        refuse_input(plot, *inputs)
-    summary = Summary()
     with ExitStack() as stack:
-        write = _writer(out, inputs, site, stack)
-        progress = stack.enter_context(bar("recovering", size))
-        for batch in _batches(file):
-            for found in recoveries.of(batch):
-                summary.add(found, len(site.sensor_ids))
-                write(found)
-            progress(file.bytes_read)
+        frames = _of_file(readings, site) if from_store is None else _of_store(from_store, site, since, until, stack)
+        noise = noise_of(site, path, plan)
+        inputs = (path, *(() if readings is None else (readings,)), *noise.files)
+        if plot is not None:
+            refuse_input(plot, *inputs)
+        summary = _recovered(frames, Recoveries(site, noise.cloak), _writer(out, inputs, site, stack), site)
     if plot is not None and summary.total is not None:
         title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
         label = "weight" if summary.last_counts is None else "expected sources"
         draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title, label=label)
         note(f"wrote the picture to {plot}")
-    report(summary, file, site, out, plan=noise.digest, json=json)
+    report(summary, frames.readings, site, out, plan=noise.digest, json=json)
 
 
-def _batches(file: ReadingsFile) -> Iterator[list[Frame]]:
+@dataclass(frozen=True, eq=False)
+class _Frames:
+    """Frames to recover, where they come from, how much there is and how much is done after a frame."""
+
+    frames: Iterable[Frame]
+    readings: Readings
+    size: int
+    done: Callable[[Frame], int]
+
+
+def _of_file(readings: Path | None, site: Site) -> _Frames:
+    if readings is None:
+        raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
+    file = ReadingsFile(readings, site.sensor_ids)
+    return _Frames(file, file, file.size, lambda _: file.bytes_read)
+
+
+def _of_store(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
+    from cloakwork.collect.history import StoredFrames  # noqa: PLC0415 - a file needs no database
+    from cloakwork.collect.store import open_store  # noqa: PLC0415
+
+    store = stack.enter_context(open_store(url, make=False))
+    period = parse_moment("--since", since), parse_moment("--until", until)
+    frames = StoredFrames(store, site.name, site.sensor_ids, *period)
+    first, last = frames.span
+    return _Frames(frames, frames, last - first + 1, lambda frame: frame.time - first)
+
+
+def _recovered(given: _Frames, recoveries: Recoveries, write: Callable[[Found], None], site: Site) -> Summary:
+    summary = Summary()
+    with bar("recovering", given.size) as progress:
+        for batch in _batches(given.frames):
+            for found in recoveries.of(batch):
+                summary.add(found, len(site.sensor_ids))
+                write(found)
+            progress(given.done(batch[-1]))
+    return summary
+
+
+def _batches(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
     batch: list[Frame] = []
-    for frame in file:
+    for frame in frames:
         batch.append(frame)
         if len(batch) == BATCH:
             yield batch

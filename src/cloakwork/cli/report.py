@@ -3,16 +3,27 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.recovery import Fit, PointSources, Source, Status
 from cloakwork.recovery.fit import DOUBTFUL, together
-from cloakwork.site import ReadingsFile, Site
+from cloakwork.site import Problems, Site
 from cloakwork.site.frames import Found
 
 SHOWN_FRAMES = 10
 SHOWN_SENSORS = 5
+
+
+class Readings(Protocol):
+    """Where frames came from: `rows` readings were read, `problems` says which were left out."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def problems(self) -> Problems: ...
 
 
 @dataclass
@@ -57,7 +68,7 @@ class Summary:
             self.shown.append(found)
 
 
-def report(summary: Summary, file: ReadingsFile, site: Site, out: Path | None, *, plan: str | None, json: bool) -> None:
+def report(summary: Summary, file: Readings, site: Site, out: Path | None, *, plan: str | None, json: bool) -> None:
     """Warn, then print the values as JSON or in words; `plan` is the digest of the plan that was used."""
     for line in file.problems.shown:
         note(line)
@@ -148,11 +159,11 @@ def _first(summary: Summary) -> str:
     return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
 
 
-def _reasons(file: ReadingsFile) -> str:
+def _reasons(file: Readings) -> str:
     return "; ".join(f"{number:,} {reason}" for reason, number in file.problems.counts.most_common())
 
 
-def _values(summary: Summary, file: ReadingsFile, site: Site) -> dict[str, object]:
+def _values(summary: Summary, file: Readings, site: Site) -> dict[str, object]:
     return {
         "site": site.name,
         "frames": summary.frames,

@@ -87,12 +87,17 @@ class Watched:
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """A frame from the steps of each sensor that reported; sensors that the site does not have are left out."""
-        steps, present = np.zeros(len(self.ids), np.int64), np.zeros(len(self.ids), bool)
-        for name, value in values.items():
-            row = self.index.get(name)
-            if row is not None:
-                steps[row], present[row] = value, True
-        return Frame(time, steps, present)
+        return as_frame(time, values, self.index)
+
+
+def as_frame(time: int, values: Mapping[str, int], index: Mapping[str, int]) -> Frame:
+    """A frame from the steps of each sensor; `index` gives the rows of those that count."""
+    steps, present = np.zeros(len(index), np.int64), np.zeros(len(index), bool)
+    for name, value in values.items():
+        row = index.get(name)
+        if row is not None:
+            steps[row], present[row] = value, True
+    return Frame(time, steps, present)
 
 
 def watch(path: str | Path) -> Watched:

@@ -31,10 +31,12 @@ _WRITES = "cloakwork_writes"
 class Database:
     """Transactions on the database behind `url`; `wait_s` is how long to wait for a lock or a server."""
 
-    def __init__(self, url: str, *, wait_s: float) -> None:
+    def __init__(self, url: str, *, wait_s: float, make: bool = True) -> None:
         parsed = _parse(url)
         self.wait_s = wait_s
         self.path = None if parsed.database is None or _is_server(parsed) else Path(parsed.database)
+        if not make and self.path is not None and not self.path.exists():
+            raise StoreError(f"{self.path}: there is no such store. Name that of the collector, which makes it.")
         self.name = str(self.path) if self.path is not None else parsed.render_as_string(hide_password=True)
         # SQLite lets one connection write at a time; threads queue here, because its own waiting is a poll
         self._turn = threading.Lock()

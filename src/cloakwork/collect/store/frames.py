@@ -42,6 +42,19 @@ def times(
         return [FrameTime(*row) for row in connection.execute(query)]
 
 
+def sites(database: Database) -> list[str]:
+    """Names of the sites that have readings; each is found in the index after the one before."""
+    table = tables.frames.c
+    found: list[str] = []
+    with database.reading() as connection:
+        while True:
+            query = sa.select(sa.func.min(table.site))
+            name = connection.execute(query.where(table.site > found[-1]) if found else query).scalar()
+            if name is None:
+                return found
+            found.append(str(name))
+
+
 def to_solve(
     database: Database, site: str, which: sa.ColumnElement[bool], *, limit: int, newest_first: bool
 ) -> list[int]:

@@ -28,13 +28,13 @@ DAY_MS = 86_400_000
 DEFAULT_URL = "sqlite:///cloakwork.db"
 
 
-def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0) -> "Store":
-    """Open a store, make it if it is not there, and bring it to this version.
+def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = True) -> "Store":
+    """Open a store, make it if it is not there (SQLite: unless `make` is False), and bring it to this version.
 
     `url` is `sqlite:///file`, a bare path (SQLite too) or `postgresql://user:password@host/database`. `wait_s` is how
     long a call waits for a lock that someone else holds, or for a server, before it raises.
     """
-    database = Database(url, wait_s=wait_s)
+    database = Database(url, wait_s=wait_s, make=make)
     try:
         migrate(database)
     except BaseException:
@@ -113,6 +113,10 @@ class Store:
     ) -> list[FrameTime]:
         """Times that have readings, each with the number of its sensors."""
         return frames.times(self._database, site, since=since, until=until, limit=limit, newest_first=newest_first)
+
+    def sites(self) -> list[str]:
+        """Names of the sites that have readings, sorted."""
+        return frames.sites(self._database)
 
     def unsolved(self, site: str, limit: int = 100, newest_first: bool = True) -> list[int]:
         """Times that have readings but no result."""

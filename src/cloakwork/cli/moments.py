@@ -1,0 +1,55 @@
+"""Moments and spans of time, as people write them."""
+
+import re
+from datetime import UTC, datetime
+
+from cloakwork.errors import InputError
+
+_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
+_LATEST = 253_402_300_800_000  # the year 10000
+
+
+def parse_moment(option: str, text: str | None) -> int | None:
+    """Unix milliseconds of an ISO 8601 date or time (UTC unless it says otherwise), or of such a number.
+
+    >>> parse_moment("--since", "2026-11-15T08:00")
+    1794729600000
+    """
+    if text is None:
+        return None
+    found = int(text) if re.fullmatch("[0-9]{1,15}", text) else _iso(text)
+    if found is None or not 0 <= found < _LATEST:
+        raise InputError(
+            f"{option} {text[:64]}: give a date such as 2026-11-15, a time such as 2026-11-15T08:00+01:00 (UTC if no "
+            "zone is given), or Unix milliseconds."
+        )
+    return found
+
+
+def _iso(text: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return round(1000 * aware.timestamp())
+
+
+def parse_days(option: str, text: str | None) -> float | None:
+    """Days of a span such as 90d, 12h or 4w.
+
+    >>> parse_days("--keep", "4w")
+    28.0
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(h|d|w)", text)
+    days = 0.0 if match is None else float(match[1]) * _DAYS[match[2]]
+    if not days:
+        raise InputError(f"{option} {text[:64]}: give a number above 0 with h, d or w, such as 90d.")
+    return days
+
+
+def shown(milliseconds: int) -> str:
+    """A moment in UTC, to the second."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

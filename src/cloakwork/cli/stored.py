@@ -1,0 +1,146 @@
+"""`cloakwork erase` and `cloakwork export`: what a collector has stored."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cloakwork.cli.moments import parse_moment, shown
+from cloakwork.cli.output import bar, counted, err, note, part_of, written
+from cloakwork.collect.history import StoredFrames
+from cloakwork.collect.records import Result
+from cloakwork.collect.store import Store, open_store
+from cloakwork.errors import InputError
+
+Row = Sequence[Any]
+GROUP = 20_000  # rows that are in memory and written at once
+PAGE = 500
+# the form that `recover` and `unveil` read
+READINGS = {"time": int, "sensor": str, "seq": int, "value": int}
+RESULTS = {
+    "time": int,
+    "sensors": int,
+    "expected": int,
+    "place": str,
+    "x": float,
+    "y": float,
+    "weight": float,
+    "radius": float,
+    "probability": float,
+    "status": str,
+    "gap": float,
+    "fit": float,
+    "set_aside": str,
+    "estimator": str,
+    "solved": int,
+}
+
+
+def run_export(store: str, site: str, *, out: Path, results: bool, since: str | None, until: str | None) -> None:
+    """Write readings, or what was recovered from them, to a CSV or Parquet file."""
+    kinds: dict[str, _Opener] = {".csv": _csv, ".parquet": _parquet}
+    if out.suffix not in kinds:
+        raise InputError(f"--out {out.name}: the name says the form: give one that ends in .csv or .parquet.")
+    period = parse_moment("--since", since), parse_moment("--until", until)
+    with open_store(store, make=False) as opened:
+        first, last = StoredFrames(opened, site, (), *period).span
+        found = _results(opened, site, *period) if results else _readings(opened, site, *period)
+        columns = RESULTS if results else READINGS
+        with kinds[out.suffix](out, columns) as write, bar("exporting", last - first + 1) as progress:
+            rows = 0
+            while group := list(islice(found, GROUP)):
+                write(group)
+                rows += len(group)
+                progress(group[-1][0] - first)
+    note(f"wrote {counted(rows, 'row')} to {out}")
+
+
+def run_erase(store: str, site: str, *, sensor: str | None, since: str | None, until: str | None, sure: bool) -> None:
+    """Remove stored readings and everything that was made from them."""
+    start, end = parse_moment("--since", since), parse_moment("--until", until)
+    if start is not None and end is not None and start >= end:
+        raise InputError(f"--since {since} --until {until}: the period ends before it begins.")
+    with open_store(store, make=False) as opened:
+        known = opened.sites()
+        if site not in known:
+            raise InputError(f"{site[:64]}: the store has no reading of it. It has: {', '.join(known) or 'none'}.")
+        what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(start, end)}"
+        _confirm(what, sure=sure)
+        erased = opened.erase(site, sensor, start, end)
+    counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]
+    note(f"erased {', '.join(counts)} of {site}")
+    note("Backups and exports still have what they had; the database of a PostgreSQL store forgets with its vacuum.")
+
+
+def _confirm(what: str, *, sure: bool) -> None:
+    if sure:
+        return
+    if not (sys.stdin.isatty() and err.is_terminal):
+        raise InputError(f"this erases {what}, for ever. If that is meant, say --yes.")
+    if err.input(f"Erase {what}, for ever? Type yes: ").strip().lower() != "yes":
+        raise InputError("nothing was erased.")
+
+
+def _period(since: int | None, until: int | None) -> str:
+    start = "" if since is None else f" from {shown(since)}"
+    return start + ("" if until is None else f" until {shown(until)}")
+
+
+def _readings(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
+    for one in store.iterate(site, since, until):
+        yield one.time, one.sensor, one.seq, one.value
+
+
+def _results(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
+    after: str | None = None
+    while True:
+        page = store.results(site, since=since, until=until, limit=PAGE, after=after)
+        for result in page.items:
+            yield from _spots(result)
+        after = page.next
+        if after is None:
+            return
+
+
+def _spots(result: Result) -> Iterator[Row]:
+    """One row a source, and one for a frame in which none was found."""
+    start = (result.time, result.sensors, result.expected)
+    aside = " ".join(result.set_aside)
+    end = (result.status, result.gap, result.fit, aside, result.estimator, result.solved)
+    if not result.sources:
+        yield (*start, "", None, None, 0.0, None, None, *end)
+    for spot in result.sources:
+        x, y = (*spot.at, None, None)[:2]
+        yield (*start, spot.place, x, y, spot.weight, spot.radius, spot.probability, *end)
+
+
+_Opener = Callable[[Path, dict[str, type]], Any]
+
+
+@contextmanager
+def _csv(out: Path, columns: dict[str, type]) -> Iterator[Callable[[list[Row]], None]]:
+    with written(out) as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(columns)
+        yield rows.writerows
+
+
+@contextmanager
+def _parquet(out: Path, named: dict[str, type]) -> Iterator[Callable[[list[Row]], None]]:
+    import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    schema = pa.schema([(name, types[kind]) for name, kind in named.items()])
+    with part_of(out) as part, pq.ParquetWriter(part, schema, compression="zstd") as file:
+
+        def write(rows: list[Row]) -> None:
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
+            ]
+            file.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+        yield write

@@ -1,0 +1,246 @@
+"""The collector as one thing that starts and stops: store, broker, live recovery, HTTP and retention."""
+
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event, Thread
+
+import uvicorn
+
+from cloakwork.collect.api import Hub, Settings, make_app
+from cloakwork.collect.api.truth import Simulation
+from cloakwork.collect.broker import Subscriber
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.live import Live
+from cloakwork.collect.place import Watched
+from cloakwork.collect.store import Store, StoreError
+from cloakwork.errors import InputError
+from cloakwork.site.broker import Broker
+
+STARTING = 20.0  # seconds for the server to listen
+ENDING = 15.0
+GRACE = 5  # seconds that a request under way may take to end
+TIDY_S = 3600.0
+NAME = "cloakwork-collector"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Where people and devices reach the collector; with a certificate by https.
+
+    `proxied` says that a proxy on this machine speaks https for it: its word about who calls is then believed.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    certificate: Path | None = None
+    private_key: Path | None = None
+    proxied: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.private_key is None):
+            raise InputError("--certificate and --private-key go together: give both, or neither.")
+        if self.certificate is not None and self.proxied:
+            raise InputError("--proxied says that a proxy has the certificate: leave out --certificate, or --proxied.")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether people reach it by https."""
+        return self.certificate is not None or self.proxied
+
+
+class Service:
+    """Collects for some sites, from `start` to `stop`; the store stays the caller's.
+
+    Parameters
+    ----------
+    broker
+        Where devices publish; None for HTTP only.
+    group, name
+        As for `Subscriber`: who shares the readings, and the name of this one's session.
+    keep_days
+        What is older is removed, every hour; None keeps everything.
+    home_assistant
+        Tell Home Assistant, through the broker, which zones are occupied.
+    simulation
+        Says where simulated sources are, for a demonstration.
+    """
+
+    def __init__(
+        self,
+        sites: Mapping[str, Watched],
+        store: Store,
+        *,
+        broker: Broker | None,
+        listen: Listen | None = None,
+        group: str | None = None,
+        name: str = NAME,
+        keep_days: float | None = None,
+        home_assistant: bool = False,
+        settings: Settings | None = None,
+        simulation: Simulation | None = None,
+    ) -> None:
+        if home_assistant and broker is None:
+            raise InputError("--home-assistant goes through the broker that devices publish to: give one.")
+        self._listen = listen or Listen()
+        self.store = store
+        self._hub = Hub()
+        self.live = Live(store, sites, on_result=[self._hub.result])
+        self.intake = Intake(
+            store,
+            {site: frozenset(watched.ids) for site, watched in sites.items()},
+            on_new=self.live.on_new,
+            on_report=self._hub.reports,
+            periods={site: watched.schedule.period_ms for site, watched in sites.items()},
+        )
+        self.subscriber: Subscriber | None = None
+        if broker is not None:
+            self.subscriber = Subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
+        self._zones = None
+        if home_assistant and broker is not None:
+            from cloakwork.collect.home_assistant import ZonesToHomeAssistant
+
+            self._zones = ZonesToHomeAssistant(broker, sites, name=f"{name}-zones")
+            self.live.listen(self._zones.result)
+        app = make_app(
+            store,
+            sites,
+            self.intake,
+            self.live,
+            broker=self.subscriber,
+            hub=self._hub,
+            settings=replace(settings or Settings(), tls=self._listen.encrypted),
+            simulation=simulation,
+        )
+        self._server = uvicorn.Server(_config(app, self._listen))
+        self._keeper = None if keep_days is None else _Keeper(store, sorted(sites), keep_days)
+        self._socket: socket.socket | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the page, once started."""
+        if self._socket is None:
+            raise RuntimeError("not started")
+        host, port = self._socket.getsockname()[:2]
+        shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+        return f"{'https' if self._listen.certificate else 'http'}://{shown}:{port}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the server ended by itself."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin; what cannot work is refused here."""
+        self._socket = _bound(self._listen)
+        try:
+            self.intake.start()
+            self.live.start()
+            if self._zones is not None:
+                self._zones.start()
+            self._serve(self._socket)
+            if self.subscriber is not None:
+                self.subscriber.start()
+            if self._keeper is not None:
+                self._keeper.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End in such an order that all that was taken in is stored, and all that was stored acknowledged."""
+        if self._keeper is not None:
+            self._keeper.stop()
+        if self.subscriber is not None:
+            self.subscriber.stop()
+        self._server.should_exit = True
+        self._hub.end_soon()
+        if self._thread is not None:
+            self._thread.join(ENDING)
+            self._thread = None
+        if self._socket is not None:
+            self._socket.close()
+        self.intake.stop()
+        self.live.stop(ENDING)
+        if self._zones is not None:
+            self._zones.stop()
+
+    def _serve(self, bound: socket.socket) -> None:
+        self._thread = Thread(target=self._server.run, args=([bound],), daemon=True, name="cloakwork http")
+        self._thread.start()
+        end = time.monotonic() + STARTING
+        while not self._server.started:
+            if self.failed or time.monotonic() > end:
+                raise InputError("the HTTP server did not start; the log says why.")
+            time.sleep(0.01)
+
+
+class _Keeper(Thread):
+    """Removes what is too old, once an hour."""
+
+    def __init__(self, store: Store, sites: list[str], days: float) -> None:
+        super().__init__(daemon=True, name="cloakwork keeper")
+        self._store, self._sites, self._days = store, sites, days
+        self._stopping = Event()
+
+    def run(self) -> None:
+        while True:
+            for site in self._sites:
+                self._tidy(site)
+            if self._stopping.wait(TIDY_S):
+                return
+
+    def stop(self) -> None:
+        """Say that it is enough, and wait for the erasure under way."""
+        self._stopping.set()
+        with suppress(RuntimeError):  # it was not started
+            self.join(ENDING)
+
+    def _tidy(self, site: str) -> None:
+        try:
+            erased = self._store.keep(site, self._days)
+        except StoreError as problem:
+            log.warning("%s: what is too old could not be removed: %s", site, problem)
+        else:
+            if erased.readings:
+                log.info("%s: removed %d readings that were too old", site, erased.readings)
+
+
+def _config(app: object, listen: Listen) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        proxy_headers=listen.proxied,
+        forwarded_allow_ips="127.0.0.1,::1",
+        ssl_certfile=listen.certificate,
+        ssl_keyfile=listen.private_key,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as problem:
+        raise InputError(
+            f"{listen.certificate}, {listen.private_key}: not a certificate with its key in PEM form "
+            f"({getattr(problem, 'strerror', None) or type(problem).__name__})."
+        ) from None
+    return config
+
+
+def _bound(listen: Listen) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((listen.host, listen.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise InputError(
+            f"--listen {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port."
+        ) from None
