@@ -29,7 +29,15 @@ class Broker:
 
     host = "localhost"
 
-    def __init__(self, folder: Path, *, tls: bool = False, users: Mapping[str, str] | None = None, site: str = "flat"):
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        tls: bool = False,
+        users: Mapping[str, str] | None = None,
+        site: str = "flat",
+        quiet: bool = False,
+    ):
         needs("mosquitto")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -38,7 +46,11 @@ class Broker:
         self.ca = folder / "ca.pem" if tls else None
         self._process: subprocess.Popen[bytes] | None = None
         lines = [f"listener {self.port} 127.0.0.1", "persistence true", f"persistence_location {folder}/"]
-        lines += ["autosave_interval 1", "autosave_on_changes true", f"log_dest file {self.log}", "log_type all"]
+        lines += ["autosave_interval 1", "autosave_on_changes true", f"log_dest file {self.log}"]
+        # as a broker for many readings is set: nothing that waits for the collector is thrown away
+        lines += (
+            ["log_type error", "max_queued_messages 0", "max_inflight_messages 1000"] if quiet else ["log_type all"]
+        )
         if os.geteuid() == 0:
             lines.append("user root")  # it would become another user, who may not enter the test's folder
         if tls:
@@ -111,10 +123,15 @@ class Broker:
 
 @contextmanager
 def running_broker(
-    folder: Path, *, tls: bool = False, users: Mapping[str, str] | None = None, site: str = "flat"
+    folder: Path,
+    *,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    site: str = "flat",
+    quiet: bool = False,
 ) -> Iterator[Broker]:
-    """A broker that runs until the block ends."""
-    broker = Broker(folder, tls=tls, users=users, site=site)
+    """A broker that runs until the block ends; a `quiet` one writes no log and queues without limit."""
+    broker = Broker(folder, tls=tls, users=users, site=site, quiet=quiet)
     broker.start()
     try:
         yield broker

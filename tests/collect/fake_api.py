@@ -229,7 +229,8 @@ def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -
         raise Stop(404, "no-result", "There is no result of that time.")
     if parts[2] in {"latest", "results"}:
         found = site.result(times[0])
-        return found | {"map": site.map(found)}
+        weights = site.map(found)
+        return found | {"map": weights, "zones": site.zones(weights)}
     if parts[2] == "attack":
         frames = min(len(site.times(times[0] - int(1000 * site.info["window_s"]) + 1, times[0])), 100)
         found = site.result(times[0], frames=frames)

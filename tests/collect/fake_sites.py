@@ -81,6 +81,8 @@ class FakeSite:
     states: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)
+    zone_odds: dict[str, tuple[float | None, float]] = field(default_factory=dict)
+    """Probability and expected number of a zone, instead of what the map says."""
 
     @property
     def site(self) -> Site:
@@ -113,6 +115,7 @@ class FakeSite:
         shape["places"] = np.round(space.places, 6).tolist() if space.places.shape[1] else []
         if space.labels:
             shape |= {"labels": list(space.labels), "pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
+        shape["zones"] = [{"id": zone.id, "label": zone.label} for zone in self.site.zones]
         return self.info | shape | {"sensors": self._sensors()}
 
     def _sensors(self) -> list[dict[str, Any]]:
@@ -195,6 +198,16 @@ class FakeSite:
             bump = np.exp(-0.5 * (self._far(place) / (0.55 * spot["radius"])) ** 2)
             total += spot["probability"] * bump / bump.sum()
         return [float(f"{value:.4g}") for value in total]
+
+    def zones(self, weights: list[float]) -> list[dict[str, Any]]:
+        """What the map says of each zone."""
+        found = []
+        for zone in self.site.zones:
+            total = sum(weights[place] for place in zone.places)
+            chance, expected = self.zone_odds.get(zone.id, (min(total, 0.98), total))
+            there = None if chance is None else chance >= 0.5
+            found.append({"id": zone.id, "expected": expected, "probability": chance, "occupied": there})
+        return found
 
     def _far(self, place: int) -> Any:
         """As the crow flies, but not through walls."""

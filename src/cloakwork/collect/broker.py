@@ -5,18 +5,14 @@ broker has room for it.
 """
 
 import logging
-import socket
-import ssl
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Event, Thread
 
-import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
-
 from cloakwork.collect.connection import FULL, Bell, Connection
 from cloakwork.collect.intake import Intake
+from cloakwork.collect.reach import client_for, context_of, why
 from cloakwork.errors import InputError
 from cloakwork.site.broker import Broker
 
@@ -71,7 +67,7 @@ class Subscriber:
         self._filters = _filters(group, sites)
         self._keep_alive = keep_alive
         self._clock = clock
-        self._context = _context(broker)
+        self._context = context_of(broker)
         self._stopping = Event()
         self._thread: Thread | None = None
         self._bell: Bell | None = None
@@ -102,12 +98,13 @@ class Subscriber:
     def _work(self, bell: Bell) -> None:
         wait = FIRST_RETRY
         while not self._stopping.is_set():
-            connection = Connection(self._client(), self._intake, bell, self._filters)
+            client = client_for(self._broker, self._context, self._client_id, lasting=True)
+            connection = Connection(client, self._intake, bell, self._filters)
             try:
                 connection.open(self._broker, self._keep_alive)
                 self._serve(connection)
             except Exception as problem:  # whatever it is, the next attempt may do better
-                connection.reason = _why(problem, self._broker)
+                connection.reason = why(problem, self._broker)
             connection.close()
             if self._state.connected:
                 wait = FIRST_RETRY
@@ -133,20 +130,6 @@ class Subscriber:
         if self._stopping.is_set():
             connection.finish(PATIENCE)
 
-    def _client(self) -> paho.Client:
-        client = paho.Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=self._client_id,
-            clean_session=False,
-            protocol=MQTTProtocolVersion.MQTTv311,
-            manual_ack=True,
-        )
-        if self._broker.user is not None:
-            client.username_pw_set(self._broker.user, self._broker.password)
-        if self._context is not None:
-            client.tls_set_context(self._context)
-        return client
-
     def _say(self, connected: bool, reason: str) -> None:
         before = self._state
         if (before.connected, before.reason) == (connected, reason):
@@ -164,25 +147,3 @@ def _filters(group: str | None, sites: Iterable[str] | None) -> list[str]:
         raise InputError(f"group={group!r}: give a name without /, + and #.", group=group)
     share = "" if group is None else f"$share/{group}/"
     return [f"{share}cloakwork/v1/{site}/+/+" for site in (["+"] if sites is None else sites)]
-
-
-def _context(broker: Broker) -> ssl.SSLContext | None:
-    if not broker.tls:
-        return None
-    try:
-        return ssl.create_default_context(cafile=None if broker.authority is None else str(broker.authority))
-    except (OSError, ssl.SSLError):
-        raise InputError(f"{broker.authority}: cannot be read. Give a file of certificates in PEM form.") from None
-
-
-def _why(problem: Exception, broker: Broker) -> str:
-    where = f"{broker.host}:{broker.port}"
-    if isinstance(problem, ssl.SSLCertVerificationError):
-        return f"the certificate of {where} is not trusted ({problem.verify_message}). Give its authority with --ca"
-    if isinstance(problem, ssl.SSLError):
-        return f"{where} does not speak TLS as it should ({problem.reason})"
-    if isinstance(problem, socket.gaierror):
-        return f"the host {broker.host} is not found"
-    if isinstance(problem, TimeoutError):
-        return f"{where} does not answer"
-    return f"{where} cannot be reached ({getattr(problem, 'strerror', None) or type(problem).__name__})"

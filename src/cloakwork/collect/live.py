@@ -6,9 +6,11 @@ the rest of the process stood still for up to two seconds while a model was fact
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -22,6 +24,7 @@ BACKLOG = 1000  # frames of a site that may wait here; the others wait in the st
 LOOK_S = 60.0
 LONGEST_BATCH, SHORTEST_BATCH = 1.0, 0.1  # seconds
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
+NICE = 5
 log = logging.getLogger(__name__)
 __all__ = ["Lag", "Live"]
 
@@ -121,6 +124,8 @@ class Live:
             return self._desks[site].lag(time.monotonic(), self._clock(), self._reason)
 
     def _work(self) -> None:
+        with suppress(OSError, AttributeError):  # where the system can: taking readings in goes before recovering
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         with threadpool_limits(1, user_api="blas"):
             self._take_turns()
 

@@ -5,27 +5,27 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 import uvicorn
 
 from cloakwork.collect.api import Hub, Settings, make_app
 from cloakwork.collect.api.truth import Simulation
 from cloakwork.collect.broker import Subscriber
+from cloakwork.collect.home_assistant import ZonesToHomeAssistant
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
-from cloakwork.collect.store import Store, StoreError
+from cloakwork.collect.retention import Retention
+from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
 from cloakwork.site.broker import Broker
 
 STARTING = 20.0  # seconds for the server to listen
 ENDING = 15.0
 GRACE = 5  # seconds that a request under way may take to end
-TIDY_S = 3600.0
 NAME = "cloakwork-collector"
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Service:
     group, name
         As for `Subscriber`: who shares the readings, and the name of this one's session.
     keep_days
-        What is older is removed, every hour; None keeps everything.
+        What is older is removed, every hour, as long as the clock can be believed; None keeps everything.
     home_assistant
         Tell Home Assistant, through the broker, which zones are occupied.
     simulation
@@ -104,8 +104,6 @@ class Service:
             self.subscriber = Subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
         self._zones = None
         if home_assistant and broker is not None:
-            from cloakwork.collect.home_assistant import ZonesToHomeAssistant
-
             self._zones = ZonesToHomeAssistant(broker, sites, name=f"{name}-zones")
             self.live.listen(self._zones.result)
         app = make_app(
@@ -119,7 +117,7 @@ class Service:
             simulation=simulation,
         )
         self._server = uvicorn.Server(_config(app, self._listen))
-        self._keeper = None if keep_days is None else _Keeper(store, sorted(sites), keep_days)
+        self._retention = None if keep_days is None else Retention(store, sorted(sites), keep_days)
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -148,16 +146,16 @@ class Service:
             self._serve(self._socket)
             if self.subscriber is not None:
                 self.subscriber.start()
-            if self._keeper is not None:
-                self._keeper.start()
+            if self._retention is not None:
+                self._retention.start()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """End in such an order that all that was taken in is stored, and all that was stored acknowledged."""
-        if self._keeper is not None:
-            self._keeper.stop()
+        if self._retention is not None:
+            self._retention.stop()
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
@@ -180,37 +178,6 @@ class Service:
             if self.failed or time.monotonic() > end:
                 raise InputError("the HTTP server did not start; the log says why.")
             time.sleep(0.01)
-
-
-class _Keeper(Thread):
-    """Removes what is too old, once an hour."""
-
-    def __init__(self, store: Store, sites: list[str], days: float) -> None:
-        super().__init__(daemon=True, name="cloakwork keeper")
-        self._store, self._sites, self._days = store, sites, days
-        self._stopping = Event()
-
-    def run(self) -> None:
-        while True:
-            for site in self._sites:
-                self._tidy(site)
-            if self._stopping.wait(TIDY_S):
-                return
-
-    def stop(self) -> None:
-        """Say that it is enough, and wait for the erasure under way."""
-        self._stopping.set()
-        with suppress(RuntimeError):  # it was not started
-            self.join(ENDING)
-
-    def _tidy(self, site: str) -> None:
-        try:
-            erased = self._store.keep(site, self._days)
-        except StoreError as problem:
-            log.warning("%s: what is too old could not be removed: %s", site, problem)
-        else:
-            if erased.readings:
-                log.info("%s: removed %d readings that were too old", site, erased.readings)
 
 
 def _config(app: object, listen: Listen) -> uvicorn.Config:

@@ -6,6 +6,7 @@ from cloakwork.site.plan import Claim, Plan, PlannedSensor, PlannedTable, freeze
 from cloakwork.site.readings import Frame, Problems, ReadingsFile, write_readings
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.site import Site, load_site, parse_site
+from cloakwork.site.zones import Zone
 
 __all__ = [
     "Choice",
@@ -19,6 +20,7 @@ __all__ = [
     "ReadingsFile",
     "Schedule",
     "Site",
+    "Zone",
     "freeze",
     "load_plan",
     "load_site",

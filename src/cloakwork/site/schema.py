@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from cloakwork.site.schedule import SHORTEST_MS
 
 LONGEST_UNIT = 16
+LONGEST_LABEL = 64
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -40,6 +41,15 @@ def _unit(given: Any) -> Any:
 
 
 Unit = Annotated[str, BeforeValidator(_unit)]
+
+
+def _label(given: Any) -> Any:
+    if isinstance(given, str) and not (0 < len(given) <= LONGEST_LABEL and given.isprintable() and given.strip()):
+        raise ValueError(f"give a text of 1 to {LONGEST_LABEL} characters that can be printed")
+    return given
+
+
+Label = Annotated[str, BeforeValidator(_label)]
 
 
 class _Table(BaseModel):
@@ -183,6 +193,43 @@ class PrivacySpec(_Table):
     period: Period | None = None
 
 
+class ZoneSpec(_Table):
+    """`[[zone]]`: a part of the space that has a name, given by one of `room`, `corners`, `between` and `places`.
+
+    `room` is a point of a room of a floor plan; `corners` are two opposite ones of a rectangle, or all of another
+    shape; `between` are two positions on a line; `places` are nodes of a network, or columns of a matrix.
+    """
+
+    id: Name
+    label: Label | None = None
+    room: Point | None = None
+    corners: Annotated[list[Point], Field(min_length=2)] | None = None
+    between: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
+    places: Annotated[list[str | int], Field(min_length=1)] | None = None
+
+    @property
+    def form(self) -> str:
+        """The key that says what the zone is."""
+        return next(key for key in ZONE_FORMS if getattr(self, key) is not None)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ZoneSpec":
+        if sum(getattr(self, key) is not None for key in ZONE_FORMS) != 1:
+            raise ValueError(f"give one of {', '.join(ZONE_FORMS)}, and one only")
+        return self
+
+
+ZONE_FORMS = ("room", "corners", "between", "places")
+
+
+def _distinct(given: list[Any], what: str) -> None:
+    seen: dict[str, int] = {}
+    for number, one in enumerate(given, start=1):
+        if one.id in seen:
+            raise ValueError(f'{what} {seen[one.id]} and {number} are both called "{one.id}"; ids must differ')
+        seen[one.id] = number
+
+
 class SiteSpec(_Table):
     """One installation."""
 
@@ -194,17 +241,18 @@ class SiteSpec(_Table):
     sensor: list[SensorSpec] = []
     sources: SourcesSpec
     privacy: PrivacySpec
+    zone: list[ZoneSpec] = []
 
     @field_validator("sensor")
     @classmethod
-    def _distinct(cls, given: list[SensorSpec]) -> list[SensorSpec]:
-        seen: dict[str, int] = {}
-        for number, sensor in enumerate(given, start=1):
-            if sensor.id in seen:
-                raise ValueError(
-                    f'sensors {seen[sensor.id]} and {number} are both called "{sensor.id}"; ids must differ'
-                )
-            seen[sensor.id] = number
+    def _distinct_sensors(cls, given: list[SensorSpec]) -> list[SensorSpec]:
+        _distinct(given, "sensors")
+        return given
+
+    @field_validator("zone")
+    @classmethod
+    def _distinct_zones(cls, given: list[ZoneSpec]) -> list[ZoneSpec]:
+        _distinct(given, "zones")
         return given
 
     @model_validator(mode="after")

@@ -25,9 +25,11 @@ from cloakwork.site.lines import Path as KeyPath
 from cloakwork.site.lines import locate
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec
+from cloakwork.site.zones import Zone, zones_of
 
 LARGEST_FILE = 10_000_000
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
+_WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # a mistake within is told of all of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,11 @@ class Site:
         return self.spec.unit or ""
 
     @cached_property
+    def zones(self) -> tuple[Zone, ...]:
+        """Parts of the space that have a name: those of the site file, or else the rooms of a floor plan."""
+        return zones_of(self.spec, self.physics)
+
+    @cached_property
     def schedule(self) -> Schedule:
         """When a device of the site reads."""
         told = self.spec.privacy
@@ -92,7 +99,8 @@ class Site:
     def digest(self) -> str:
         """SHA-256 of all that the site file says and of the files that it names, as they are now.
 
-        Comments and layout do not count, nor does a key that is set to its default.
+        Comments and layout do not count, nor does a key that is set to its default, nor do zones: they have no part in
+        the noise, and naming a room shall not make devices need a new plan.
         """
         held = {}
         for key, path in self.files.items():
@@ -100,7 +108,8 @@ class Site:
                 held[key] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        return digest_of({"files": held, "site": self.spec.model_dump(mode="json", exclude_defaults=True)})
+        told = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone"})
+        return digest_of({"files": held, "site": told})
 
     @property
     def tolerance(self) -> Tolerance:
@@ -165,7 +174,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     except ValidationError as problem:
         raise SiteError(_sentences(problem, text, name)) from None
     try:
-        _ = site.physics
+        _ = site.zones if site.spec.zone else site.physics
     except InputError as problem:
         said = str(problem)
         number = problem.values.get("sensor")
@@ -185,7 +194,7 @@ def _sentences(problem: ValidationError, text: str, name: str) -> str:
         )
         if error["type"].startswith("union_tag"):
             path = (*path, "kind")
-        whole = path[: next((k for k, part in enumerate(path) if part in {"at", "edges", "walls", "doors"}), 99) + 1]
+        whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), 99) + 1]
         lines.setdefault(whole, f"{name}, line {locate(text, path)}: {_said(error, whole)}")
     return "\n".join(lines.values())
 
@@ -224,6 +233,10 @@ _FORMS = {
     "walls": "give a list of [[x, y], [x, y]] in metres",
     "doors": "give a list of [[x, y], [x, y]] in metres",
     "sensor": "write [[sensor]], with double brackets, once for each sensor",
+    "zone": "write [[zone]], with double brackets, once for each zone",
+    "room": "give [x, y], a point in the room",
+    "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
+    "between": "give [from, to], two positions on the line",
 }
 _GENERIC = {
     "string_pattern_mismatch": "other characters are expected",
@@ -253,6 +266,7 @@ def _allowed(path: tuple[int | str, ...]) -> list[str]:
         "matrix": schema.MatrixSpec,
         "tolerance": schema.ToleranceSpec,
         "sensor": schema.SensorSpec,
+        "zone": schema.ZoneSpec,
         "sources": schema.SourcesSpec,
         "privacy": schema.PrivacySpec,
     }
@@ -263,6 +277,8 @@ def _allowed(path: tuple[int | str, ...]) -> list[str]:
 def _blame(problem: InputError, spec: SiteSpec) -> KeyPath:
     """The key that a model's own complaint is about, from the values that it carries."""
     said = problem.values
+    if "zone" in said:
+        return ("zone", *(part for part in (said["zone"], said["key"]) if isinstance(part, int | str)))
     if "sensors" in said:
         return ("sensors",)
     if "sensor" in said and spec.sensor:

@@ -1,4 +1,4 @@
-"""The shape of a site, for who draws it: places, walls, doors and sensors."""
+"""The shape of a site, for who draws it: places, walls, doors, sensors and zones."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import IntArray
-from cloakwork.collect.api.models import GeometryBody, SensorBody
+from cloakwork.collect.api.models import GeometryBody, NamedZone, SensorBody
 from cloakwork.collect.place import Watched
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.physics.rooms import Rooms
@@ -36,7 +36,8 @@ def geometry(name: str, watched: Watched) -> GeometryBody:
         told |= {"length": physics.length}
     elif not space.places.shape[1]:
         told |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, sensors=sensors, **told)
+    zones = [NamedZone(id=zone.id, label=zone.label) for zone in site.zones]
+    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, sensors=sensors, zones=zones, **told)
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:

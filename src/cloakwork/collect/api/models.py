@@ -1,12 +1,12 @@
 """What is said and taken over HTTP. Bodies of requests are strict: no other keys, no numbers as texts."""
 
-import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from cloakwork.collect.occupancy import Occupancy, weights_of
 from cloakwork.collect.records import Result, Role, Token
 from cloakwork.sensor.wire import LARGEST
 
@@ -78,6 +78,13 @@ class SensorBody(Told):
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
+class NamedZone(Told):
+    """A part of the site that has a name; `label` is for people."""
+
+    id: str = Field(examples=["living"])
+    label: str = Field(examples=["Living room"])
+
+
 class GeometryBody(Told):
     """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
 
@@ -95,6 +102,7 @@ class GeometryBody(Told):
     pairs: list[tuple[int, int]] = []
     lengths: list[float] = []
     sensors: list[SensorBody]
+    zones: list[NamedZone] = []
 
 
 class SpotBody(Told):
@@ -107,8 +115,20 @@ class SpotBody(Told):
     probability: float
 
 
+class ZoneBody(Told):
+    """Whether someone is in a zone: expected sources there, and how likely it is that there is any.
+
+    Where the estimator gives no odds, `expected` is the weight found there, and the rest is null.
+    """
+
+    id: str = Field(examples=["living"])
+    expected: float
+    probability: float | None
+    occupied: bool | None = Field(description="More likely than not.")
+
+
 class ResultBody(Told):
-    """What was recovered from one frame; `map` is null where it was left out."""
+    """What was recovered from one frame; `map` and `zones` are null where they were left out."""
 
     site: str
     time: int
@@ -122,6 +142,7 @@ class ResultBody(Told):
     counts: list[float] | None
     sources: list[SpotBody]
     map: list[float] | None
+    zones: list[ZoneBody] | None = None
     solved: int
     took_ms: float
 
@@ -246,12 +267,12 @@ class SessionBody(Told):
     label: str
 
 
-def result_body(result: Result, *, with_map: bool) -> ResultBody:
+def result_body(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None = None) -> ResultBody:
     """A result as it is told."""
-    return ResultBody(**result_values(result, with_map=with_map))
+    return ResultBody(**result_values(result, with_map=with_map, zones=zones))
 
 
-def result_values(result: Result, *, with_map: bool) -> dict[str, Any]:
+def result_values(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None = None) -> dict[str, Any]:
     """The fields of a result as they are told; a number that is not finite is null, since JSON has none."""
     return {
         **{name: getattr(result, name) for name in ("site", "time", "sensors", "expected", "estimator", "status")},
@@ -270,6 +291,7 @@ def result_values(result: Result, *, with_map: bool) -> dict[str, Any]:
             for spot in result.sources
         ],
         "map": unpacked(result.map) if with_map else None,
+        "zones": None if zones is None else [_zone(one) for one in zones],
         "solved": result.solved,
         "took_ms": result.took_ms,
     }
@@ -293,8 +315,16 @@ def unpacked(packed: bytes | None) -> list[float] | None:
     """The numbers of a map, to six digits."""
     if packed is None:
         return None
-    numbers: Sequence[float] = np.frombuffer(zlib.decompress(packed), dtype="<f4").tolist()
-    return [float(f"{number:.6g}") for number in numbers]
+    return [_short(number) for number in weights_of(packed).tolist()]
+
+
+def _zone(one: Occupancy) -> ZoneBody:
+    chance = None if one.probability is None else _short(one.probability)
+    return ZoneBody(id=one.zone.id, expected=_short(one.expected), probability=chance, occupied=one.occupied)
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.6g}")
 
 
 def _finite(number: float) -> float | None:

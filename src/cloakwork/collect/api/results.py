@@ -10,15 +10,18 @@ from cloakwork.collect.api.models import AttackBody, Moment, ResultBody, Results
 from cloakwork.collect.api.paging import Paged, outside, read_page
 from cloakwork.collect.api.parts import PartsOf
 from cloakwork.collect.api.sites import SiteName
+from cloakwork.collect.occupancy import occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Result
 
 
 async def latest(site: SiteName, parts: PartsOf, caller: CallerOf) -> ResultBody:
-    """The newest result with its map: one number for each place."""
-    parts.site(site, caller)
+    """The newest result with its map, one number for each place, and its zones."""
+    watched = parts.site(site, caller)
     found = await parts.work.read(parts.store.latest, site)
     if found is None:
         raise Refusal(404, "no-result", "Nothing was recovered at this site yet. Try again when readings have come.")
-    return result_body(found, with_map=True)
+    return await parts.work.read(_whole, watched, found)
 
 
 async def list_results(
@@ -36,14 +39,14 @@ async def show_result(
     parts: PartsOf,
     caller: CallerOf,
 ) -> ResultBody:
-    """The result of one frame with its map."""
-    parts.site(site, caller)
+    """The result of one frame with its map and its zones."""
+    watched = parts.site(site, caller)
     found = await parts.work.read(parts.store.result, site, time)
     if found is None:
         raise Refusal(
             404, "no-result", "There is no result of this time. GET .../results lists the times that have one."
         )
-    return result_body(found, with_map=True)
+    return await parts.work.read(_whole, watched, found)
 
 
 async def attack(
@@ -59,10 +62,15 @@ async def attack(
     found = await parts.work.heavy(parts.attacks.at, watched, time)
     if found is None:
         raise Refusal(404, "no-readings", "There are no readings in the window up to this time.")
-    values = result_values(found.result, with_map=True)
+    zones = await parts.work.read(occupancies, watched.site, found.result)
+    values = result_values(found.result, with_map=True, zones=zones)
     return AttackBody.model_validate(
         {**values, "frames": found.frames, "readings": found.readings, "since": found.since}
     )
+
+
+def _whole(watched: Watched, found: Result) -> ResultBody:
+    return result_body(found, with_map=True, zones=occupancies(watched.site, found))
 
 
 def add(router: APIRouter) -> None:

@@ -23,7 +23,7 @@ async def list_sites(parts: PartsOf, caller: CallerOf) -> list[SiteBody]:
 
 
 async def show_site(site: SiteName, parts: PartsOf, caller: CallerOf) -> GeometryBody:
-    """The shape of a site: places, walls, doors and sensors."""
+    """The shape of a site: places, walls, doors, sensors and zones."""
     return await parts.work.read(geometry, site, parts.site(site, caller))
 
 

@@ -5,7 +5,7 @@ import { Beside } from "./beside.js";
 import { $, say, shown } from "./dom.js";
 import { judge, service, summary, worries } from "./health.js";
 import { follow, Plan } from "./plan.js";
-import { drawCharts, drawKey, drawPrivacy, pictureWords, tell } from "./view.js";
+import { drawCharts, drawKey, drawPrivacy, drawZones, pictureWords, tell } from "./view.js";
 import * as words from "./words.js";
 
 const HEALTH_MS = 10_000;
@@ -228,6 +228,7 @@ export class SiteView {
     const frame = { time, sources, map, truth: truth ?? [], layers, sensors, words: brief };
     this.plan.show(frame, pictureWords(result, kind, where, today));
     tell(result, { kind, where, today, live: this.page.history.live, truth });
+    drawZones(this.geometry.zones, result?.zones, kind);
     drawKey(layers, kind, !estimator || words.givesOdds(estimator));
     shown($("nothing"), !result);
     if (!result) say($("nothing"), this._nothing());

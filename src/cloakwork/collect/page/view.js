@@ -103,6 +103,24 @@ export function pictureWords(result, kind, where, today) {
   return [`Map of ${words.moment(result.time, today)}.`, words.countWords(result), ...marks].join(" ");
 }
 
+/** A line for each zone of the site; nothing where it has none, or where the result does not say. */
+export function drawZones(named, told, kind) {
+  const labels = new Map((named ?? []).map((zone) => [zone.id, zone.label]));
+  const lines = (told ?? []).map((zone) => ({ ...zone, label: labels.get(zone.id) ?? zone.id }));
+  const list = $("zones-list");
+  const items = lines.map((zone) =>
+    h(
+      "li",
+      { "data-id": zone.id, "data-there": String(zone.occupied === true) },
+      h("span", { class: "shape", "aria-hidden": "true" }),
+      h("span", null, h("strong", null, `${zone.label}:`), ` ${words.zoneWords(zone, kind)}`),
+    ),
+  );
+  shown($("zones"), items.length > 0);
+  const same = items.length === list.children.length && items.every((item, k) => item.isEqualNode(list.children[k]));
+  if (!same) list.replaceChildren(...items); // a screen reader would lose its place
+}
+
 export function drawPrivacy(info, kind, sensors, today) {
   say($("claim"), words.claim(info, kind));
   say($("meaning"), words.meaning(info, kind));

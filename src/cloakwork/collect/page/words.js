@@ -240,6 +240,16 @@ export function truthWords(matched, kind) {
   return `The simulated truth is ${distance(matched.apart, kind)} away, ${matched.inside ? "inside" : "outside"} the vicinity.`;
 }
 
+/** Whether someone is in a zone; how sure is that of what is said, not of someone being there. */
+export function zoneWords({ probability, expected }, kind) {
+  if (probability === null) return `weight ${number(expected)} found (this method gives no odds)`;
+  const there = probability >= 0.5;
+  const sure = there ? probability : 1 - probability;
+  const who = { true: ["someone", "a source"], false: ["no one", "no source"] }[there][kind === "floorplan" ? 0 : 1];
+  const many = expected >= 1.5 ? `, ${number(expected)} expected` : "";
+  return `${sure >= 0.9 ? "very likely" : "probably"} ${who} (${percent(sure)} sure${many})`;
+}
+
 const likeliest = ({ counts, sources }) => (counts ? counts.indexOf(Math.max(...counts)) : sources.length);
 
 /** What became of one mark, or nothing: what the vicinity leaves open is no move. */

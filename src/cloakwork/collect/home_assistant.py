@@ -1,0 +1,234 @@
+"""Tells Home Assistant, through the broker, in which zones someone is.
+
+Each zone is a binary sensor that Home Assistant finds by itself. Its states are not retained: a state that a broker
+kept for hours would look like a new one.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from threading import Event, Lock, Thread
+from typing import Any
+
+import paho.mqtt.client as paho
+
+from cloakwork.collect.broker import ANSWER, FIRST_RETRY, KEEP_ALIVE, LAST_RETRY, BrokerState
+from cloakwork.collect.occupancy import Occupancy, occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.reach import client_for, context_of, why
+from cloakwork.collect.records import Result
+from cloakwork.errors import InputError
+from cloakwork.recovery import PointSources
+from cloakwork.site.broker import Broker
+from cloakwork.site.home_assistant import announcement, expire_after
+
+TICK = 0.25  # seconds after which a new state is sent at the latest
+PATIENCE = 3.0  # seconds that stopping waits for the last word to arrive
+log = logging.getLogger(__name__)
+
+
+class ZonesToHomeAssistant:
+    """Publishes the zones of some sites from `start` to `stop`, while the broker is there; waits for it otherwise.
+
+    Only the newest result of a site counts, and none that is so old that Home Assistant would have let go of it. A site
+    whose estimator gives no odds has nothing to say here.
+
+    Parameters
+    ----------
+    name
+        Of this client at the broker; no two may have the same. `cloakwork/zones/<name>` says whether it is there.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        sites: Mapping[str, Watched],
+        *,
+        name: str = "cloakwork-zones",
+        keep_alive: int = KEEP_ALIVE,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        if not name or set(name) & set("/+#"):
+            raise InputError(f"name={name!r}: give a name without /, + and #.", name=name)
+        self._broker = broker
+        self._context = context_of(broker)
+        self._sites = {site: watched for site, watched in sites.items() if _gives_odds(watched)}
+        self._name = name
+        self._keep_alive = keep_alive
+        self._clock = clock
+        self._available = f"cloakwork/zones/{name}"
+        self._announced = _announcements(self._sites, self._available)
+        self._lock = Lock()
+        self._newest: dict[str, Result] = {}
+        self._waiting: set[str] = set()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+        self._granted, self._reason = False, ""
+        self._state = BrokerState(False, clock(), "not started")
+
+    @property
+    def state(self) -> BrokerState:
+        """How the connection is."""
+        return self._state
+
+    def start(self) -> None:
+        """Connect in the background, again and again if need be."""
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = Thread(target=self._work, daemon=True, name="cloakwork zones")
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Say that there will be no more, and leave."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(2 * PATIENCE)  # it may be looking for a host: let it, it ends by itself
+            self._thread = None
+        self._say(False, "stopped")
+
+    def result(self, result: Result) -> None:
+        """A frame was recovered; returns at once."""
+        if result.site not in self._sites or result.map is None or not self._current(result):
+            return
+        with self._lock:
+            before = self._newest.get(result.site)
+            if before is None or result.time >= before.time:
+                self._newest[result.site] = result
+                self._waiting.add(result.site)
+
+    def _current(self, result: Result) -> bool:
+        """Whether it says how things are now; a clock that is ahead must not keep later results from being told."""
+        schedule = self._sites[result.site].schedule
+        age = self._clock() - result.time
+        return -schedule.period_ms <= age <= 1000 * expire_after(schedule.window_slots, schedule.period_ms)
+
+    def _work(self) -> None:
+        wait = FIRST_RETRY
+        while not self._stopping.is_set():
+            self._granted, self._reason = False, "the broker ended the connection"
+            client = client_for(self._broker, self._context, self._name, lasting=False)
+            client.will_set(self._available, "offline", qos=1, retain=True)
+            client.on_connect = self._answered
+            try:
+                client.connect(self._broker.host, self._broker.port, self._keep_alive)
+                self._serve(client)
+            except Exception as problem:  # whatever it is, the next attempt may do better
+                self._reason = why(problem, self._broker)
+            if (link := client.socket()) is not None:
+                link.close()
+            if self._state.connected:
+                wait = FIRST_RETRY
+            if not self._stopping.is_set():
+                self._say(False, self._reason)
+                self._stopping.wait(wait)
+            wait = min(2 * wait, LAST_RETRY)
+
+    def _answered(self, client: paho.Client, _: Any, __: Any, code: Any, ___: Any) -> None:
+        if code.is_failure:
+            self._reason = f"the broker refuses us ({code})"
+            return
+        for topic, payload in self._announced:
+            client.publish(topic, payload, qos=1, retain=True)
+        client.publish(self._available, "online", qos=1, retain=True)
+        with self._lock:
+            self._waiting = set(self._newest)
+        self._granted = True
+
+    def _serve(self, client: paho.Client) -> None:
+        """Work until the connection ends."""
+        end = time.monotonic() + ANSWER
+        while not self._stopping.is_set():
+            if client.loop(TICK) != paho.MQTT_ERR_SUCCESS:
+                return
+            if self._granted:
+                self._say(True, "")
+                self._tell(client)
+            elif time.monotonic() > end:
+                self._reason = f"{self._broker.host}:{self._broker.port} does not answer"
+                return
+        self._leave(client)
+
+    def _tell(self, client: paho.Client) -> None:
+        with self._lock:
+            waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
+        for result in waiting:
+            for one in self._occupancies(result):
+                client.publish(_topic(result.site, one.zone.id), _written(one, result.time))
+
+    def _occupancies(self, result: Result) -> tuple[Occupancy, ...]:
+        if not self._current(result):
+            return ()
+        try:
+            return occupancies(self._sites[result.site].site, result) or ()
+        except Exception:  # a strange result is no reason to tell nothing of the next
+            log.exception("%s: what the frame of %d says of zones is not told", result.site, result.time)
+            return ()
+
+    def _leave(self, client: paho.Client) -> None:
+        """Say that we go; a broker that we leave in peace does not say it for us."""
+        if self._granted:
+            said = client.publish(self._available, "offline", qos=1, retain=True)
+            end = time.monotonic() + PATIENCE
+            while not said.is_published() and time.monotonic() < end and client.loop(TICK) == paho.MQTT_ERR_SUCCESS:
+                pass
+        client.disconnect()
+
+    def _say(self, connected: bool, reason: str) -> None:
+        before = self._state
+        if (before.connected, before.reason) == (connected, reason):
+            return
+        since = before.since if before.connected == connected else self._clock()
+        self._state = BrokerState(connected, since, reason)
+        if connected:
+            log.info("zones are told to Home Assistant")
+        elif not self._stopping.is_set():
+            log.warning("zones are not told to Home Assistant: %s", reason)
+
+
+def _gives_odds(watched: Watched) -> bool:
+    if isinstance(watched.estimator.estimator, PointSources):
+        return True
+    log.warning(
+        "%s: no zones for Home Assistant, because %s gives no odds that someone is there",
+        watched.name,
+        watched.estimator_name,
+    )
+    return False
+
+
+def _topic(site: str, zone: str) -> str:
+    return f"cloakwork/zones/{site}/{zone}"
+
+
+def _announcements(sites: Mapping[str, Watched], available: str) -> list[tuple[str, bytes]]:
+    """What makes each zone known; refused where two would be taken for one."""
+    found: dict[str, bytes] = {}
+    for site, watched in sites.items():
+        schedule = watched.schedule
+        for zone in watched.site.zones:
+            told = {
+                "name": zone.label,
+                "device_class": "occupancy",
+                "state_topic": _topic(site, zone.id),
+                "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
+                "json_attributes_topic": _topic(site, zone.id),
+                "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
+                "availability_topic": available,
+            }
+            topic, payload = announcement("binary_sensor", site, zone.id, told)
+            if topic in found:
+                raise InputError(f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.')
+            found[topic] = payload
+    return list(found.items())
+
+
+def _written(one: Occupancy, when: int) -> bytes:
+    said = {
+        "occupied": one.occupied,
+        "probability": None if one.probability is None else round(one.probability, 3),
+        "expected": round(one.expected, 3),
+        "time": datetime.fromtimestamp(when / 1000, UTC).isoformat(timespec="seconds"),
+    }
+    return json.dumps(said).encode()

@@ -1,0 +1,73 @@
+"""Zones over HTTP: their names with the shape of a site, what is known of them with each map."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+from tests.collect.api_kit import NOW, Still
+from tests.collect.live_kit import moment, readings, values
+from tests.collect.zone_kit import FLAT, found, watched
+
+from cloakwork.collect.api import make_app
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Reading, Result, Role
+from cloakwork.collect.store import Store, open_store
+
+NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
+
+
+@contextmanager
+def client(folder: Path, one: Watched, *results: Result) -> Iterator[tuple[TestClient, Store]]:
+    with open_store(str(folder / "store.db")) as store:
+        intake = Intake(store, {one.name: frozenset(one.ids)}, on_new=lambda _: None, on_report=lambda _: None)
+        intake.start()
+        try:
+            for k, result in enumerate(results):  # a result is kept only with the readings that it is from
+                store.add_readings([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
+            store.save_results(results)
+            app = make_app(store, {one.name: one}, intake, Still())
+            headers = {"Authorization": f"Bearer {store.new_token(Role.ANALYST).secret}"}
+            with TestClient(app, headers=headers) as made:
+                yield made, store
+        finally:
+            intake.stop()
+
+
+def get(made: TestClient, path: str) -> Any:
+    answer = made.get(f"/v1/sites/flat{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_site_tells_the_names_of_its_zones(tmp_path: Path) -> None:
+    with client(tmp_path, watched(NAMED)) as (made, _):
+        assert get(made, "")["zones"] == [{"id": "living", "label": "Living room"}]
+
+
+def test_a_map_comes_with_what_it_says_of_each_zone(tmp_path: Path) -> None:
+    one = watched()
+    with client(tmp_path, one, found(one, NOW - 1000, zone=1), found(one, NOW, zone=0)) as (made, _):
+        here = {"id": "room-1", "expected": 0.9, "probability": 0.9, "occupied": True}
+        there = {"id": "room-2", "expected": 0.0, "probability": 0.0, "occupied": False}
+        assert get(made, "/latest")["zones"] == [here, there]
+        assert [zone["occupied"] for zone in get(made, f"/results/{NOW - 1000}")["zones"]] == [False, True]
+        assert [result["zones"] for result in get(made, "/results")["items"]] == [None, None]
+
+
+def test_a_result_without_a_map_or_of_other_places_has_no_zones(tmp_path: Path) -> None:
+    one = watched()
+    bare = Result(**{**found(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
+    with client(tmp_path, one, bare) as (made, _):
+        assert get(made, "/latest")["zones"] is None
+
+
+def test_what_all_data_say_has_zones_too(tmp_path: Path) -> None:
+    one = watched(epsilon=30.0)
+    with client(tmp_path, one) as (made, store):
+        for number in range(4):
+            store.add_readings(readings(one, number, values(one, (1.25, 1.25), seed=number)))
+        attack = get(made, f"/attack?time={moment(one, 3)}")
+    assert [zone["occupied"] for zone in attack["zones"]] == [True, False]

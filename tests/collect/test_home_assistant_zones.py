@@ -1,0 +1,294 @@
+"""Zones in Home Assistant: through a real broker that comes and goes, and with the rights that it needs."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from tests.broker import READER, Broker, running_broker
+from tests.collect.zone_kit import FLAT, found, watched
+from tests.parts import ROOT
+
+from cloakwork.collect.home_assistant import ZonesToHomeAssistant
+from cloakwork.collect.place import Watched
+from cloakwork.errors import InputError
+from cloakwork.site.broker import Broker as Reached
+
+NAME = "cloakwork-zones"
+AVAILABLE = f"cloakwork/zones/{NAME}"
+NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
+MANY = NAMED.replace("max_count = 3", "max_count = 30")  # too many to compare: no odds
+# Home Assistant's MQTT binary sensor and discovery: all keys that it documents
+DOCUMENTED = """
+availability availability_mode availability_template availability_topic default_entity_id device device_class
+enabled_by_default encoding entity_category entity_picture expire_after force_update icon json_attributes_template
+json_attributes_topic name object_id off_delay origin payload_available payload_not_available payload_off payload_on
+platform qos state_topic unique_id value_template
+"""
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+class Listener:
+    """Home Assistant's side: what was heard, in order, as (topic, payload, retained)."""
+
+    def __init__(self, broker: Broker, *, user: str | None = None) -> None:
+        self.heard: list[tuple[str, str, bool]] = []
+        self.ready = False
+        self._client = paho.Client(CallbackAPIVersion.VERSION2)
+        if user is not None:
+            self._client.username_pw_set(user, broker.users[user])
+        if broker.ca is not None:
+            self._client.tls_set(str(broker.ca))
+        self._client.on_connect = lambda client, *_: client.subscribe([("cloakwork/#", 1), ("homeassistant/#", 1)])
+        self._client.on_subscribe = self._subscribed
+        self._client.on_message = self._take
+        self._client.connect(broker.host, broker.port)
+        self._client.loop_start()
+
+    def _subscribed(self, *_: Any) -> None:
+        self.ready = True
+
+    def _take(self, _: Any, __: Any, message: paho.MQTTMessage) -> None:
+        self.heard.append((message.topic, message.payload.decode(), message.retain))
+
+    def of(self, topic: str) -> list[str]:
+        return [payload for heard, payload, _ in self.heard if heard == topic]
+
+    def states(self, zone: str) -> list[dict[str, Any]]:
+        return [json.loads(payload) for payload in self.of(f"cloakwork/zones/flat/{zone}")]
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@contextmanager
+def listening(broker: Broker, *, user: str | None = None) -> Iterator[Listener]:
+    listener = Listener(broker, user=user)
+    try:
+        until(lambda: listener.ready)
+        yield listener
+    finally:
+        listener.close()
+
+
+@contextmanager
+def telling(broker: Broker | Reached, *sites: Watched, **options: Any) -> Iterator[ZonesToHomeAssistant]:
+    reached = broker if isinstance(broker, Reached) else Reached(broker.host, broker.port, broker.ca is not None)
+    teller = ZonesToHomeAssistant(reached, {one.name: one for one in sites or (watched(),)}, **options)
+    teller.start()
+    try:
+        yield teller
+    finally:
+        teller.stop()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path / "broker") as made:
+        yield made
+
+
+def test_each_zone_is_announced_and_stays_known(broker: Broker) -> None:
+    with telling(broker, watched(NAMED)) as teller:
+        until(lambda: teller.state.connected)
+        with listening(broker) as listener:
+            topic = "homeassistant/binary_sensor/cloakwork_flat_living/config"
+            until(lambda: listener.of(topic))
+    assert (topic, listener.of(topic)[0], True) in listener.heard
+    told = json.loads(listener.of(topic)[0])
+    assert set(told) <= set(DOCUMENTED.split())
+    assert told["device"]["identifiers"] == ["cloakwork_flat"], "the same device as that of the site's sensors"
+    assert (told["name"], told["unique_id"], told["device_class"]) == (
+        "Living room",
+        "cloakwork_flat_living",
+        "occupancy",
+    )
+    assert told["state_topic"] == told["json_attributes_topic"] == "cloakwork/zones/flat/living"
+    assert told["value_template"] == "{{ 'ON' if value_json.occupied else 'OFF' }}"
+    assert told["availability_topic"] == AVAILABLE
+    schedule = watched(NAMED).schedule
+    assert told["expire_after"] == 3 * schedule.window_slots * schedule.period_ms // 1000
+
+
+def test_states_follow_results_and_old_results_are_not_told(broker: Broker) -> None:
+    start = now()
+    with listening(broker) as listener, telling(broker) as teller:
+        until(lambda: teller.state.connected)
+        assert not listener.states("room-1")
+        teller.result(found(watched(), start, zone=0))
+        until(lambda: listener.states("room-2"))
+        assert listener.states("room-1")[0] | {"time": ""} == {
+            "occupied": True,
+            "probability": 0.9,
+            "expected": 0.9,
+            "time": "",
+        }
+        assert listener.states("room-2")[0]["occupied"] is False
+        teller.result(found(watched(), start - 1, zone=1))
+        teller.result(found(watched(), start - 10**9, zone=1))
+        teller.result(found(watched(), start + 10**7, zone=1))
+        teller.result(found(watched(), start + 1, zone=None))
+        until(lambda: len(listener.states("room-2")) == 2)
+    assert [state["occupied"] for state in listener.states("room-1")] == [True, False]
+    assert [state["occupied"] for state in listener.states("room-2")] == [False, False]
+    assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
+
+
+def test_a_result_of_a_strange_site_or_without_a_map_is_passed_over(broker: Broker) -> None:
+    good = found(watched(), now(), zone=0)
+    with listening(broker) as listener, telling(broker) as teller:
+        until(lambda: teller.state.connected)
+        for change in ({"site": "other"}, {"map": None}, {"map": b"damaged"}):
+            teller.result(type(good)(**{**good.__dict__, **change}))
+            time.sleep(0.3)
+        teller.result(good)
+        until(lambda: listener.states("room-1"))
+    assert len(listener.states("room-1")) == 1
+
+
+def test_the_broker_says_for_a_killed_collector_that_it_is_gone(broker: Broker) -> None:
+    program = (
+        "import time\n"
+        "from cloakwork.collect.home_assistant import ZonesToHomeAssistant\n"
+        "from cloakwork.site.broker import Broker\n"
+        "from tests.collect.zone_kit import watched\n"
+        f"ZonesToHomeAssistant(Broker('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
+        "time.sleep(60)\n"
+    )
+    with listening(broker) as listener:
+        with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) as process:
+            try:
+                until(lambda: listener.of(AVAILABLE) == ["online"], 60)
+            finally:
+                process.send_signal(signal.SIGKILL)
+        until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
+    with listening(broker) as later:
+        until(lambda: later.of(AVAILABLE))
+    assert (AVAILABLE, "offline", True) in later.heard
+
+
+def test_who_stops_says_so(broker: Broker) -> None:
+    with listening(broker) as listener:
+        with telling(broker) as teller:
+            until(lambda: listener.of(AVAILABLE) == ["online"])
+        assert (teller.state.connected, teller.state.reason) == (False, "stopped")
+        until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
+
+
+def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path) -> None:
+    broker, start = Broker(tmp_path / "broker"), now()
+    with telling(broker) as teller:
+        for k in range(50):
+            teller.result(found(watched(), start + k, zone=k % 2))
+        until(lambda: "cannot be reached" in teller.state.reason)
+        broker.start()
+        try:
+            until(lambda: teller.state.connected)
+            broker.kill()
+            until(lambda: not teller.state.connected)
+            teller.result(found(watched(), start + 50, zone=None))
+            broker.start()
+            with listening(broker) as listener:
+                until(lambda: listener.states("room-2"))
+                until(lambda: listener.of(AVAILABLE)[-1:] == ["online"])
+        finally:
+            broker.kill()
+    assert [state["probability"] for state in listener.states("room-1")] == [0.0]
+
+
+def test_what_is_known_is_told_again_to_a_broker_that_comes_back(broker: Broker) -> None:
+    with telling(broker) as teller:
+        teller.result(found(watched(), now(), zone=1))
+        until(lambda: teller.state.connected)
+        broker.kill()
+        until(lambda: not teller.state.connected)
+        broker.start()
+        with listening(broker) as listener:
+            until(lambda: listener.states("room-2"))
+    assert listener.states("room-2")[-1]["occupied"]
+
+
+def test_a_broker_that_does_not_speak_holds_nobody_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with telling(Reached("127.0.0.1", silent.getsockname()[1])) as teller:
+            for k in range(1000):
+                teller.result(found(watched(), now() + k, zone=0))
+            assert not teller.state.connected
+        assert teller.state.reason == "stopped"
+
+
+RIGHTS = f"\nuser {READER}\ntopic write cloakwork/zones/#\ntopic write homeassistant/binary_sensor/+/config\n"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_with_tls_a_password_and_two_rights_it_works_and_without_them_nothing_arrives(
+    tmp_path: Path, allowed: bool
+) -> None:
+    broker = Broker(tmp_path / "broker", tls=True, users={READER: "a word", "home": "another"})
+    rules = (broker.folder / "rules").read_text()
+    rules += RIGHTS if allowed else ""
+    (broker.folder / "rules").write_text(rules + "\nuser home\ntopic read cloakwork/#\ntopic read homeassistant/#\n")
+    broker.start()
+    try:
+        reached = Reached(broker.host, broker.port, True, READER, "a word", broker.ca)
+        with listening(broker, user="home") as listener, telling(reached) as teller:
+            until(lambda: teller.state.connected)
+            teller.result(found(watched(), now(), zone=0))
+            if allowed:
+                until(lambda: listener.states("room-1") and listener.of(AVAILABLE))
+            else:
+                time.sleep(1.0)
+        assert bool(listener.heard) is allowed
+        with telling(Reached(broker.host, broker.port, True, READER, "wrong", broker.ca)) as teller:
+            until(lambda: teller.state.reason == "the broker refuses us (Not authorized)")
+    finally:
+        broker.kill()
+
+
+# paho leaves the socket of a failed handshake to be collected
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_broker_that_is_not_trusted_is_told_nothing(tmp_path: Path) -> None:
+    with running_broker(tmp_path / "broker", tls=True) as broker, telling(broker) as teller:
+        until(lambda: "is not trusted" in teller.state.reason)
+        assert not teller.state.connected
+
+
+def test_a_site_without_odds_is_not_announced(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    with telling(broker, watched(MANY)) as teller, listening(broker) as listener:
+        until(lambda: listener.of(AVAILABLE))
+        teller.result(found(watched(MANY), now(), zone=0))
+        time.sleep(0.5)
+        assert [topic for topic, *_ in listener.heard] == [AVAILABLE]
+    assert "flat: no zones for Home Assistant, because BasisPursuit gives no odds" in caplog.text
+
+
+def test_names_that_would_be_mistaken_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="without /, \\+ and #"):
+        ZonesToHomeAssistant(Reached(), {}, name="a/b")
+    with pytest.raises(InputError, match="cannot be read"):
+        ZonesToHomeAssistant(Reached(tls=True, authority=tmp_path / "none.pem"), {})
+    zone = '[[zone]]\nid = "{}"\nroom = [1.0, 1.0]\n'
+    one = watched(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
+    other = watched(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
+    with pytest.raises(InputError, match='a_b: its zone "c" and one of another site are both homeassistant/'):
+        ZonesToHomeAssistant(Reached(), {"a": one, "a_b": other})

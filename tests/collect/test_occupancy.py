@@ -1,0 +1,144 @@
+"""How likely someone is in a zone: against what was simulated, and by rules that must always hold."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values
+from tests.collect.zone_kit import FLAT, watched
+
+from cloakwork._checks import FloatArray
+from cloakwork.collect.occupancy import occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Result, Spot
+from cloakwork.collect.solve import Solver, packed
+from cloakwork.site import Frame, Site, parse_site
+
+FRAMES = 150
+SITE = parse_site(FLAT.format(epsilon=8.0))
+CELLS = SITE.physics.places
+
+
+def result(weights: FloatArray, spots: list[tuple[int, float]], counts: tuple[float, ...] | None) -> Result:
+    found = tuple(Spot(str(place), (), 1.0, 0.5, chance) for place, chance in spots)
+    return Result("flat", 1, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, found, packed(weights), 2, 1.0)
+
+
+def at(*places: tuple[int, float]) -> FloatArray:
+    weights = np.zeros(CELLS)
+    for place, weight in places:
+        weights[place] += weight
+    return weights
+
+
+def told(site: Site, found: Result) -> dict[str, tuple[float, float | None]]:
+    said = occupancies(site, found)
+    assert said is not None
+    return {one.zone.id: (round(one.expected, 5), one.probability and round(one.probability, 5)) for one in said}
+
+
+LEFT, RIGHT = (int(zone.places[5]) for zone in SITE.zones)
+
+
+def test_a_source_that_is_here_or_there_is_in_each_room_with_its_share() -> None:
+    found = told(SITE, result(at((LEFT, 0.6), (RIGHT, 0.2)), [(LEFT, 0.8)], (0.2, 0.8)))
+    assert found == {"room-1": (0.6, 0.6), "room-2": (0.2, 0.2)}
+
+
+def test_one_source_here_and_one_there_are_both_certain() -> None:
+    found = told(SITE, result(at((LEFT, 1.0), (RIGHT, 1.0)), [(LEFT, 1.0), (RIGHT, 1.0)], (0.0, 0.0, 1.0)))
+    assert found == {"room-1": (1.0, 1.0), "room-2": (1.0, 1.0)}
+
+
+def test_two_sources_that_may_each_be_in_a_room_are_more_likely_there_than_one() -> None:
+    beside = LEFT + 1
+    found = told(SITE, result(at((LEFT, 0.5), (beside, 0.5)), [(LEFT, 0.5), (beside, 0.5)], (0.25, 0.5, 0.25)))
+    assert found == {"room-1": (1.0, 0.75), "room-2": (0.0, 0.0)}
+
+
+def test_with_no_source_listed_the_odds_are_those_of_there_being_any() -> None:
+    found = told(SITE, result(at((LEFT, 0.4), (RIGHT, 0.2)), [], (0.6, 0.2, 0.2)))
+    assert found["room-1"][0] == 0.4
+    assert found["room-1"][1] == pytest.approx(0.4 * (1 - (1 / 3) ** 1.5), abs=1e-4)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=4, max_size=4),
+    st.lists(st.floats(0, 1), max_size=4),
+    st.floats(0, 1),
+)
+def test_odds_exceed_neither_one_nor_what_is_expected_nor_those_of_anyone_at_all(
+    weights: list[float], chances: list[float], nobody: float
+) -> None:
+    places = [LEFT, LEFT + 1, RIGHT, RIGHT + 1]
+    spots = list(zip(places, chances, strict=False))
+    said = occupancies(SITE, result(at(*zip(places, weights, strict=True)), spots, (nobody, 1 - nobody)))
+    assert said is not None
+    for one in said:
+        assert one.probability is not None
+        assert 0 <= one.probability <= min(one.expected, 1 - nobody) + 1e-12
+        assert one.occupied is (one.probability >= 0.5)
+
+
+def test_an_estimator_without_odds_tells_the_weight_only(tmp_path: Path) -> None:
+    many = make(tmp_path, MANY + '[[zone]]\nid = "near"\nbetween = [0.0, 0.5]\n')
+    [found] = Solver(many).solve([many.frame(moment(many, 0), values(many, 0.3))])
+    said = occupancies(many.site, found)
+    assert said is not None
+    assert (said[0].probability, said[0].occupied) == (None, None)
+    assert 0.5 < said[0].expected < 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "source"),
+    [(LINE, "between = [0.0, 0.5]", 0.3), (GRAPH, 'places = ["a", "b"]', "a")],
+    ids=["line", "graph"],
+)
+def test_zones_of_a_line_and_of_a_network_have_odds(tmp_path: Path, text: str, zone: str, source: object) -> None:
+    one = make(tmp_path, text.replace("epsilon = 8.0", "epsilon = 50.0") + f'[[zone]]\nid = "here"\n{zone}\n')
+    [found] = Solver(one).solve([one.frame(moment(one, 0), values(one, source))])
+    [said] = occupancies(one.site, found) or ()
+    assert said.probability is not None
+    assert said.probability > 0.8
+    assert said.occupied
+
+
+def test_without_a_map_or_with_one_of_other_places_nothing_is_said() -> None:
+    assert occupancies(SITE, result(at(), [(CELLS, 1.0)], (0.0, 1.0))) is None
+    assert occupancies(SITE, result(np.zeros(3), [], (1.0,))) is None
+    gone = result(at(), [], (1.0,))
+    assert occupancies(SITE, Result(**{**gone.__dict__, "map": None})) is None
+
+
+def simulated(one: Watched, seed: int) -> tuple[list[Frame], FloatArray]:
+    """Frames with nobody to three people anywhere, and how many of them were in each zone."""
+    rng, physics = np.random.default_rng(seed), one.site.physics
+    frames, truth = [], []
+    for number in range(FRAMES):
+        people = np.bincount(rng.integers(0, physics.places, rng.integers(0, 4)), minlength=physics.places)
+        noise = one.cloak.sigmas * rng.standard_normal(physics.sensors)
+        steps = np.rint((physics.apply(people.astype(float)) + one.baselines + noise) / one.cloak.steps).astype(int)
+        frames.append(one.frame(moment(one, number), dict(zip(one.ids, steps.tolist(), strict=True))))
+        truth.append([people[zone.places].sum() for zone in one.site.zones])
+    return frames, np.array(truth, dtype=float)
+
+
+@pytest.mark.parametrize(("epsilon", "of_chance"), [(1.0, 0.9), (2.0, 0.65), (8.0, 0.15)])
+def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: float) -> None:
+    one = watched(epsilon=epsilon)
+    frames, truth = simulated(one, seed=3)
+    said = [occupancies(one.site, found) or () for found in Solver(one).solve(frames)]
+    odds = np.array([[zone.probability for zone in each] for each in said], dtype=float)
+    expected = np.array([[zone.expected for zone in each] for each in said])
+    there = truth > 0
+    chance = float(np.mean(there.mean(axis=0) * (1 - there.mean(axis=0))))
+    assert np.mean((odds - there) ** 2) < of_chance * chance, "Brier score against always saying the base rate"
+    assert abs(np.mean(odds - there)) < 0.07
+    assert abs(np.mean(expected - truth)) < 0.1
+    # 300 answers in four bins: a well-made forecast is off by about 0.05 in one that has a hundred
+    for low in (0.0, 0.25, 0.5, 0.75):
+        held = (odds >= low) & (odds <= low + 0.25)
+        if held.sum() >= 40:
+            assert abs(odds[held].mean() - there[held].mean()) < 0.12

@@ -1,0 +1,208 @@
+"""Zones: what they hold, what every refusal says, and that they have no part in the noise."""
+
+import re
+from contextlib import suppress
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakwork.errors import SiteError
+from cloakwork.site import Site, Zone, freeze, load_site, parse_site
+
+REST = """
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.05
+"""
+LINE = 'name = "line"\nsensors = 4\n[physics]\nkind = "line"\nplaces = 10\nT = 0.02\nlength = 2.0\n' + REST
+PLANE = 'name = "plane"\nsensors = 4\n[physics]\nkind = "plane"\nplaces = [6, 4]\nsize = [3.0, 2.0]\nT = 0.1\n' + REST
+GRAPH = 'name = "net"\nsensors = 2\n[physics]\nkind = "graph"\nedges = [["a", "b"], ["b", 7]]\ntau = 0.5\n' + REST
+DRAWING = '''name = "rooms"
+sensors = 6
+[physics]
+kind = "floorplan"
+cell = 0.5
+regime = "pulse"
+length = 1.0
+drawing = """
+###########
+#...#.....#
+#...+.....#
+#...##+####
+#...#.....#
+#...+.....#
+###########
+"""
+'''
+ROOMS = DRAWING + REST
+WALLS = (
+    """name = "walls"
+sensors = 6
+[physics]
+kind = "floorplan"
+cell = 1.0
+size = [4.0, 3.0]
+walls = [[[2.0, 0.0], [2.0, 3.0]]]
+doors = [[[2.0, 1.0], [2.0, 2.0]]]
+regime = "pulse"
+length = 1.0
+"""
+    + REST
+)
+
+
+def zoned(text: str, *zones: str) -> Site:
+    return parse_site(text + "".join(f"[[zone]]\n{zone}\n" for zone in zones))
+
+
+def at(site: Site, zone: Zone) -> list[list[float]]:
+    places: list[list[float]] = np.round(site.physics.space.places[zone.places], 6).tolist()
+    return places
+
+
+def test_the_zones_of_a_floor_plan_are_its_rooms_in_reading_order() -> None:
+    site = parse_site(ROOMS)
+    assert [(zone.id, zone.label, len(zone.places)) for zone in site.zones] == [
+        ("room-1", "room 1", 15),
+        ("room-2", "room 2", 10),
+        ("room-3", "room 3", 10),
+    ]
+    middles = [np.mean(at(site, zone), axis=0).tolist() for zone in site.zones]
+    assert middles[0] == [1.25, 1.75]
+    assert (middles[1][1], middles[2][1]) == (2.5, 1.0)
+    assert sum(len(zone.places) for zone in site.zones) + 3 == len(site.physics.space), "a door is in no room"
+
+
+def test_a_wall_in_metres_cuts_rooms_and_its_door_belongs_to_both_sides() -> None:
+    site = parse_site(WALLS)
+    assert [len(zone.places) for zone in site.zones] == [6, 6]
+
+
+def test_a_closet_of_one_cell_is_a_room() -> None:
+    drawn = re.sub(r'"""\n.*?"""', '"""\n.+..\n"""', DRAWING, flags=re.DOTALL) + REST
+    site = parse_site(drawn.replace("sensors = 6", "sensors = 2"))
+    assert [len(zone.places) for zone in site.zones] == [1, 2]
+
+
+@pytest.mark.parametrize("text", [LINE, PLANE, GRAPH], ids=["line", "plane", "graph"])
+def test_other_spaces_have_only_the_zones_that_are_named(text: str) -> None:
+    assert parse_site(text).zones == ()
+
+
+def test_a_point_names_a_whole_room() -> None:
+    site = zoned(ROOMS, 'id = "study"\nlabel = "Grandma\'s room"\nroom = [3.0, 2.5]')
+    [zone] = site.zones
+    assert (zone.id, zone.label) == ("study", "Grandma's room")
+    assert zone.places.tolist() == parse_site(ROOMS).zones[1].places.tolist()
+
+
+def test_two_corners_are_a_rectangle_and_more_are_any_shape() -> None:
+    two = zoned(PLANE, 'id = "a"\ncorners = [[1.0, 2.0], [0.0, 0.0]]', 'id = "b"\ncorners = [[1.0, 0], [3, 1.0]]')
+    assert at(two, two.zones[0]) == [[x, y] for x in (0.5, 1.0) for y in (0.5, 1.0, 1.5, 2.0)]
+    assert at(two, two.zones[1]) == [[x, y] for x in (1.5, 2.0, 2.5, 3.0) for y in (0.5, 1.0)]
+    bend = zoned(PLANE, 'id = "l"\ncorners = [[0, 0], [3, 0], [3, 1], [1, 1], [1, 2], [0, 2]]')
+    both = {*two.zones[0].places.tolist(), *two.zones[1].places.tolist()}
+    assert set(bend.zones[0].places.tolist()) == both
+
+
+def test_a_stretch_of_a_line_holds_its_end_and_not_its_beginning() -> None:
+    site = zoned(LINE, 'id = "near"\nbetween = [0.0, 0.6]', 'id = "far"\nbetween = [2.0, 0.6]')
+    assert [zone.places.tolist() for zone in site.zones] == [[0, 1, 2], [3, 4, 5, 6, 7, 8, 9]]
+
+
+def test_nodes_go_by_name_and_columns_by_number(tmp_path: Path) -> None:
+    assert zoned(GRAPH, 'id = "ends"\nplaces = ["a", 7]').zones[0].places.tolist() == [0, 2]
+    (tmp_path / "m.csv").write_text("1,0.5,0.2\n0.2,0.5,1\n")
+    head = 'name = "m"\nsensors = 2\n[physics]\nkind = "matrix"\nfile = "m.csv"\n'
+    (tmp_path / "site.toml").write_text(head + REST + '[[zone]]\nid = "x"\nplaces = [2, 0]\n')
+    assert load_site(tmp_path / "site.toml").zones[0].places.tolist() == [0, 2]
+
+
+@given(st.lists(st.floats(0.05, 2.95), min_size=1, max_size=5, unique=True))
+def test_shapes_that_touch_share_no_place_and_leave_none_out(cuts: list[float]) -> None:
+    ends = [0.0, *sorted(cuts), 3.0]
+    shapes = [
+        f'id = "z{k}"\ncorners = [[{a!r}, 0], [{b!r}, 0], [{b!r}, 2], [{a!r}, 2]]'
+        for k, (a, b) in enumerate(pairwise(ends))
+    ]
+    held: list[int] = []
+    for shape in shapes:
+        with suppress(SiteError):  # between two places that are next to each other
+            held += zoned(PLANE, shape).zones[0].places.tolist()
+    assert sorted(held) == list(range(24))
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "words"),
+    [
+        (ROOMS, "room = [2.25, 0.75]", r'line LINE: zone "z", room: \(2\.25, 0\.75\) is in a door\. Give a point in'),
+        (
+            ROOMS,
+            "room = [0.1, 0.1]",
+            r'zone "z", room: \(0\.1, 0\.1\) is not on the floor: it lies in a wall or outside',
+        ),
+        (
+            ROOMS,
+            "between = [0, 1]",
+            r'zone "z", between: a zone of a floorplan is not given so\. Give room or corners\.',
+        ),
+        (
+            PLANE,
+            "corners = [[0, 0], [3.5, 1]]",
+            r'"z", corners: \(3\.5, 1\) is outside\. Give numbers from 0 to \(3, 2\)',
+        ),
+        (PLANE, "corners = [[0, 0], [0.2, 0.2]]", r"corners: no place lies inside, because .* Make the zone larger\."),
+        (PLANE, "corners = [[0, 0]]", r"zone\[1\]\.corners: give a list of \[x, y\]: two opposite corners of a rect"),
+        (PLANE, "corners = [[0, 0, 1], [1, 1]]", r"line LINE: zone\[1\]\.corners: give a list of \[x, y\]: two oppos"),
+        (LINE, "between = [0.5, 2.5]", r"line LINE: .*between: \(2\.5\) is outside\. Give numbers from 0 to \(2\)"),
+        (LINE, "between = [0.5]", r"zone\[1\]\.between: give \[from, to\], two positions on the line"),
+        (LINE, "between = [0.5, 0.5]", r"no place lies inside"),
+        (LINE, "places = [1]", r"places: a zone of a line is not given so\. Give between\."),
+        (
+            GRAPH,
+            'places = ["a", "q"]',
+            r"line LINE: zone \"z\", places: 'q' is not a node: the nodes are 'a', 'b', '7'",
+        ),
+        (GRAPH, "places = []", r"zone\[1\]\.places: give more values"),
+        (GRAPH, 'label = "z"', r"line LINE: zone\[1\]: give one of room, corners, between, places, and one only"),
+        (LINE, 'between = [0, 1]\nplaces = ["a"]', r"give one of room, corners, between, places, and one only"),
+        (LINE, 'between = [0, 1]\nlabel = "\\n"', r"zone\[1\]\.label = '\\n': give a text of 1 to 64 characters"),
+        (LINE, "betwen = [0, 1]", r"zone\[1\]\.betwen = .*did you mean between\?"),
+    ],
+)
+def test_a_zone_that_means_nothing_is_refused_with_its_line(text: str, zone: str, words: str) -> None:
+    line = len(text.splitlines()) + (1 if "zone[1]: " in words.replace("\\", "") else 3)
+    with pytest.raises(SiteError, match=words.replace("LINE", str(line))):
+        zoned(text, f'id = "z"\n{zone}')
+
+
+def test_two_zones_of_one_id_are_refused_and_zones_that_overlap_are_not() -> None:
+    with pytest.raises(SiteError, match='zones 1 and 2 are both called "z"; ids must differ'):
+        zoned(LINE, 'id = "z"\nbetween = [0, 1]', 'id = "z"\nbetween = [1, 2]')
+    assert len(zoned(LINE, 'id = "y"\nbetween = [0, 1]', 'id = "z"\nbetween = [0.5, 2]').zones) == 2
+
+
+def test_naming_zones_changes_neither_digest_nor_plan() -> None:
+    plain, named = parse_site(WALLS), zoned(WALLS, 'id = "left"\nroom = [0.5, 0.5]')
+    assert plain.digest == named.digest
+    plan = freeze(plain, plain.cloak())
+    assert plan.cloak(named).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
+
+
+def test_the_example_has_three_rooms_and_its_own_zone_can_be_switched_on() -> None:
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    site = parse_site(text)
+    assert [len(zone.places) for zone in site.zones] == [24 * 32, 16 * 16, 16 * 16]
+    tail = text[text.index("# [[zone]]") :]
+    named = parse_site(text + "".join(line.removeprefix("# ") for line in tail.splitlines(keepends=True)))
+    assert [(zone.id, zone.label) for zone in named.zones] == [("living", "Living room")]
+    assert named.zones[0].places.tolist() == site.zones[0].places.tolist()
+    assert named.digest == site.digest
