@@ -1,0 +1,122 @@
+"""docs/collector.md says what is so: commands, options, routes, roles, metrics, problems and limits."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from fastapi.routing import APIRoute
+from tests.collect.api_kit import Bench, bench
+from tests.deploy.installation import DEPLOY, ROOT
+
+from cloakwork.cli.app import app
+from cloakwork.collect.api import Settings
+from cloakwork.collect.api.gate import ROLES
+from cloakwork.collect.intake import CAPACITY
+from cloakwork.collect.problems import Reason
+
+PAGE = (ROOT / "docs" / "collector.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench(tmp_path_factory.mktemp("page")) as one:
+        yield one
+
+
+def commands() -> list[list[str]]:
+    """Every call of `cloakwork` on the page, in the unit and in compose.yaml."""
+    lines = "\n".join(re.findall(r"^```sh\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL))
+    lines += (DEPLOY / "cloakwork-collector.service").read_text(encoding="utf-8")
+    composed = re.search(r"command: >-\n(.*?)\n    \S", (ROOT / "compose.yaml").read_text("utf-8"), flags=re.DOTALL)
+    assert composed is not None
+    lines = lines.replace("\\\n", " ") + "\ncloakwork " + " ".join(composed[1].split())
+    calls = re.findall(r"(?:^|[\s/])cloakwork ((?:[a-z]+ )+[^;&|\n]*)", lines, flags=re.MULTILINE)
+    return [shlex.split(call) for call in calls]
+
+
+def test_each_command_and_option_exists() -> None:
+    seen = set()
+    for words in commands():
+        command: Any = typer.main.get_command(app)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        assert not hasattr(command, "commands"), f"no such command: {words}"
+        options = {text for parameter in command.params for text in parameter.opts}
+        given = {word for word in words if word.startswith("--")}
+        assert given <= options, command.name
+        seen.add(command.name)
+    assert {"collect", "new", "list", "revoke", "erase", "export", "recover", "plan", "provision", "sensor"} <= seen
+
+
+def test_each_option_of_the_collector_is_on_the_page() -> None:
+    command: Any = typer.main.get_command(app)
+    options = {text for one in command.commands["collect"].params for text in one.opts if text.startswith("--")}
+    elsewhere = PAGE + (DEPLOY / "cloakwork-collector.service").read_text(encoding="utf-8")
+    assert not [option for option in sorted(options - {"--store"}) if option not in elsewhere]
+
+
+def test_each_route_is_on_the_page_with_its_roles(made: Bench) -> None:
+    told = {
+        (method, path): set() if roles == "anyone" else set(roles.split(", "))
+        for method, path, roles in re.findall(r"^\| `([A-Z]+) (/\S*)` \| ([a-z, ]+) \|", PAGE, flags=re.MULTILINE)
+    }
+    routes = [route for route in made.app.routes if isinstance(route, APIRoute)]
+    real = {(method, one.path): set((one.openapi_extra or {})[ROLES]) for one in routes for method in one.methods or ()}
+    assert told == real
+
+
+def test_each_metric_is_on_the_page(made: Bench) -> None:
+    text = made.app.state.parts.metrics.text().decode()
+    real = {name for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, flags=re.MULTILINE)}
+    real = {name for name in real if not name.endswith("_created")}
+    assert set(re.findall(r"^\| `(cloakwork_\w+)`", PAGE, flags=re.MULTILINE)) == real
+
+
+def test_each_problem_is_on_the_page() -> None:
+    for reason in Reason:
+        assert f"| `{reason.partition(':')[0]}` |" in PAGE
+
+
+def test_each_word_of_the_health_page_is_on_the_page() -> None:
+    words = (ROOT / "src/cloakwork/collect/page/health.js").read_text(encoding="utf-8")
+    states = re.findall(r"words: [\"`]([a-z, ]+)", words)
+    assert len(states) >= 6
+    for state in states:
+        assert f"| {state.strip()}" in PAGE
+
+
+def test_the_limits_are_those_of_the_interface() -> None:
+    usual = Settings()
+    for line in (
+        f"{usual.body_bytes >> 20} MiB, within {usual.body_s:g} s",
+        f"{usual.device_rate:g} requests a second, {usual.device_burst:g} after a pause, {usual.device_at_once} under",
+        f"{usual.reader_rate:g} requests a second, {usual.reader_burst:g} after a pause, {usual.reader_at_once} under",
+        f"every {usual.readings_per_request} readings of a list",
+        f"{usual.failure_burst:g} from one address, then one every {1 / usual.failure_rate:g} s",
+        f"{usual.streams_per_token} of one token, {usual.streams} in all",
+        f"{usual.sessions_per_token} of one token |",
+        f"for {usual.session_s / 3600:g} hours",
+        f"above {CAPACITY:,} nothing more",
+    ):
+        assert line in " ".join(PAGE.split()), line
+
+
+def test_settings_of_the_broker_are_told_as_they_are() -> None:
+    shipped = (DEPLOY / "mosquitto.conf").read_text(encoding="utf-8").splitlines()
+    table = PAGE.partition("| setting | why |")[2].partition("\n\n")[0]
+    told = re.findall(r"^\| `([a-z_]+ \w+)` \|", table, flags=re.MULTILINE)
+    assert len(told) == 6
+    assert not [line for line in told if line not in shipped]
+    rules = (DEPLOY / "mosquitto.acl").read_text(encoding="utf-8")
+    assert "user collector\ntopic read cloakwork/v1/#\n" in rules
+    assert "user collector\ntopic read cloakwork/v1/#\n" in PAGE
+
+
+def test_files_that_the_page_names_exist() -> None:
+    for name in set(re.findall(r"\bdeploy/[\w.-]+\w", PAGE)):
+        assert (ROOT / name).exists(), name
+    assert Path(ROOT / "compose.yaml").exists()

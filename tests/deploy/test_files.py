@@ -1,0 +1,171 @@
+"""Deployment files: `deploy/prepare` makes what the others ask for, and nothing runs with more rights than it needs."""
+
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from tests.deploy.installation import DEPLOY, ROOT, prepare
+
+HARDENED = [
+    "NoNewPrivileges=yes",
+    "ProtectSystem=strict",
+    "ProtectHome=yes",
+    "PrivateTmp=yes",
+    "PrivateDevices=yes",
+    "CapabilityBoundingSet=",
+    "RestrictNamespaces=yes",
+    "SystemCallFilter=@system-service",
+    "UMask=0077",
+    "User=cloakwork",
+    "StateDirectory=cloakwork",
+    "StateDirectoryMode=0700",
+    "Restart=on-failure",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prepared")
+    done = prepare(folder, "192.0.2.7", "hall", "s1", "s2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_what_is_prepared_is_closed_to_others(made: Path) -> None:
+    assert len(files(made)) > 10
+    for path in (made / "installation").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    assert stat.S_IMODE((made / ".env").stat().st_mode) == 0o600
+
+
+def test_passwords_are_long_and_each_another(made: Path) -> None:
+    words = [path.read_text(encoding="utf-8").strip() for path in (made / "installation").rglob("*.password")]
+    assert len(words) == len(set(words)) == 4
+    assert min(len(word) for word in words) == 43
+    hashes = (made / "installation" / "broker" / "mosquitto.passwords").read_text(encoding="utf-8")
+    assert not any(word in hashes for word in words)
+
+
+def test_preparing_again_adds_and_changes_nothing_that_is_there(made: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    shutil.copytree(made, again)
+    before = files(again)
+    assert prepare(again, "192.0.2.7", "hall", "s1", "s2").returncode == 0
+    assert files(again) == before
+    assert prepare(again, "192.0.2.7", "yard", "s1").returncode == 0
+    after = files(again)
+    grown = {Path("installation/broker") / name for name in ("mosquitto.acl", "mosquitto.passwords")}
+    assert {path for path in before if before[path] != after[path]} == {*grown, Path(".env")}
+    assert all(after[path].startswith(before[path]) for path in grown)
+    assert after.keys() - before.keys() == {Path("installation/devices/yard.s1.password")}
+    assert b"CLOAKWORK_SITES=hall.toml yard.toml\n" in after[Path(".env")]
+
+
+def test_the_certificate_is_for_its_host_and_signed_by_the_authority(made: Path) -> None:
+    folder = made / "installation" / "secrets"
+    for name in (["-verify_ip", "192.0.2.7"], ["-verify_hostname", "localhost"], ["-verify_hostname", "broker"]):
+        strictly = ["openssl", "verify", "-x509_strict", "-purpose", "sslserver", *name, "-CAfile", "ca.pem"]
+        subprocess.run([*strictly, "server.pem"], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("host", "ha/ll", "s1"), ("host", "hall", "+"), ("a b", "hall", "s1"), ("host",)]
+)
+def test_names_that_would_be_rules_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = prepare(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_unit_is_hardened() -> None:
+    lines = (DEPLOY / "cloakwork-collector.service").read_text(encoding="utf-8").splitlines()
+    assert not [line for line in HARDENED if line not in lines]
+    assert "EnvironmentFile=/etc/cloakwork/collector.env" in lines
+
+
+def test_systemd_accepts_the_unit_and_finds_little_exposed(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd is not here")
+    unit = tmp_path / "cloakwork-collector.service"
+    shipped = (DEPLOY / unit.name).read_text(encoding="utf-8")
+    unit.write_text(shipped.replace("/opt/cloakwork/bin/cloakwork", "/bin/true"), encoding="utf-8")
+    verified = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    judge = [analyze, "security", "--offline=yes", "--threshold=20", str(unit)]
+    judged = subprocess.run(judge, capture_output=True, text=True, check=False)
+    assert judged.returncode == 0, judged.stdout[-2000:] + judged.stderr
+
+
+def test_docker_accepts_the_composition() -> None:
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("docker compose is not here")
+    told = subprocess.run([docker, "compose", "config"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "mqtts://collector@broker" in told.stdout
+
+
+def test_no_container_has_more_rights_than_it_needs(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["user"] == "${CLOAKWORK_USER:-10001:10001}", name
+        assert not service.get("privileged")
+        assert "healthcheck" in service, name
+    assert "ports" not in compose["services"]["database"]
+    assert compose["networks"]["inside"] == {"internal": True}
+    assert "/healthz" in str(compose["services"]["collector"]["healthcheck"])
+
+
+def test_images_are_pinned(compose: dict[str, Any]) -> None:
+    named = [service["image"] for service in compose["services"].values() if "build" not in service]
+    named += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(named) == 4
+    assert not [image for image in named if not re.search(r":\d+\.\d+[.\d]*(-[a-z-]+)?$", image)]
+
+
+def test_no_password_stands_in_the_composition(compose: dict[str, Any]) -> None:
+    for service in compose["services"].values():
+        for name, value in service.get("environment", {}).items():
+            assert "PASSWORD" not in name or name.endswith("_FILE"), name
+            assert not re.search(r"://[^@/]*:[^@/]*@", value), name
+
+
+def test_the_composition_asks_for_what_prepare_makes(compose: dict[str, Any], made: Path) -> None:
+    for secret in compose["secrets"].values():
+        assert (made / secret["file"]).is_file(), secret
+    for service in compose["services"].values():
+        assert set(service.get("secrets", [])) <= set(compose["secrets"])
+        for volume in service["volumes"]:
+            assert (made / volume["source"]).is_dir(), volume
+            assert volume["bind"] == {"create_host_path": False}
+    wanted = set(re.findall(r"/etc/mosquitto/(\S+)", (DEPLOY / "mosquitto.conf").read_text(encoding="utf-8")))
+    assert wanted <= {path.name for path in (made / "installation" / "broker").iterdir()}
+
+
+def test_the_image_is_made_from_files_that_exist_and_runs_as_nobody() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = [name for line in re.findall(r"^COPY (?!--)(.+) \S+$", text, flags=re.MULTILINE) for name in line.split()]
+    let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"]
+    assert sorted(copied) == sorted(let_in)
+    assert not [name for name in copied if not (ROOT / name).exists()]
+    assert re.search(r"^USER 10001:10001$", text, flags=re.MULTILINE)
+    assert not re.search(r"index-url|https?://", text)

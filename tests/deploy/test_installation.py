@@ -1,0 +1,148 @@
+"""An installation as the page for operators describes it, from a device to https; and its backups."""
+
+import json
+import os
+import signal
+import sqlite3
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.collect.api_kit import SITE
+from tests.deploy.installation import Site, free_port, prepare, running_site
+from tests.parts import needs, postgresql
+from tests.postgres import Postgres, running_postgres
+
+from cloakwork.collect.records import Reading, Role
+from cloakwork.collect.store import open_store
+
+PATIENCE = 90.0
+PERIOD = 2008
+CLOAKWORK = (sys.executable, "-c", "from cloakwork.cli import main; main()")
+ROWS = [Reading("hall", "s1", number, number * PERIOD, 7, number * PERIOD) for number in range(1, 500)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with running_postgres() as running:
+        yield running
+
+
+def run(folder: Path, *arguments: str) -> None:
+    subprocess.run([*CLOAKWORK, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen([*CLOAKWORK, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def eventually(look: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(OSError):
+            found = look()
+            if found:
+                return found
+        time.sleep(0.2)
+    raise AssertionError("it did not happen in time")
+
+
+def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_path: Path) -> None:
+    (tmp_path / "hall.toml").write_text(SITE.format(name="hall"), encoding="utf-8")
+    run(tmp_path, "plan", "hall.toml", "--out", "hall.plan.json")
+    port = free_port()
+    with running_site(tmp_path) as site:
+        told = ("--ca", str(site.authority), "--broker")
+        run(tmp_path, "provision", "hall.toml", "--id", "s1", *_as(site, "hall.s1"), *told, _broker(site, "hall.s1"))
+        secrets = site.made / "secrets"
+        certificate = ("--certificate", str(secrets / "server.pem"), "--private-key", str(secrets / "server.key"))
+        listen = ("--listen", f"127.0.0.1:{port}", *certificate, "--store", "hall.db", "--keep", "90d")
+        collect = ("collect", "hall.toml", *_as(site, "collector"), *told, _broker(site, "collector"), *listen)
+        working = [
+            start(tmp_path, "collector", *collect),
+            start(tmp_path, "device", "sensor", "devices/s1", "--source", "simulated"),
+        ]
+        try:
+            with open_store(str(tmp_path / "hall.db")) as store:
+                secret = store.new_token(Role.ANALYST).secret
+            readings = eventually(lambda: ask(port, site.authority, secret, "readings")["items"])
+            assert {one["sensor"] for one in readings} == {"s1"}
+            health = ask(port, site.authority, secret, "health")
+            assert health["broker"]["state"] == health["store"]["state"] == "ok"
+            assert working[0].poll() is None
+        finally:
+            for process in working:
+                process.send_signal(signal.SIGTERM)
+            codes = [process.wait(timeout=60) for process in working]
+        assert codes == [0, 0], [(tmp_path / f"{name}.log").read_text("utf-8") for name in ("collector", "device")]
+
+
+def _broker(site: Site, user: str) -> str:
+    return f"mqtts://{user}@localhost:{site.port}"
+
+
+def _as(site: Site, user: str) -> tuple[str, str]:
+    return "--password-file", str(site.password_file(user))
+
+
+def ask(port: int, authority: Path, secret: str, what: str) -> Any:
+    address = f"https://localhost:{port}/v1/sites/hall/{what}"
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {secret}"})
+    trusted = ssl.create_default_context(cafile=str(authority))
+    with urllib.request.urlopen(request, timeout=10, context=trusted) as answer:  # noqa: S310
+        return json.load(answer)
+
+
+def test_a_backup_of_a_file_in_use_is_whole_and_a_copy_of_it_is_not(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "cloakwork.db")) as store:
+        store.add_readings(ROWS)
+        with closing(sqlite3.connect(tmp_path / "cloakwork.db")) as connection:
+            connection.execute(f"VACUUM INTO '{tmp_path / 'backup.db'}'")
+        (tmp_path / "copy.db").write_bytes((tmp_path / "cloakwork.db").read_bytes())
+        with open_store(str(tmp_path / "backup.db")) as backup, open_store(str(tmp_path / "copy.db")) as copy:
+            assert list(backup.iterate("hall")) == list(store.iterate("hall")) == ROWS
+            assert list(copy.iterate("hall")) != ROWS
+
+
+def test_a_dump_of_postgresql_can_be_restored(server: Postgres, tmp_path: Path) -> None:
+    programs = postgresql()
+    assert programs is not None
+    environment = {**os.environ, "PGPASSWORD": server.password}
+    where = ("--host", server.host, "--port", str(server.port), "--username", "cloakwork")
+    with server.database() as first, server.database() as second:
+        with open_store(first) as store:
+            store.add_readings(ROWS)
+            kept = store.new_token(Role.ANALYST)
+            file = str(tmp_path / "backup.dump")
+            for command in (
+                ["pg_dump", *where, "--format=custom", f"--file={file}", first.rpartition("/")[2]],
+                ["pg_restore", *where, "--no-owner", "--role=cloakwork", f"--dbname={second.rpartition('/')[2]}", file],
+            ):
+                subprocess.run([programs / command[0], *command[1:]], check=True, capture_output=True, env=environment)
+        with open_store(second) as restored:
+            assert list(restored.iterate("hall")) == ROWS
+            assert restored.check_token(kept.secret) == kept.token
+
+
+def test_the_password_of_the_database_may_stand_in_the_file_that_prepare_makes(
+    server: Postgres, tmp_path: Path
+) -> None:
+    needs("openssl")
+    assert prepare(tmp_path, "localhost", "hall", "s1").returncode == 0
+    secrets = tmp_path / "installation" / "secrets"
+    password = (secrets / "database.password").read_text(encoding="utf-8").strip()
+    server.execute(f"ALTER ROLE cloakwork PASSWORD '{password}'")
+    server.password = password
+    with server.database() as url:
+        address = url.replace(f":{password}@", "@")
+        assert password not in address
+        with open_store(f"{address}?passfile={secrets / 'pgpass'}") as store:
+            store.check()
