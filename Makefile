@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP) ## cloak and recover three people in a flat; draws out/demo.png
+demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a picture, out/demo.png
 	@$(BIN)/cloakwork demo --out out
 
 test: $(STAMP) ## run all tests

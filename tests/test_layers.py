@@ -18,6 +18,7 @@ LAYERS = [
     {"site"},
     {"auditing", "series", "agent"},
     {"lab", "collect"},
+    {"demo"},
     {"cli"},
 ]
 FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists())

@@ -1,7 +1,6 @@
-"""`cloakwork simulate` and `cloakwork demo`."""
+"""`cloakwork simulate`."""
 
 import csv
-import json
 import re
 from pathlib import Path
 
@@ -150,21 +149,3 @@ def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
     assert done.code == 2
     assert f"cloakwork plan {site} --out {plan}" in done.err
     assert not out.exists()
-
-
-def test_the_demo_draws_what_everyone_sees(succeed: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "pictures" / "today"
-    said = succeed("demo", "--out", folder).said
-    picture = folder / "demo.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 20_000
-    for part in ("reading on the sofa", "asleep", "at the desk", "What it means"):
-        assert part in said
-
-
-def test_the_demo_follows_its_seed(succeed: Run, tmp_path: Path) -> None:
-    runs = [succeed("demo", "--out", tmp_path, "--seed", seed).said.splitlines() for seed in (3, 3, 4)]
-    first, again, other = (json.dumps([line for line in lines if " m" in line[-40:]]) for lines in runs)
-    drop = re.compile(r"drew .* s;")
-    assert drop.sub("", first) == drop.sub("", again)
-    assert drop.sub("", first) != drop.sub("", other)

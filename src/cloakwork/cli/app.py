@@ -137,13 +137,16 @@ def recover(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path("out"),
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, another draw of the noise.")] = 1,
+    once: Annotated[
+        bool, typer.Option("--once", help="Draw one picture and end, as without a terminal or with CI=true.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for that picture.")] = Path("out"),
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the map in a browser.")] = True,
 ) -> None:
-    """Cloak and recover three people in a two-bedroom flat, and draw what everyone sees."""
+    """Show people in a simulated flat as a living map, from devices through a broker to a page, until stopped."""
     from cloakwork.cli.demo import run_demo
 
-    run_demo(out, seed=seed)
+    run_demo(out, once=once, browser=browser)
 
 
 @app.command()

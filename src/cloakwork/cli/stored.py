@@ -72,6 +72,8 @@ def run_erase(store: str, site: str, *, sensor: str | None, since: str | None, u
         erased = opened.erase(site, sensor, start, end)
     counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]
     note(f"erased {', '.join(counts)} of {site}")
+    if sensor is not None and not (erased.readings or erased.reports):
+        note(f"nothing was stored of sensor {sensor[:64]} in this period: check the name")
     note("Backups and exports still have what they had; the database of a PostgreSQL store forgets with its vacuum.")
 
 

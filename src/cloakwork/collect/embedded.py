@@ -8,6 +8,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Coroutine
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 
@@ -22,6 +23,19 @@ HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds for it to start or to end
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
+
+
+class _Broker(AmqttBroker):  # type: ignore[misc]
+    """Closes each connection when it ends, and when the broker does."""
+
+    async def stream_connected(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
+    ) -> None:
+        try:
+            with suppress(asyncio.CancelledError):
+                await super().stream_connected(reader, writer, listener_name)
+        finally:
+            writer.close()
 
 
 class EmbeddedBroker:
@@ -65,7 +79,7 @@ class EmbeddedBroker:
     async def _open(self) -> None:
         listeners = {"default": ListenerConfig(bind=f"{HOST}:{self.port}")}
         # devices that are away for a while find their session again; one that never returns is forgotten
-        self._broker = AmqttBroker(BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600))
+        self._broker = _Broker(BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600))
         await self._broker.start()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,167 @@
+"""The demonstration as one thing that starts and stops: flat, people, devices, broker, collector and page."""
+
+import os
+import socket
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cloakwork.collect.embedded import EmbeddedBroker
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Result, Role
+from cloakwork.collect.service import Listen, Service
+from cloakwork.collect.store import Store, open_store
+from cloakwork.demo.devices import Fleet
+from cloakwork.demo.movement import Movement
+from cloakwork.demo.world import World, unix_ms
+from cloakwork.site import Site, freeze, parse_site
+
+USUAL_PORT = 8080
+MEMORY = "/dev/shm"  # noqa: S108 - only looked for; what is made there has a name that nobody can guess
+PREFIX = "cloakwork-demo-"
+KEPT_DAYS = 1 / 24
+MOST_FILES = 4096  # a device holds two files and a connection open, of which both ends are here
+LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How it goes: people in the flat now, readings that are stored, frames that are recovered.
+
+    `delay_ms` is from the last frame's time to its result; None before the first.
+    """
+
+    people: int
+    readings: int
+    frames: int
+    delay_ms: int | None
+
+
+def load_flat() -> Site:
+    """The flat of the demonstration."""
+    text = files("cloakwork.demo").joinpath("flat.toml").read_text(encoding="utf-8")
+    return parse_site(text, name="flat.toml")
+
+
+class Show:
+    """The whole line at work while it is entered as a context; everything it wrote is gone afterwards.
+
+    Parameters
+    ----------
+    movement
+        How people move.
+    port
+        Where the page is on this machine; 0 takes any that is free.
+    """
+
+    def __init__(self, site: Site, movement: Movement, *, port: int = 0) -> None:
+        self.site = site
+        self._movement = movement
+        self._port = port
+        self._stack = ExitStack()
+        self._service: Service | None = None
+        self.address = ""
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def service(self) -> Service:
+        """The collector."""
+        if self._service is None:
+            raise RuntimeError("not started")
+        return self._service
+
+    @property
+    def store(self) -> Store:
+        """What it has stored."""
+        return self.service.store
+
+    def progress(self) -> Progress:
+        """How it goes."""
+        lag = self.service.live.lag(self.site.name)
+        people = len(self.world.people(unix_ms()))
+        return Progress(people, self.service.intake.state.stored, lag.solved - lag.failed, lag.delay_ms)
+
+    def wait_for(self, frames: int, timeout: float) -> Result:
+        """The newest result from all sensors, once so many frames are recovered."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            found = self.store.latest(self.site.name) if self.progress().frames >= frames else None
+            if found is not None and found.sensors == found.expected:
+                return found
+            time.sleep(LOOK_S)
+        raise TimeoutError(f"the devices' readings did not arrive within {timeout:g} s: the machine may be too busy")
+
+    def _start(self) -> None:
+        _allow_files()
+        folder = Path(self._stack.enter_context(_temporary()))
+        self.watched = Watched(self.site, freeze(self.site, self.site.cloak()))
+        broker = EmbeddedBroker()
+        broker.start()
+        self._stack.callback(broker.stop)
+        self.world = World(self.site, self._movement, unix_ms())
+        store = self._stack.enter_context(open_store(str(folder / "cloakwork.db")))
+        self._service = Service(
+            {self.site.name: self.watched},
+            store,
+            broker=broker.broker,
+            listen=Listen(port=self._port),
+            keep_days=KEPT_DAYS,
+            simulation=self.world.truth,
+        )
+        self._service.start()
+        self._stack.callback(self._service.stop)
+        secret = store.new_token(Role.ANALYST, label="demonstration").secret
+        self.address = f"{self._service.url}/#token={secret}"
+        fleet = Fleet(
+            self.watched.plan,
+            folder / "devices",
+            broker=broker.broker,
+            measure=self.world.reading,
+            unit=self.site.unit,
+        )
+        self._stack.callback(fleet.stop)
+        fleet.start()
+
+
+def usual_port() -> int:
+    """The port that people expect the page at, or 0 where it is taken."""
+    try:
+        socket.create_server(("127.0.0.1", USUAL_PORT)).close()
+    except OSError:
+        return 0
+    return USUAL_PORT
+
+
+def _temporary() -> "tempfile.TemporaryDirectory[str]":
+    """A folder for a while: in memory where there is such a place, for eighty devices keep a disk busy."""
+    usable = Path(MEMORY).is_dir() and os.access(MEMORY, os.W_OK) and not os.environ.get("TMPDIR")
+    place = MEMORY if usable else None
+    return tempfile.TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True)
+
+
+def _allow_files() -> None:
+    """Let this process have as many files open as the devices need; some systems allow few at first."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # noqa: PLC0415 - not everywhere
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        enough = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < enough:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))

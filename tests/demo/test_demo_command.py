@@ -1,0 +1,81 @@
+"""`cloakwork demo`, as a person or a machine runs it."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+PATIENCE = 90.0
+COMMAND = [sys.executable, "-c", "from cloakwork.cli import main; main()", "demo"]
+
+
+def around(folder: Path) -> dict[str, str]:
+    """An environment with a place for temporary files of its own, and no real movement."""
+    (folder / "tmp").mkdir()
+    kept = {key: value for key, value in os.environ.items() if key not in {"CI", "CLOAKWORK_DATA"}}
+    return kept | {"TMPDIR": str(folder / "tmp"), "TERM": "xterm", "COLUMNS": "100"}
+
+
+def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
+    out = tmp_path / "pictures" / "today"
+    done = subprocess.run(
+        [*COMMAND, "--out", str(out)],
+        env=around(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "demo.png").stat().st_size > 20_000
+    for part in ("reading on the sofa", "asleep", "at the desk", "smallest total", "posterior", "What it means"):
+        assert part in done.stdout
+    for part in ("planning the noise of 80 sensors", "taking 3 frames", "drew "):
+        assert part in done.stderr
+    assert "#token=" not in done.stdout + done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def read_until(master: int, pattern: str, said: str) -> str:
+    end = time.monotonic() + PATIENCE
+    while not re.search(pattern, said):
+        assert time.monotonic() < end, said
+        if select.select([master], [], [], 1.0)[0]:
+            said += os.read(master, 65536).decode()
+    return said
+
+
+def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--no-browser"], env=around(tmp_path), stdin=slave, stdout=slave, stderr=slave
+    )
+    try:
+        os.close(slave)
+        said = read_until(master, r"http://127\.0\.0\.1:\d+/#token=cw_[\w-]{43}", "")
+        said = read_until(master, r"[1-9]\d* frames? recovered, map \d", said)
+        found = re.search(r"(http://127\.0\.0\.1:\d+)/#token=(cw_[\w-]{43})", said)
+        assert found is not None
+        path = f"{found[1]}/v1/sites/flat/latest"
+        request = urllib.request.Request(path, headers={"Authorization": f"Bearer {found[2]}"})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            assert answer.status == 200
+        assert len(list((tmp_path / "tmp").iterdir())) == 1
+        process.send_signal(signal.SIGINT)
+        said = read_until(master, "nothing was kept", said)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    assert "made-up walks" in " ".join(said.split())
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,0 +1,115 @@
+"""The whole demonstration: devices, broker, collector, page."""
+
+import json
+import re
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.browser import running_browser, visiting
+from tests.collect.page_kit import USUAL, marks, text
+from tests.demo.small import small_flat
+
+from cloakwork.demo import Show, load_flat, staying, walking
+from cloakwork.physics import FloorPlan, sources
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def show() -> Iterator[Show]:
+    site = load_flat()
+    assert isinstance(site.physics, FloorPlan)
+    with Show(site, walking(site.physics.rooms)) as running:
+        running.wait_for(1, PATIENCE)
+        yield running
+
+
+def asked(show: Show, path: str) -> Any:
+    url, _, secret = show.address.partition("/#token=")
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {secret}"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        return json.loads(answer.read())
+
+
+def test_the_page_is_where_it_says(show: Show) -> None:
+    with urllib.request.urlopen(show.address.partition("#")[0], timeout=10) as answer:  # noqa: S310
+        assert "<title>Cloakwork</title>" in answer.read().decode()
+
+
+def test_results_change_and_have_a_truth_beside_them(show: Show) -> None:
+    first = asked(show, "/v1/sites/flat/latest")
+    end = time.monotonic() + PATIENCE
+    while (later := asked(show, "/v1/sites/flat/latest"))["time"] < first["time"] + 2 * show.site.period_ms:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    assert later["sources"] != first["sources"]
+    assert later["map"] != first["map"]
+    truths = [asked(show, f"/v1/sites/flat/truth?time={one['time']}") for one in (first, later)]
+    assert [len(truth["sources"]) for truth in truths] == [3, 3]
+    assert truths[0]["sources"] != truths[1]["sources"]
+    now = show.progress()
+    assert now.people == 3
+    assert now.readings >= now.frames * 60  # a device that a busy machine makes late leaves its slot out
+    assert now.delay_ms is not None
+
+
+def test_what_is_stored_is_noisy(show: Show) -> None:
+    result, site = show.wait_for(1, PATIENCE), show.site
+    steps = np.array([show.store.frame("flat", result.time)[name] for name in site.sensor_ids])
+    true = site.physics.apply(sources(site.physics, show.world.people(result.time))) + site.baselines
+    noise = (steps * show.watched.cloak.steps - true) / show.watched.cloak.sigmas
+    assert 0.6 < noise.std() < 1.6
+    assert (np.abs(noise) > 0.01).mean() > 0.9
+
+
+def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Show) -> None:
+    with ExitStack() as stack:
+        browser = stack.enter_context(running_browser())
+        visit = stack.enter_context(
+            visiting(browser, show.address, expected=USUAL, viewport={"width": 1400, "height": 1000})
+        )
+        page = visit.page
+        expect(page.locator("#plan .mark").first).to_be_visible(timeout=15_000)
+        expect(page.locator("#claim")).to_contain_text("hidden to within 0.1")
+        expect(page.locator("#budget")).to_have_text(re.compile(r"\d+ of 20 readings used in the last minute"))
+        before = marks(page)
+        visit.picture("demo-first")
+        page.check("#layer-truth")
+        expect(page.locator("#plan .truth")).to_have_count(3, timeout=10_000)
+        page.wait_for_timeout(3 * show.site.period_ms)
+        after = marks(page)
+        assert after != before
+        assert re.search(r"The simulated truth is [\d.]+ m away", text(page, "#told-sources"))
+        visit.picture("demo-later")
+
+
+def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before = set(threading.enumerate())
+    with Show(small_flat(), staying([(1.0, 1.0)])) as show:
+        assert show.wait_for(3, PATIENCE).sensors == 6
+        [folder] = tmp_path.iterdir()
+        assert folder.name.startswith("cloakwork-demo-")
+        assert len(list((folder / "devices").iterdir())) == 6
+    assert list(tmp_path.iterdir()) == []
+    assert [thread.name for thread in set(threading.enumerate()) - before if "cloakwork" in thread.name] == []
+
+
+def test_a_show_that_cannot_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with Show(small_flat(), staying([])) as first:
+        port = int(first.service.url.rpartition(":")[2])
+        with pytest.raises(Exception, match="free port"), Show(small_flat(), staying([]), port=port):
+            pass
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
