@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
-from cloakwork.cli.recover import run_recover
+from cloakwork.cli.app import app
 from cloakwork.collect.place import Watched, watch, watch_all
 from cloakwork.collect.records import Reading, Result
 from cloakwork.collect.solve import FAILED, Solver, attack, failed, window_until
@@ -89,7 +89,8 @@ def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pyt
     results = Solver(watched).solve([frame(watched, part) for part in rows])
     out = tmp_path / "found.csv"
     file = as_file([row for part in rows for row in part], tmp_path / "readings.csv")
-    run_recover(tmp_path / "site.toml", file, plan=None, out=out, plot=None, json=True)
+    asked = ["recover", str(tmp_path / "site.toml"), str(file), "--out", str(out), "--json"]
+    app(asked, standalone_mode=False)
     capsys.readouterr()
     found = list(csv.DictReader(out.read_text().splitlines()))
     assert [result.sensors for result in results] == [12, 12, 11, 12]

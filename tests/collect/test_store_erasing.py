@@ -184,3 +184,31 @@ def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
         assert store.size() < before / 4
         left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"unforgettable" not in left
+
+
+def test_a_result_that_was_begun_before_an_erasure_is_not_kept(store: Store) -> None:
+    store.add_readings(frames(1, 5))
+    begun = store.erasures(SITE)
+    made = result(0, 5)  # from all five
+    store.add_readings([reading("s6", 0)])
+    store.erase(SITE, "s1")
+    assert store.save_results([made], erasures=begun) == 0
+    assert store.unsolved(SITE) == [moment(0)]
+    assert store.save_results([made], erasures=store.erasures(SITE)) == 1
+
+
+def test_erasing_one_site_does_not_disturb_another(store: Store) -> None:
+    store.add_readings([*frames(1), reading(site="hall")])
+    begun = store.erasures(SITE)
+    store.erase("hall")
+    assert store.save_results([result(0)], erasures=begun) == 1
+
+
+def test_a_site_that_has_only_reports_is_known(store: Store) -> None:
+    store.add_reports([report(site="lab")])
+    store.add_problems([Problem("", "", "wrong topic", 1, START)])
+    assert store.sites() == ["lab"]
+    store.add_readings(frames(1))
+    assert store.sites() == [SITE, "lab"]
+    store.erase("lab")
+    assert store.sites() == [SITE]

@@ -17,6 +17,8 @@ from rich.text import Text
 
 from cloakwork.errors import InputError
 
+WIDEST = 500
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -96,7 +98,9 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         drawn.add_column(column, justify="left" if number == 0 else "right", no_wrap=number == 0)
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))
-    out.print(drawn)
+    # what is read by a program has no width: nothing is cut there
+    wanted = out.measure(drawn, options=out.options.update(width=WIDEST)).maximum
+    out.print(drawn, width=None if out.is_terminal else max(out.width, wanted))
 
 
 def as_json(values: Mapping[str, object]) -> None:

@@ -66,15 +66,17 @@ def run_erase(store: str, site: str, *, sensor: str | None, since: str | None, u
     with open_store(store, make=False) as opened:
         known = opened.sites()
         if site not in known:
-            raise InputError(f"{site[:64]}: the store has no reading of it. It has: {', '.join(known) or 'none'}.")
+            raise InputError(f"{site[:64]}: the store has nothing of it. It has: {', '.join(known) or 'no site'}.")
         what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(start, end)}"
         _confirm(what, sure=sure)
         erased = opened.erase(site, sensor, start, end)
+        server = not opened.is_file
     counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]
     note(f"erased {', '.join(counts)} of {site}")
     if sensor is not None and not (erased.readings or erased.reports):
         note(f"nothing was stored of sensor {sensor[:64]} in this period: check the name")
-    note("Backups and exports still have what they had; the database of a PostgreSQL store forgets with its vacuum.")
+    later = "; PostgreSQL forgets with its next vacuum" if server else ""
+    note(f"Backups and exports still have what they had{later}.")
 
 
 def _confirm(what: str, *, sure: bool) -> None:
@@ -124,10 +126,18 @@ _Opener = Callable[[Path, dict[str, type]], Any]
 
 @contextmanager
 def _csv(out: Path, columns: dict[str, type]) -> Iterator[Callable[[list[Row]], None]]:
-    with written(out) as file:
+    with written(out, mode=0o600) as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns)
         yield rows.writerows
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[None]:
+    """Make the file before anyone else can: only its owner may read it, as the store."""
+    if not path.exists():
+        path.touch(0o600, exist_ok=False)
+    yield
 
 
 @contextmanager
@@ -137,7 +147,7 @@ def _parquet(out: Path, named: dict[str, type]) -> Iterator[Callable[[list[Row]]
 
     types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     schema = pa.schema([(name, types[kind]) for name, kind in named.items()])
-    with part_of(out) as part, pq.ParquetWriter(part, schema, compression="zstd") as file:
+    with part_of(out) as part, _private(part), pq.ParquetWriter(part, schema, compression="zstd") as file:
 
         def write(rows: list[Row]) -> None:
             arrays = [

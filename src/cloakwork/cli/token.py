@@ -22,9 +22,13 @@ def run_new(store: str, *, role: Role, site: str | None, sensor: str | None, lab
     if role is not Role.DEVICE and sensor is not None:
         raise InputError(f"--role {role}: --id is for the token of a device.")
     with open_store(store) as opened:
+        if not opened.tokens() and not opened.sites():
+            note(f"{opened.name} is a new store: the collector must be given the same one")
         made = opened.new_token(role, site, sensor, label)
+        name = opened.name
     where = "" if site is None else f" of {site}" if sensor is None else f" of {sensor} at {site}"
-    note(f"token {made.token.id} for a{'' if role is Role.DEVICE else 'n'} {role}{where}: it may {MAY[role]}.")
+    kind = f"a{'' if role is Role.DEVICE else 'n'} {role}{where}"
+    note(f"token {made.token.id} for {kind}, in the store {name}: it may {MAY[role]}.")
     note("Keep it like a password: it is shown only now, the store has a hash of it.")
     out.out(made.secret, highlight=False)
 
@@ -45,8 +49,8 @@ def run_list(store: str, *, json: bool) -> None:
             str(token.role),
             token.site or "all sites",
             token.sensor or "",
-            shown(token.made),
-            "works" if token.revoked is None else f"revoked {shown(token.revoked)}",
+            shown(token.made)[:10],
+            "works" if token.revoked is None else f"revoked {shown(token.revoked)[:10]}",
             token.label,
         )
         for token in tokens

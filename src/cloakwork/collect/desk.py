@@ -29,8 +29,11 @@ class Shelf(Protocol):
     def outgrown(self, site: str, limit: int = 100, newest_first: bool = True) -> list[int]:
         """Times whose result is from fewer sensors than have readings by now."""
 
-    def save_results(self, results: Sequence[Result]) -> int:
-        """Keep results; says how many were kept."""
+    def erasures(self, site: str) -> int:
+        """How often readings of the site were removed."""
+
+    def save_results(self, results: Sequence[Result], *, erasures: int | None = None) -> int:
+        """Keep results, unless readings were removed since `erasures` was asked for; says how many were kept."""
 
     def result(self, site: str, time: int) -> Result | None:
         """The result of one time."""
@@ -86,6 +89,7 @@ class Desk:
         self.newest = 0
         self.look_at = 0.0
         self._wait = wait
+        self._asked = min(backlog, ASKED)
         self._look_back_at = 0.0
         self._left: set[int] = set()
         self._more = True
@@ -133,7 +137,8 @@ class Desk:
     def look(self, store: Shelf, now: float, wall: int, every: float) -> None:
         """Ask the store for frames that were left: before a restart, by another collector, or for lack of room.
 
-        Frames that late readings were added to are asked for every so many seconds only: others may follow.
+        Frames that late readings were added to are asked for every so many seconds only, because others may follow;
+        sooner when there were more of them than could be asked for.
         """
         back = now >= self._look_back_at
         settled = wall - self.watched.schedule.offset_ms - round(2000 * self._wait)
@@ -142,7 +147,7 @@ class Desk:
         if found and not ripe:  # times that lie ahead may fill the whole list from the newest on
             ripe = {when for when in self._missed(store, back, newest_first=False) if when <= settled}
         if back:
-            self._look_back_at = now + every
+            self._look_back_at = now if len(found) >= self._asked else now + every
         self.backlog.overflowed = False
         self._more = bool(ripe) and ripe != self._left  # what was given up is listed for ever
         self._left = ripe
@@ -156,7 +161,7 @@ class Desk:
 
     def _missed(self, store: Shelf, back: bool, *, newest_first: bool) -> list[int]:
         """Times that the store lists, and that are not under way here."""
-        name, limit = self.watched.name, min(self.backlog.most, ASKED)
+        name, limit = self.watched.name, self._asked
         found = store.unsolved(name, limit, newest_first=newest_first)
         if back:
             found += store.outgrown(name, limit, newest_first=newest_first)

@@ -168,12 +168,13 @@ class Live:
 
     def _recover(self, desk: Desk, times: list[int]) -> None:
         began = time.perf_counter()
+        erasures = self._store.erasures(desk.watched.name)
         values = self._store.frames(desk.watched.name, times)
         frames = [desk.watched.frame(when, values[when]) for when in times if values.get(when)]
         if not frames:  # erased meanwhile
             return
         results = desk.solver.solve(frames, keep=frames[-1].time > desk.newest)
-        kept = self._store.save_results(results)
+        kept = self._store.save_results(results, erasures=erasures)
         self._store_is_back()
         with self._changed:
             desk.count(results, time.perf_counter() - began, time.monotonic())

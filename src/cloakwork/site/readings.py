@@ -102,6 +102,8 @@ class ReadingRows:
         header = next(lines, None)
         if header is None:
             raise ReadingError(f"{self.path}: the file is empty. The first line is {','.join(HEADER)}.")
+        if header.startswith("PAR1"):
+            raise ReadingError(f"{self.path}: a Parquet file. Give the readings as CSV: export them to a .csv file.")
         if tuple(_cells(header)) != HEADER:
             raise ReadingError(f"{self.path}: the first line is not {','.join(HEADER)}.")
         for number, line in enumerate(lines, start=2):

@@ -22,6 +22,7 @@ OLDEST_SQLITE = (3, 37, 0)  # strict tables
 SOON_MS = 100
 CONNECTIONS = 8
 FIRST_COUNT = 1000  # rows
+INCREMENTAL = 2  # as SQLite calls it
 PAGES = 500  # of a file that are given back in one transaction
 FORMS = "sqlite:///FILE, a path, or postgresql://USER:PASSWORD@HOST/DATABASE"
 log = logging.getLogger(__name__)
@@ -200,7 +201,8 @@ def _sqlite(url: sa.URL, name: str, wait_s: float) -> sa.Engine:
     @event.listens_for(engine, "connect")
     def set_up(raw: sqlite3.Connection, _: Any) -> None:
         raw.isolation_level = None  # we begin transactions: Python would begin them too late for DDL and reads
-        raw.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything else is in the file
+        if raw.execute("PRAGMA auto_vacuum").fetchone() != (INCREMENTAL,):  # to set it waits for all who write
+            raw.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything else is in the file
         if raw.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
             raise StoreError(f"{name}: its file system cannot hold a write-ahead log: put it on a local disk.")
         # FULL: each commit waits for the disk, so that it outlives a power cut

@@ -73,6 +73,7 @@ def _remove_readings(connection: sa.Connection, site: str, query: sa.Select[Any]
         return _Gone(0, 0)
     times = sorted({row.time for row in found})
     frames.lock(connection, site, times)
+    _count(connection, site)
     table = tables.readings.c
     keys = [(site, row.sensor, row.seq) for row in found]
     readings = bulk.delete(connection, tables.readings, keys, key=(table.site, table.sensor, table.seq))
@@ -83,6 +84,19 @@ def _remove_readings(connection: sa.Connection, site: str, query: sa.Select[Any]
     again = sa.update(tables.frames).values(solved=0, late=0)
     connection.execute(_of_times(again, tables.frames, connection, site, left))
     return _Gone(len(found), readings, made)
+
+
+def _count(connection: sa.Connection, site: str) -> None:
+    """Note that readings were removed; in the same transaction, so that nobody sees one without the other."""
+    statement = bulk.insert(connection, tables.erasures).values(site=site, count=1)
+    more = {"count": tables.erasures.c.count + 1}
+    connection.execute(statement.on_conflict_do_update(index_elements=[tables.erasures.c.site], set_=more))
+
+
+def count(connection: sa.Connection, site: str) -> int:
+    """How often readings of a site were removed."""
+    query = sa.select(tables.erasures.c.count).where(tables.erasures.c.site == site)
+    return int(connection.execute(query).scalar() or 0)
 
 
 def _of_times(change: Change, table: sa.Table, connection: sa.Connection, site: str, times: Iterable[int]) -> Change:

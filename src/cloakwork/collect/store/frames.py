@@ -1,6 +1,6 @@
 """Frames: the readings of one moment, and whether something was recovered from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -43,16 +43,19 @@ def times(
 
 
 def sites(database: Database) -> list[str]:
-    """Names of the sites that have readings; each is found in the index after the one before."""
-    table = tables.frames.c
-    found: list[str] = []
+    """Names of the sites that anything is stored of."""
     with database.reading() as connection:
-        while True:
-            query = sa.select(sa.func.min(table.site))
-            name = connection.execute(query.where(table.site > found[-1]) if found else query).scalar()
-            if name is None:
-                return found
-            found.append(str(name))
+        told = (tables.frames, tables.reports, tables.report_history, tables.alarms, tables.problems)
+        return sorted({name for table in told for name in _names(connection, table)} - {""})
+
+
+def _names(connection: sa.Connection, table: sa.Table) -> Iterator[str]:
+    """Names of sites in a table; each is found in the index after the one before."""
+    query = sa.select(sa.func.min(table.c.site))
+    name = connection.execute(query).scalar()
+    while name is not None:
+        yield str(name)
+        name = connection.execute(query.where(table.c.site > name)).scalar()
 
 
 def to_solve(

@@ -24,6 +24,7 @@ CREATE TABLE frames (
     PRIMARY KEY (site, time)){keyed};
 CREATE INDEX frames_unsolved ON frames (site, time) WHERE solved = 0;
 CREATE INDEX frames_outgrown ON frames (site, time) WHERE late > 0;
+CREATE TABLE erasures (site {text} NOT NULL, count {int} NOT NULL, PRIMARY KEY (site)){keyed};
 CREATE TABLE results (
     site {text} NOT NULL, time {int} NOT NULL, sensors {int} NOT NULL, expected {int} NOT NULL,
     estimator {text} NOT NULL, status {text} NOT NULL, gap {float}, fit {float}, set_aside {text} NOT NULL,

@@ -1,6 +1,7 @@
 """Readings: each is kept once, whoever brings it how often."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,6 +12,7 @@ from cloakwork.collect.store.errors import StoreAwayError
 
 Key = tuple[str, str, int]
 Said = tuple[int, int]
+Conditions = tuple[sa.ColumnElement[bool], ...]
 STREAMED = 5000  # rows that are in memory at once while all are read
 TRIES = 10
 _KEY = (tables.readings.c.site, tables.readings.c.sensor, tables.readings.c.seq)
@@ -120,22 +122,33 @@ def some(
     query = sa.select(tables.readings).where(table.site == site, *pages.within(table.time, since, until))
     if sensor is not None:
         query = query.where(table.sensor == sensor)
-    if after is not None:
-        query = query.where(*_beyond(after, newest_first=newest_first))
-    query = query.order_by(*pages.ordered(_ORDER, newest_first=newest_first)).limit(pages.check_limit(limit))
+    query = query.order_by(*pages.ordered(_ORDER, newest_first=newest_first))
+    left = pages.check_limit(limit)
+    found: list[Reading] = []
     with database.reading() as connection:
-        found = [Reading(*row) for row in connection.execute(query)]
+        for part in [()] if after is None else _beyond(after, sensor, newest_first=newest_first):
+            if left > len(found):
+                rows = connection.execute(query.where(*part).limit(left - len(found)))
+                found += [Reading(*row) for row in rows]
     return pages.page(found, limit, f"{found[-1].time}.{found[-1].sensor}.{found[-1].seq}" if found else "")
 
 
-def _beyond(after: str, *, newest_first: bool) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """What follows a cursor; the time alone is said too, because an index is sure to serve that."""
+def _beyond(after: str, only: str | None, *, newest_first: bool) -> tuple[Conditions, Conditions]:
+    """What follows a cursor: the rest of its own moment, then what is beyond it.
+
+    Each is one stretch of an index. In one condition, a moment with very many readings would be read anew for each
+    page.
+    """
     first, sensor, last = pages.read_cursor(after, 3)
     time, seq = pages.whole(first, after), pages.whole(last, after)
-    here, order = sa.tuple_(sa.literal(time), sa.literal(sensor), sa.literal(seq)), sa.tuple_(*_ORDER)
+    table = tables.readings.c
+    here: Any = sa.tuple_(sa.literal(sensor), sa.literal(seq))
+    order: Any = sa.tuple_(table.sensor, table.seq)
+    if only is not None and sensor == only:
+        here, order = sa.literal(seq), table.seq
     if newest_first:
-        return tables.readings.c.time <= time, order < here
-    return tables.readings.c.time >= time, order > here
+        return (table.time == time, order < here), (table.time < time,)
+    return (table.time == time, order > here), (table.time > time,)
 
 
 def every(database: Database, site: str, since: int | None, until: int | None) -> Iterator[Reading]:

@@ -9,6 +9,7 @@ from cloakwork.collect.records import Problem, Report
 from cloakwork.collect.store import bulk, pages, tables
 from cloakwork.collect.store.database import Database
 
+AHEAD_MS = 60_000  # by which the clocks of collectors that share a store may differ
 SLOT_MS = 10_000  # of a sensor's reports within a slot, history keeps the last
 
 
@@ -34,9 +35,10 @@ def add(database: Database, rows: Sequence[Report]) -> None:
 def _upsert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, object]]) -> None:
     statement = bulk.insert(connection, table)
     fresh = {name: statement.excluded[name] for name in ("state", "used", "allowed", "received")}
-    statement = statement.on_conflict_do_update(
-        index_elements=list(table.primary_key), set_=fresh, where=statement.excluded.received >= table.c.received
-    )
+    # one that is kept from far ahead is from when this machine's clock was wrong: it must not stand until then
+    later = statement.excluded.received >= table.c.received
+    wrong = table.c.received > statement.excluded.received + AHEAD_MS
+    statement = statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=fresh, where=later | wrong)
     connection.execute(statement, rows)
 
 

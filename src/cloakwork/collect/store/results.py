@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from cloakwork.collect.records import Page, Result, Spot
-from cloakwork.collect.store import bulk, frames, pages, tables
+from cloakwork.collect.store import bulk, erasing, frames, pages, tables
 from cloakwork.collect.store.database import Database
 from cloakwork.collect.store.frames import State
 from cloakwork.errors import InputError
@@ -19,8 +19,8 @@ TRIES = 5
 log = logging.getLogger(__name__)
 
 
-def save(database: Database, results: Sequence[Result]) -> int:
-    """Keep those whose readings are still there; says how many."""
+def save(database: Database, results: Sequence[Result], erasures: int | None) -> int:
+    """Keep those whose readings are still there; says how many. None are kept if some were removed meanwhile."""
     for result in results:
         if result.sensors < 1:
             raise InputError(
@@ -30,19 +30,22 @@ def save(database: Database, results: Sequence[Result]) -> int:
     ordered = [latest[key] for key in sorted(latest)]
     if not ordered:
         return 0
-    return database.write(lambda connection: _save(connection, ordered))
+    return database.write(lambda connection: _save(connection, ordered, erasures))
 
 
-def _save(connection: sa.Connection, results: Sequence[Result]) -> int:
+def _save(connection: sa.Connection, results: Sequence[Result], erasures: int | None) -> int:
     kept = 0
     for site in dict.fromkeys(result.site for result in results):
-        kept += _save_site(connection, site, [result for result in results if result.site == site])
+        kept += _save_site(connection, site, [result for result in results if result.site == site], erasures)
     return kept
 
 
-def _save_site(connection: sa.Connection, site: str, results: Sequence[Result]) -> int:
+def _save_site(connection: sa.Connection, site: str, results: Sequence[Result], erasures: int | None) -> int:
     times = [result.time for result in results]
     before = frames.lock(connection, site, times)
+    if erasures is not None and erasing.count(connection, site) != erasures:
+        log.info("%s: readings were erased while %d results were made; these are made again", site, len(results))
+        return 0
     there = frames.sensors(connection, site, times)
     good = [
         result

@@ -115,7 +115,7 @@ class Store:
         return frames.times(self._database, site, since=since, until=until, limit=limit, newest_first=newest_first)
 
     def sites(self) -> list[str]:
-        """Names of the sites that have readings, sorted."""
+        """Names of the sites that anything is stored of, sorted."""
         return frames.sites(self._database)
 
     def unsolved(self, site: str, limit: int = 100, newest_first: bool = True) -> list[int]:
@@ -129,13 +129,20 @@ class Store:
         """
         return frames.to_solve(self._database, site, frames.OUTGROWN, limit=limit, newest_first=newest_first)
 
-    def save_results(self, rows: Sequence[Result]) -> int:
+    def erasures(self, site: str) -> int:
+        """How often readings of a site were removed so far: ask before reading those that a result is made from."""
+        with self._database.reading() as connection:
+            return erasing.count(connection, site)
+
+    def save_results(self, rows: Sequence[Result], *, erasures: int | None = None) -> int:
         """Keep results, in place of older ones of the same site and time; says how many were kept.
+
+        With `erasures`, all are dropped if readings of the site were removed since it had that value.
 
         A result is dropped if it is from more sensors than its time has in the store, because its readings were erased
         while it was being computed, or from fewer than the one that is there.
         """
-        return results.save(self._database, rows)
+        return results.save(self._database, rows, erasures)
 
     def results(
         self,
@@ -226,6 +233,16 @@ class Store:
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
         return erasing.erase(self._database, site, None, None, self._now() - round(days * DAY_MS))
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of SQLite, and not a server."""
+        return self._database.is_sqlite
+
+    @property
+    def name(self) -> str:
+        """Where it is, without a password."""
+        return self._database.name
 
     def size(self) -> int:
         """Bytes that the store takes on the disk."""

@@ -50,6 +50,14 @@ frames = sa.Table(
     sa.Column("late", Whole, nullable=False),
 )
 
+# How often readings of a site were removed: a result that was begun before the last time may be made from some of them.
+erasures = sa.Table(
+    "erasures",
+    METADATA,
+    sa.Column("site", sa.Text, primary_key=True),
+    sa.Column("count", Whole, nullable=False),
+)
+
 # `map` stands last, so that SQLite reads the others without it.
 results = sa.Table(
     "results",
