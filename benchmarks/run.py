@@ -4,7 +4,21 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import accuracy, calibration, design, keyed, noise, people, recovery, start, timing, transport
+from benchmarks import (
+    accuracy,
+    auditing,
+    auditors,
+    calibration,
+    collector,
+    design,
+    keyed,
+    noise,
+    people,
+    recovery,
+    start,
+    timing,
+    transport,
+)
 
 ALL = {
     "start": start.run,
@@ -17,6 +31,9 @@ ALL = {
     "calibration": calibration.run,
     "design": design.run,
     "people": people.run,
+    "collector": collector.run,
+    "auditing": auditing.run,
+    "auditors": auditors.run,
 }
 
 

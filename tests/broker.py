@@ -46,11 +46,10 @@ class Broker:
         self.ca = folder / "ca.pem" if tls else None
         self._process: subprocess.Popen[bytes] | None = None
         lines = [f"listener {self.port} 127.0.0.1", "persistence true", f"persistence_location {folder}/"]
-        lines += ["autosave_interval 1", "autosave_on_changes true", f"log_dest file {self.log}"]
-        # as a broker for many readings is set: nothing that waits for the collector is thrown away
-        lines += (
-            ["log_type error", "max_queued_messages 0", "max_inflight_messages 1000"] if quiet else ["log_type all"]
-        )
+        lines.append(f"log_dest file {self.log}")
+        # a quiet one is set as the broker that we ship: it has room for many readings, and saves twice a minute
+        many = ["log_type error", "autosave_interval 30", "max_queued_messages 2000000", "max_inflight_messages 1000"]
+        lines += many if quiet else ["log_type all", "autosave_interval 1", "autosave_on_changes true"]
         if os.geteuid() == 0:
             lines.append("user root")  # it would become another user, who may not enter the test's folder
         if tls:
@@ -130,7 +129,7 @@ def running_broker(
     site: str = "flat",
     quiet: bool = False,
 ) -> Iterator[Broker]:
-    """A broker that runs until the block ends; a `quiet` one writes no log and queues without limit."""
+    """A broker that runs until the block ends; a `quiet` one writes no log and has room for many readings."""
     broker = Broker(folder, tls=tls, users=users, site=site, quiet=quiet)
     broker.start()
     try:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cloakwork.auditing import Audit, audit
     from cloakwork.errors import (
         BudgetError,
         CalibrationError,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from cloakwork.site import Site, load_site
 
 _HOMES = {
+    "auditing": "Audit audit",
     "errors": "BudgetError CalibrationError CloakworkError InputError MeasureError PhysicsError ReadingError SiteError",
     "measure": "cramer_rao emd l1 l2 le_cam limits papers_bound resolution",
     "physics": (
@@ -69,6 +71,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "Audit",
     "BasisPursuit",
     "Bregman",
     "BudgetError",
@@ -106,6 +109,7 @@ __all__ = [
     "Status",
     "Steady",
     "Tolerance",
+    "audit",
     "choose_sensors",
     "cramer_rao",
     "emd",

@@ -8,7 +8,8 @@ import pytest
 import typer.main
 from tests.cli.conftest import Run
 
-from cloakwork.cli.app import app, lab
+from cloakwork.cli.app import app
+from cloakwork.cli.groups import lab
 from cloakwork.lab import EXPERIMENTS, read_result
 from cloakwork.lab.experiments import estimators, vicinities
 

@@ -88,6 +88,12 @@ class Bench:
     secrets: dict[str, str]
     ids: dict[str, str]
 
+    def code(self, who: str) -> str:
+        """A one-time code for the token of someone."""
+        [token] = [token for token in self.store.tokens() if token.id == self.ids[who]]
+        code: str = self.app.state.gate.codes.make(token)
+        return code
+
     def bearer(self, who: str) -> dict[str, str]:
         return {} if who == "anonymous" else {"Authorization": f"Bearer {self.secrets[who]}"}
 

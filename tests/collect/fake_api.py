@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.collect.fake_sites import START_MS, FakeSite
 
 TOKEN = "cw_" + "a" * 43
+CODE = "b" * 32
 COOKIE = "session=of-the-test"
 PAGE = Path(str(files("cloakwork.collect").joinpath("page")))
 HEADERS = {
@@ -44,6 +45,7 @@ class FakeApi:
         self.sites = sites
         self.down = False
         self.signed_in = False
+        self.codes = {CODE}
         self.listeners: list[queue.Queue[tuple[str, Any] | None]] = []
         self.now = START_MS
         handler = type("Handler", (_Handler,), {"api": self})
@@ -179,7 +181,11 @@ class _Handler(BaseHTTPRequestHandler):
         told = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
         if self.path != "/v1/session" or self.headers["X-Cloakwork"] != "1":
             raise Stop(403, "refused", "Send the header X-Cloakwork: 1.")
-        if told.get("token") != TOKEN:
+        if "code" in told:
+            if told["code"] not in self.api.codes:
+                raise Stop(401, "no-token", "This address was used already or is too old; ask for a token.")
+            self.api.codes.remove(told["code"])
+        elif told.get("token") != TOKEN:
             raise Stop(401, "unauthorised", "This token is not known, or was revoked. Ask for a new one.")
         self.api.signed_in = True
         self._json({"role": "analyst"}, Set_Cookie=f"{COOKIE}; HttpOnly; SameSite=Strict; Path=/")
@@ -234,5 +240,6 @@ def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -
     if parts[2] == "attack":
         frames = min(len(site.times(times[0] - int(1000 * site.info["window_s"]) + 1, times[0])), 100)
         found = site.result(times[0], frames=frames)
-        return found | {"map": site.map(found), "frames": frames}
+        longer = {"seconds": 86_400.0, "epsilon": 19.6}
+        return found | {"map": site.map(found), "frames": frames, "cut": site.cut, "longer": longer}
     raise Stop(404, "not-found", "There is nothing here.")

@@ -81,6 +81,12 @@ class FakeSite:
     states: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)
+    cut: bool = False
+    """Whether a window has more readings than are put together."""
+    over: dict[str, int] = field(default_factory=dict)
+    """Sensors that send more than they may, and how many readings."""
+    broken: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Why the claim does not hold for a sensor."""
     zone_odds: dict[str, tuple[float | None, float]] = field(default_factory=dict)
     """Probability and expected number of a zone, instead of what the map says."""
 
@@ -115,7 +121,11 @@ class FakeSite:
         shape["places"] = np.round(space.places, 6).tolist() if space.places.shape[1] else []
         if space.labels:
             shape |= {"labels": list(space.labels), "pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-        shape["zones"] = [{"id": zone.id, "label": zone.label} for zone in self.site.zones]
+        named = bool(self.site.spec.zone)
+        shape["zones"] = [
+            {"id": zone.id, "label": zone.label, "places": zone.places.tolist() if named else []}
+            for zone in self.site.zones
+        ]
         return self.info | shape | {"sensors": self._sensors()}
 
     def _sensors(self) -> list[dict[str, Any]]:
@@ -182,7 +192,7 @@ class FakeSite:
         radius = noise * (0.7 + 0.5 * lots.random()) * (2.5 if len(at) == 1 else 1.0)
         centre = space.places[place].tolist()
         return {
-            "place": space.name(place),
+            "place": str(place),
             "at": centre,
             "weight": 1.0,
             "radius": max(0.25, radius),
@@ -226,9 +236,13 @@ class FakeSite:
             seen: int | None = min(now, last) if self.began is not None else None
             if name in self.silent:
                 seen = None if self.silent[name] < 0 else now - self.silent[name]
-            used = self.used - (number % 3 == 1) if seen is not None else None
+            used = self.over.get(name, self.used - (number % 3 == 1)) if seen is not None else None
             state = self.states.get(name, "online") if seen is not None else None
             one = {"id": name, "state": state, "used": used, "allowed": told["readings_per_window"], "last_seen": seen}
+            one |= {
+                "alarms": sum(alarm["sensor"] == name for alarm in self.alarms),
+                "broken": self.broken.get(name, []),
+            }
             sensors.append(one | {"sigma": self.geometry["sensors"][number]["sigma"], "late": number % 4, "missing": 0})
         return {
             "site": self.site.name,

@@ -16,6 +16,7 @@ from cloakwork.collect.api.geometry import geometry
 from cloakwork.collect.place import Watched
 from cloakwork.collect.problems import Busy, Reason
 from cloakwork.collect.records import Problem, Reading, Report, Role
+from cloakwork.collect.solve import unix_ms
 from cloakwork.collect.store import StoreAwayError
 from cloakwork.physics import FloorPlan
 from cloakwork.sensor.wire import LARGEST
@@ -190,50 +191,51 @@ def test_the_latest_result_has_its_map_and_its_sources(made: Bench) -> None:
 def test_a_result_that_failed_has_no_numbers_that_json_lacks(made: Bench) -> None:
     made.store.add_readings([Reading("hall", "s1", 1, NOW, 1, NOW)])
     made.store.save_results([replace(result(), status="failed: why", gap=float("nan"), fit=float("inf"), map=None)])
-    found = get(made, "/v1/sites/hall/latest")
+    found = get(made, f"/v1/sites/hall/results/{NOW}")
     assert (found["gap"], found["fit"], found["map"]) == (None, None, None)
 
 
 def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
-    sensors = watched().ids
+    sensors, start = watched().ids, NOW - 10_000
     steps = {sensor.id: round(20.0 / sensor.step) for sensor in watched().plan.sensors}
-    rows = [Reading("hall", one, k, NOW + 2000 * k, steps[one], NOW) for k in range(5) for one in sensors]
+    rows = [Reading("hall", one, k, start + 2000 * k, steps[one], NOW) for k in range(5) for one in sensors]
     made.store.add_readings([*rows, *(Reading("hall", one, 99, NOW - 3_600_000, 0, NOW) for one in sensors)])
     found = get(made, "/v1/sites/hall/attack")
-    assert (found["frames"], found["readings"], found["since"]) == (5, 20, NOW)
-    assert found["time"] == NOW + 8000
+    assert (found["frames"], found["readings"], found["since"]) == (5, 20, start)
+    assert found["time"] == start + 8000
     assert len(found["map"]) == 12
-    part = get(made, f"/v1/sites/hall/attack?time={NOW + 2000}")
-    assert (part["frames"], part["time"]) == (2, NOW + 2000)
+    part = get(made, f"/v1/sites/hall/attack?time={start + 2000}")
+    assert (part["frames"], part["time"]) == (2, start + 2000)
     answer = made.client.get(f"/v1/sites/hall/attack?time={NOW - 7_200_000}", headers=made.bearer("analyst"))
     assert answer.status_code == 404
 
 
 def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", "s1", k, NOW + k, 1, NOW) for k in (1, 2)])
-    made.store.add_readings([Reading("hall", "s2", 1, NOW + 1, 1, NOW), Reading("hall", "s1", 1, NOW + 1, 2, NOW)])
-    made.store.add_reports([Report("hall", "s1", "online", 3, 30, NOW + 9)])
-    made.store.add_problems([Problem("hall", "s2", Reason.LATE, 4, NOW)])
-    made.broker.state = BrokerState(False, NOW, "broker.example cannot be reached")
+    now = unix_ms() - 100
+    made.store.add_readings([Reading("hall", "s1", k, now + k, 1, now) for k in (1, 2)])
+    made.store.add_readings([Reading("hall", "s2", 1, now + 1, 1, now), Reading("hall", "s1", 1, now + 1, 2, now)])
+    made.store.add_reports([Report("hall", "s1", "online", 3, 30, now + 9)])
+    made.store.add_problems([Problem("hall", "s2", Reason.LATE, 4, now)])
+    made.broker.state = BrokerState(False, now, "broker.example cannot be reached")
     found = get(made, "/v1/sites/hall/health", "operator")
     one, two, three, _ = found["sensors"]
     assert (one["state"], one["used"], one["allowed"], one["last_seen"], one["missing"]) == (
         "online",
         3,
         30,
-        NOW + 9,
+        now + 9,
         0,
     )
-    assert (two["state"], two["used"], two["last_seen"], two["missing"], two["late"]) == (None, None, NOW + 1, 1, 4)
+    assert (two["state"], two["used"], two["last_seen"], two["missing"], two["late"]) == (None, 1, now + 1, 1, 4)
     assert (three["last_seen"], three["missing"], three["frames"]) == (None, 2, 2)
     assert one["sigma"] == watched().plan.sensor("s1").sigma
     assert found["lag"]["ms"] == 1500
     assert found["lag"]["waiting"] == 3
-    assert found["broker"] == {"state": "away", "since": NOW, "reason": "broker.example cannot be reached"}
+    assert found["broker"] == {"state": "away", "since": now, "reason": "broker.example cannot be reached"}
     assert found["store"]["state"] == "ok"
     told = get(made, "/v1/sites/hall/health", "analyst")["broker"]
     assert (told["state"], "broker.example" in told["reason"]) == ("away", False), "hosts are for operators"
-    assert found["problems"] == [{"sensor": "s2", "reason": Reason.LATE, "count": 4, "last": NOW}]
+    assert found["problems"] == [{"sensor": "s2", "reason": Reason.LATE, "count": 4, "last": now}]
     assert [(alarm["sensor"], alarm["seq"]) for alarm in found["alarms"]] == [("s1", 1)]
 
 

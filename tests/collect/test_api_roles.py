@@ -107,6 +107,13 @@ def test_a_token_for_one_site_lists_and_follows_that_site_only(made: Bench) -> N
     assert made.client.get("/v1/events", headers=made.bearer("yard")).status_code == 200
 
 
+def test_figures_of_all_sites_are_not_for_a_token_of_one(made: Bench) -> None:
+    refused = made.client.get("/metrics", headers=made.bearer("yard"))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert "hall" not in refused.text
+    assert 'site="hall"' in made.client.get("/metrics", headers=made.bearer("analyst")).text
+
+
 def test_a_route_without_roles_cannot_be_made() -> None:
     router = APIRouter(route_class=Guarded)
     with pytest.raises(TypeError, match="no roles"):

@@ -30,6 +30,8 @@ OPEN = Settings(
     reader_burst=LOTS,
     failure_rate=LOTS,
     failure_burst=LOTS,
+    sign_in_rate=LOTS,
+    sign_in_burst=LOTS,
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

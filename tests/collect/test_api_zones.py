@@ -44,7 +44,14 @@ def get(made: TestClient, path: str) -> Any:
 
 def test_a_site_tells_the_names_of_its_zones(tmp_path: Path) -> None:
     with client(tmp_path, watched(NAMED)) as (made, _):
-        assert get(made, "")["zones"] == [{"id": "living", "label": "Living room"}]
+        [zone] = get(made, "")["zones"]
+        places = watched(NAMED).site.zones[0].places.tolist()
+        assert zone == {"id": "living", "label": "Living room", "places": places}
+
+
+def test_rooms_that_nobody_named_have_no_places_of_their_own(tmp_path: Path) -> None:
+    with client(tmp_path, watched()) as (made, _):
+        assert [zone["places"] for zone in get(made, "")["zones"]] == [[], []]
 
 
 def test_a_map_comes_with_what_it_says_of_each_zone(tmp_path: Path) -> None:
@@ -61,7 +68,7 @@ def test_a_result_without_a_map_or_of_other_places_has_no_zones(tmp_path: Path) 
     one = watched()
     bare = Result(**{**found(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
     with client(tmp_path, one, bare) as (made, _):
-        assert get(made, "/latest")["zones"] is None
+        assert get(made, f"/results/{NOW}")["zones"] is None
 
 
 def test_what_all_data_say_has_zones_too(tmp_path: Path) -> None:

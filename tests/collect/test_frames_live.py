@@ -12,7 +12,7 @@ import pytest
 from tests.collect.live_kit import LINE, MANY, make, moment, readings, values
 
 from cloakwork.collect.backlog import Backlog
-from cloakwork.collect.frames import MOST_OPENED, REMEMBERED, Frames, Ready
+from cloakwork.collect.frames import MOST_OPENED, REMEMBERED, Frames, Ready, agreed
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Reading, Result
@@ -62,6 +62,27 @@ def test_a_frame_that_is_completed_late_is_ready_once_more_and_no_oftener() -> N
     for sensor in range(3):
         frames.add(100, sensor, 61.0)
     assert ready(frames, 99.0) == []
+
+
+@pytest.mark.parametrize(
+    ("sensors", "share", "counts"),
+    [(1, 1, True), (2, 1, False), (2, 2, True), (5, 2, False), (5, 3, True), (6, 3, True)],
+)
+def test_a_time_off_the_slots_makes_a_frame_only_if_half_of_the_sensors_share_it(
+    sensors: int, share: int, counts: bool
+) -> None:
+    frames = Frames(sensors, wait=1.0, period=10.0, slot_ms=100)
+    for sensor in range(share):
+        frames.add(101, sensor, 0.0)
+    frames.add(200, 0, 0.0)
+    assert sorted(ready(frames, 1.0)) == ([101, 200] if counts else [200])
+    assert agreed(share, sensors) is counts
+
+
+def test_one_of_two_sensors_cannot_make_a_time_ahead_count() -> None:
+    frames = Frames(2, wait=1.0, period=10.0)
+    frames.add(100, 0, 0.0, ahead=3600.0)
+    assert ready(frames, 10.0) == []
 
 
 def test_readings_of_an_unset_clock_make_no_frame() -> None:

@@ -72,7 +72,7 @@ class Shelf:
 class Desk:
     """An intake at work, with what it said to its listeners."""
 
-    def __init__(self, store: Shelf | Store, **options: int) -> None:
+    def __init__(self, store: Shelf | Store, *, capacity: int = 10_000) -> None:
         self.new: list[Reading] = []
         self.reports: list[Report] = []
         self.done = 0
@@ -83,7 +83,7 @@ class Desk:
             on_report=self.reports.extend,
             periods={"flat": 2000},
             clock=lambda: NOW,
-            **options,
+            capacity=capacity,
         )
         self.intake.start()
 

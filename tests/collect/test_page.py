@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.browser import running_browser, visiting
-from tests.collect.fake_api import PAGE, TOKEN, running_api
+from tests.collect.fake_api import CODE, PAGE, TOKEN, running_api
 from tests.collect.fake_sites import PERIOD_MS
 from tests.collect.page_kit import USUAL, flat, marks, sign_in, sites, text, watching
 
@@ -62,11 +62,30 @@ def test_signs_in_and_out(browser: Browser) -> None:
         expect(page.locator("#board")).to_be_hidden()
 
 
-def test_a_token_in_the_address_signs_in_and_is_gone_from_it(browser: Browser) -> None:
+def test_a_code_in_the_address_signs_in_once_and_is_gone_from_it(browser: Browser) -> None:
+    address = f"#code={CODE}"
+    with running_api(sites()) as api:
+        with visiting(browser, api.url + address, expected=USUAL) as visit:
+            expect(visit.page.locator("#board")).to_be_visible()
+            assert CODE not in visit.page.url
+            assert CODE not in visit.page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+            visit.page.goto("about:blank")
+            visit.page.goto(api.url + address)
+            expect(visit.page.locator("#board")).to_be_visible()  # by the session that it has
+        with visiting(browser, api.url + address, expected=USUAL) as other:
+            expect(other.page.locator("#sign-in-problem")).to_have_text(
+                "This address was used already or is too old; ask for a token."
+            )
+            expect(other.page.locator("#board")).to_be_hidden()
+            api.codes.add("another")
+            other.page.goto(f"{api.url}#code=another")  # which does not load the page anew
+            expect(other.page.locator("#board")).to_be_visible()
+
+
+def test_a_token_in_the_address_opens_nothing(browser: Browser) -> None:
     with running_api(sites()) as api, visiting(browser, f"{api.url}#token={TOKEN}", expected=USUAL) as visit:
-        expect(visit.page.locator("#board")).to_be_visible()
-        assert "cw_" not in visit.page.url
-        assert visit.page.evaluate("JSON.stringify([localStorage, sessionStorage])").find("cw_") < 0
+        expect(visit.page.locator("#sign-in")).to_be_visible()
+        assert not api.signed_in
 
 
 def test_a_source_is_seen_to_move(browser: Browser) -> None:

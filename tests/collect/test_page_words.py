@@ -12,11 +12,12 @@ from tests.collect.fake_sites import FakeSite, flat_text
 from tests.collect.page_kit import USUAL
 
 from cloakwork.collect.api.geometry import _floor as floor_of
+from cloakwork.collect.problems import CLAIM_BREAKING
 from cloakwork.physics import Rooms, Space
 from cloakwork.site import parse_site
 
 HOUR = {"alpha": 0.2, "epsilon": 4, "delta": 1e-5, "scope": "network", "window_s": 3600, "readings_per_window": 60}
-UNSAID = "60 readings allowed in every hour; no sensor has said in the last hour how many it used."
+UNHEARD = "60 readings allowed in every hour; no sensor was heard in the last hour."
 NOW = 1_794_731_949_036
 DRAWING = """
 ############
@@ -112,25 +113,84 @@ def test_the_factor_is_never_rounded_down(page: Page, epsilon: float) -> None:
 @pytest.mark.parametrize(
     ("sensors", "words"),
     [
-        ([(43, 60, 1000), (43, 60, 9000)], "43 of 60 readings used in the last hour."),
-        ([(43, 60, 1000), (12, 60, 9000)], "43 of 60 readings used in the last hour by the busiest sensor."),
-        ([(43, 60, 4_000_000), (12, 60, 9000)], "12 of 60 readings used in the last hour."),
-        ([(43, 60, 4_000_000)], UNSAID),
-        ([], UNSAID),
+        ([43, 43], "43 of 60 readings used in the last hour."),
+        ([43, 12, None], "43 of 60 readings used in the last hour by the busiest sensor."),
+        ([43, 61], "61 of 60 readings used in the last hour by s1."),
+        ([None], UNHEARD),
+        ([], UNHEARD),
     ],
 )
-def test_the_budget_counts_only_what_was_said_in_the_window(
-    page: Page, sensors: list[tuple[int, int, int]], words: str
+def test_the_budget_is_the_plans_and_the_busiest_sensor_stands_for_all(
+    page: Page, sensors: list[int | None], words: str
 ) -> None:
-    told = [{"used": used, "allowed": allowed, "last_seen": NOW - ago} for used, allowed, ago in sensors]
-    assert call(page, "words.js", "budget", HOUR, told, NOW)["words"].replace("\u00a0", " ") == words
+    told = [{"id": f"s{k}", "used": used, "allowed": 999} for k, used in enumerate(sensors)]
+    found = call(page, "words.js", "budget", HOUR, told)
+    assert (found["words"].replace("\u00a0", " "), found["allowed"]) == (words, 60)
+
+
+OVER, OTHER, OFF = (reason.value for reason in CLAIM_BREAKING)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ([], ""),
+        ([[]], ""),
+        ([[(OVER, 0)]], "s0 has sent more readings than the plan allows."),
+        ([[(OVER, 3_599_000)]], "s0 has sent more readings than the plan allows."),
+        ([[(OVER, 3_601_000)]], ""),
+        (
+            [[(OVER, 0), (OFF, 9)], [(OVER, 5)], [(OTHER, 7)]],
+            "s0, s1 have sent more readings than the plan allows; s2 states another budget than the plan; "
+            "s0 does not measure together with the others.",
+        ),
+        ([[(OTHER, 0)]] * 9, "s0, s1, s2, s3 and 5 more state another budget than the plan."),
+    ],
+)
+def test_a_claim_that_does_not_hold_is_not_made(page: Page, broken: list[list[tuple[str, int]]], words: str) -> None:
+    told = [
+        {"id": f"s{k}", "broken": [{"reason": reason, "last": NOW - ago} for reason, ago in one]}
+        for k, one in enumerate(broken)
+    ]
+    start = "The claim of this site does not hold for what is shown here: "
+    assert call(page, "words.js", "warning", HOUR, told, NOW) == (start + words if words else "")
+
+
+@pytest.mark.parametrize(
+    ("radius", "space", "words"),
+    [
+        (0, {"kind": "floorplan", "cell": 0.25}, "within a cell (0.25 m)"),
+        (0.5, {"kind": "floorplan", "cell": 0.25}, "within 0.5 m"),
+        (0, {"kind": "graph"}, "within one place"),
+        (2, {"kind": "graph"}, "within 2"),
+    ],
+)
+def test_a_vicinity_of_one_place_is_as_large_as_that(
+    page: Page, radius: float, space: dict[str, Any], words: str
+) -> None:
+    source = {"radius": radius, "probability": 0.8, "at": [1, 1]}
+    assert call(page, "words.js", "brief", source, "PointSources", space) == f"80 %, {words}"
+    told = call(page, "words.js", "certainty", source, "PointSources", space)
+    assert told.endswith(f"it is {words}{' of the mark' if radius else ''}")
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_the_view_of_a_window_says_that_it_is_one_window(page: Page, cut: bool) -> None:
+    attack = {"time": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "cut": cut}
+    longer = {"seconds": 86_400, "epsilon": 19.6}
+    space = {"kind": "floorplan", "cell": 0.25}
+    told = call(page, "words.js", "attackWords", attack | {"longer": longer}, HOUR, space, NOW)
+    assert "puts the 43 frames of the hour up to" in told
+    assert "Its vicinities have a radius of a cell (0.25 m) to 0.5 m." in told
+    assert told.endswith("Data that are kept for longer say more: the readings of a day have epsilon 19.7, not 4.")
+    assert ("only the last were" in told) is cut
 
 
 def test_a_method_without_odds_claims_none(page: Page) -> None:
     source = {"radius": 0.8, "probability": 1, "at": [1, 1]}
-    told = call(page, "words.js", "certainty", source, "BasisPursuit", "floorplan")
+    told = call(page, "words.js", "certainty", source, "BasisPursuit", {"kind": "floorplan"})
     assert told == "roughly within 0.8 m of the mark (a guide: this method gives no odds)"
-    assert "%" not in call(page, "words.js", "brief", source, "BasisPursuit", "floorplan")
+    assert "%" not in call(page, "words.js", "brief", source, "BasisPursuit", {"kind": "floorplan"})
     assert call(page, "words.js", "countWords", {"counts": None, "sources": []}) == "No sources found."
     empty = call(page, "words.js", "oddsWords", {"counts": None, "sources": []})
     assert empty == "That does not prove that nobody is there."

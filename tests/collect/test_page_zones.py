@@ -127,3 +127,13 @@ between = [0.0, 0.5]
 id = "far"
 between = [0.5, 1.0]
 """
+
+
+def test_a_mark_is_in_the_zone_that_the_site_file_names(browser: Browser) -> None:
+    given = {"flat": FakeSite(NAMED, START_MS - 5 * PERIOD_MS)}
+    with watching(browser, given=given) as (visit, _):
+        expect(visit.page.locator("#told-sources li")).to_have_count(3)
+        told = text(visit.page, "#told-sources")
+        assert "in Living room" in told
+        assert "in north" in told
+        assert "left room" not in told

@@ -12,8 +12,8 @@ from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, rea
 
 from cloakwork.cli.app import app
 from cloakwork.collect.place import Watched, watch, watch_all
-from cloakwork.collect.records import Reading, Result
-from cloakwork.collect.solve import FAILED, Solver, attack, failed, window_until
+from cloakwork.collect.records import FAILED, Reading, Result
+from cloakwork.collect.solve import Solver, attack, failed, window_until
 from cloakwork.collect.store import open_store
 from cloakwork.errors import InputError, ReadingError, SiteError
 from cloakwork.recovery import Recovery, recover

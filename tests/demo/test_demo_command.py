@@ -1,5 +1,6 @@
 """`cloakwork demo`, as a person or a machine runs it."""
 
+import json
 import os
 import pty
 import re
@@ -41,7 +42,7 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
         assert part in done.stdout
     for part in ("planning the noise of 80 sensors", "taking 3 frames", "drew "):
         assert part in done.stderr
-    assert "#token=" not in done.stdout + done.stderr
+    assert "#code=" not in done.stdout + done.stderr
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -54,6 +55,18 @@ def read_until(master: int, pattern: str, said: str) -> str:
     return said
 
 
+def sign_in(url: str, code: str) -> int:
+    request = urllib.request.Request(  # noqa: S310
+        f"{url}/v1/session", json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            return int(answer.status)
+    except urllib.error.HTTPError as problem:
+        with problem:
+            return problem.code
+
+
 def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -61,14 +74,17 @@ def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> 
     )
     try:
         os.close(slave)
-        said = read_until(master, r"http://127\.0\.0\.1:\d+/#token=cw_[\w-]{43}", "")
+        said = read_until(master, r"cw_[\w-]{43}", "")
         said = read_until(master, r"[1-9]\d* frames? recovered, map \d", said)
-        found = re.search(r"(http://127\.0\.0\.1:\d+)/#token=(cw_[\w-]{43})", said)
+        found = re.search(r"The map: (http://127\.0\.0\.1:\d+)/#code=([\w-]{32})\s", said)
+        token = re.search(r"cw_[\w-]{43}", said)
         assert found is not None
+        assert token is not None
         path = f"{found[1]}/v1/sites/flat/latest"
-        request = urllib.request.Request(path, headers={"Authorization": f"Bearer {found[2]}"})  # noqa: S310
+        request = urllib.request.Request(path, headers={"Authorization": f"Bearer {token[0]}"})  # noqa: S310
         with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
             assert answer.status == 200
+        assert [sign_in(found[1], found[2]) for _ in range(2)] == [200, 401], "the address works once"
         assert len(list((tmp_path / "tmp").iterdir())) == 1
         process.send_signal(signal.SIGINT)
         said = read_until(master, "nothing was kept", said)

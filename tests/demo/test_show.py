@@ -33,14 +33,14 @@ def show() -> Iterator[Show]:
 
 
 def asked(show: Show, path: str) -> Any:
-    url, _, secret = show.address.partition("/#token=")
-    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {secret}"})  # noqa: S310
+    asking = {"Authorization": f"Bearer {show.secret}"}
+    request = urllib.request.Request(show.service.url + path, headers=asking)  # noqa: S310
     with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
         return json.loads(answer.read())
 
 
 def test_the_page_is_where_it_says(show: Show) -> None:
-    with urllib.request.urlopen(show.address.partition("#")[0], timeout=10) as answer:  # noqa: S310
+    with urllib.request.urlopen(show.invite().partition("#")[0], timeout=10) as answer:  # noqa: S310
         assert "<title>Cloakwork</title>" in answer.read().decode()
 
 
@@ -74,7 +74,7 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Show) -> N
     with ExitStack() as stack:
         browser = stack.enter_context(running_browser())
         visit = stack.enter_context(
-            visiting(browser, show.address, expected=USUAL, viewport={"width": 1400, "height": 1000})
+            visiting(browser, show.invite(), expected=USUAL, viewport={"width": 1400, "height": 1000})
         )
         page = visit.page
         expect(page.locator("#plan .mark").first).to_be_visible(timeout=15_000)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
@@ -27,22 +28,37 @@ def prepare(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Person:
-    """Someone at the broker: what they were let in with, and what they hear."""
+    """Someone at the broker: what they were let in with, what they hear, and how often they were thrown out.
 
-    def __init__(self, port: int, authority: Path, user: str | None, password: str | None) -> None:
+    A `lasting` session stays when they leave; `remembered` says that there was one.
+    """
+
+    def __init__(
+        self, port: int, authority: Path, user: str | None, password: str | None, *, name: str, lasting: bool
+    ) -> None:
         self.heard: Queue[tuple[str, bytes]] = Queue()
         self.code = ""
+        self.remembered = False
+        self.thrown_out = 0
         self._answers: Queue[str] = Queue()
-        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"person-{os.urandom(4).hex()}")
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=not lasting)
         self._client.tls_set_context(ssl.create_default_context(cafile=str(authority)))
         if user is not None:
             self._client.username_pw_set(user, password)
-        self._client.on_connect = lambda _, __, ___, code, ____: self._answers.put(str(code))
+        self._client.on_connect = self._let_in
+        self._client.on_disconnect = self._sent_away
         self._client.on_subscribe = lambda *_: self._answers.put("subscribed")
         self._client.on_message = lambda _, __, message: self.heard.put((message.topic, bytes(message.payload)))
         self._client.connect("localhost", port)
         self._client.loop_start()
         self.code = self._answers.get(timeout=PATIENCE)
+
+    def _let_in(self, _: Any, __: Any, flags: Any, code: Any, ___: Any) -> None:
+        self.remembered = flags.session_present
+        self._answers.put(str(code))
+
+    def _sent_away(self, _: Any, __: Any, ___: Any, code: Any, ____: Any) -> None:
+        self.thrown_out += code.is_failure
 
     def listen(self, topic: str) -> None:
         self._client.subscribe(topic, 1)
@@ -60,8 +76,11 @@ class Person:
             return False
 
     def leave(self) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
+        client = self._client
+        client.disconnect()
+        client.loop_stop()
+        # paho closes its sockets when it is collected, which has to come before they are
+        client.on_connect = client.on_disconnect = client.on_subscribe = client.on_message = None
 
 
 class Site:
@@ -77,25 +96,30 @@ class Site:
         return self.made / "secrets" / "ca.pem"
 
     def password_file(self, user: str) -> Path:
-        place = "secrets" if user == "collector" else "devices"
-        return self.made / place / f"{user}.password"
+        place = "devices" if "." in user else "secrets"
+        return self.made / place / f"{user.removesuffix('-zones')}.password"
 
-    def enter(self, user: str | None, password: str | None = None) -> Person:
+    def enter(
+        self, user: str | None, password: str | None = None, *, name: str = "someone", lasting: bool = False
+    ) -> Person:
+        """`name` is the client id that they ask for."""
         known = user is not None and password is None
         word = self.password_file(str(user)).read_text(encoding="utf-8").strip() if known else password
-        self._people.append(Person(self.port, self.authority, user, word))
+        self._people.append(Person(self.port, self.authority, user, word, name=name, lasting=lasting))
         return self._people[-1]
 
     def leave(self) -> None:
-        for person in self._people:
-            person.leave()
+        """All leave."""
+        while self._people:
+            self._people.pop().leave()
 
 
 @contextmanager
 def running_site(folder: Path, *, rules: str = "") -> Iterator[Site]:
-    """Sensors s1 and s2 of hall, and s1 of yard; `rules` are added to the shipped ones."""
+    """Sensors s1 and s2 of hall, s1 of yard, collectors `collector` and `second`; `rules` are added to the shipped."""
     needs("mosquitto", "openssl")
-    for arguments in (("broker.example", "hall", "s1", "s2"), ("broker.example", "yard", "s1")):
+    host = "broker.example"
+    for arguments in ((host, "hall", "s1", "s2"), (host, "yard", "s1", "--collector", "second")):
         done = prepare(folder, *arguments)
         assert done.returncode == 0, done.stderr
     site = Site(folder, free_port())

@@ -11,9 +11,15 @@ OWN = "cloakwork/v1/hall/s1/reading"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("installation")) as running:
-        yield running
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with running_site(tmp_path_factory.mktemp("installation")) as one:
+        yield one
+
+
+@pytest.fixture
+def site(running: Site) -> Iterator[Site]:
+    yield running
+    running.leave()
 
 
 def test_a_device_writes_its_own_topics_and_hears_its_own_status(site: Site) -> None:
@@ -32,6 +38,8 @@ def test_a_device_writes_its_own_topics_and_hears_its_own_status(site: Site) -> 
         "cloakwork/v1/hall/s2/status",
         "cloakwork/v1/yard/s1/reading",
         "cloakwork/v1/hall/reading",
+        "cloakwork/v1/hall/s1/other",
+        "cloakwork/v1/hall/s1/reading/more",
         "cloakwork/zones/hall",
         "homeassistant/sensor/cloakwork_hall_s1/config",
     ],
@@ -58,7 +66,7 @@ def test_a_device_hears_no_other_device(site: Site) -> None:
 
 
 def test_collectors_of_a_group_share_the_readings(site: Site) -> None:
-    device, first, second = site.enter("hall.s1"), site.enter("collector"), site.enter("collector")
+    device, first, second = site.enter("hall.s1"), site.enter("collector"), site.enter("second")
     for collector in (first, second):
         collector.listen("$share/group/cloakwork/v1/hall/+/+")
     for _ in range(4):
@@ -68,7 +76,7 @@ def test_collectors_of_a_group_share_the_readings(site: Site) -> None:
 
 
 def test_the_collector_writes_in_no_name(site: Site) -> None:
-    collector, listener, device = site.enter("collector"), site.enter("collector"), site.enter("hall.s1")
+    collector, listener, device = site.enter("collector"), site.enter("second"), site.enter("hall.s1")
     listener.listen("#")
     for topic in ("cloakwork/v1/hall/s1/reading", "homeassistant/x/config", "cloakwork/zones/hall"):
         collector.say(topic)
@@ -89,7 +97,7 @@ def test_a_message_of_more_than_2048_bytes_is_thrown_away(site: Site) -> None:
     device.say(OWN, b"x" * 2048)
     assert collector.hears(OWN)
     device.say(OWN, b"x" * 2049)
-    site.enter("hall.s1").say("cloakwork/v1/hall/s1/status")
+    device.say("cloakwork/v1/hall/s1/status")
     assert collector.hears("cloakwork/v1/hall/s1/status")
 
 
@@ -100,14 +108,15 @@ def test_the_broker_speaks_tls_only(site: Site) -> None:
     assert subprocess.run(asked, input=b"", capture_output=True, check=False).returncode != 0
 
 
-def test_with_its_two_lines_the_collector_tells_home_assistant(tmp_path: Path) -> None:
+def test_with_its_three_lines_the_collector_tells_home_assistant(tmp_path: Path) -> None:
     shipped = (DEPLOY / "mosquitto.acl").read_text(encoding="utf-8").splitlines()
-    lines = [line.removeprefix("#") for line in shipped if line.startswith("#topic")]
-    assert len(lines) == 2
-    assert shipped[shipped.index("user collector") :].index(f"#{lines[1]}") < 6, "they belong to the collector's rules"
-    rules = "\n".join(["\nuser collector", *lines, "\nuser hall.s2", "topic read #", ""])
+    lines = [line.removeprefix("#") for line in shipped if line.startswith(("#user", "#topic"))]
+    assert lines[0] == "user collector-zones"
+    assert len(lines) == 3
+    rules = "\n".join(["", *lines, "\nuser hall.s2", "topic read #", ""])
     with running_site(tmp_path, rules=rules) as site:
-        collector, listener, device = site.enter("collector"), site.enter("hall.s2"), site.enter("hall.s1")
+        collector, listener, device = site.enter("collector-zones"), site.enter("hall.s2"), site.enter("hall.s1")
+        collector.listen("#")
         listener.listen("#")
         collector.say("cloakwork/v1/hall/s1/reading")
         device.say("cloakwork/zones/hall/kitchen")
@@ -116,3 +125,4 @@ def test_with_its_two_lines_the_collector_tells_home_assistant(tmp_path: Path) -
             assert listener.hears(topic)
         device.say(OWN)
         assert listener.hears(OWN)
+        assert collector.heard.empty(), "it may write, and hear nothing"

@@ -92,7 +92,10 @@ def test_each_word_of_the_health_page_is_on_the_page() -> None:
 def test_the_limits_are_those_of_the_interface() -> None:
     usual = Settings()
     for line in (
-        f"{usual.body_bytes >> 20} MiB, within {usual.body_s:g} s",
+        f"{usual.body_bytes >> 20} MiB of a device, {usual.small_bytes >> 10} KiB of anyone else, within {usual.body_s:g} s",
+        f"{usual.connections:,} in all, {usual.connections_per_address} from one address; {usual.head_s:g} s to begin",
+        f"every {usual.rows_per_request} rows of a page",
+        f"{usual.sign_in_burst:g} times from one address",
         f"{usual.device_rate:g} requests a second, {usual.device_burst:g} after a pause, {usual.device_at_once} under",
         f"{usual.reader_rate:g} requests a second, {usual.reader_burst:g} after a pause, {usual.reader_at_once} under",
         f"every {usual.readings_per_request} readings of a list",
@@ -109,11 +112,14 @@ def test_settings_of_the_broker_are_told_as_they_are() -> None:
     shipped = (DEPLOY / "mosquitto.conf").read_text(encoding="utf-8").splitlines()
     table = PAGE.partition("| setting | why |")[2].partition("\n\n")[0]
     told = re.findall(r"^\| `([a-z_]+ \w+)` \|", table, flags=re.MULTILINE)
-    assert len(told) == 6
+    assert len(told) == 8
     assert not [line for line in told if line not in shipped]
     rules = (DEPLOY / "mosquitto.acl").read_text(encoding="utf-8")
     assert "user collector\ntopic read cloakwork/v1/#\n" in rules
     assert "user collector\ntopic read cloakwork/v1/#\n" in PAGE
+    device = "\n".join(line.removeprefix("#   ") for line in rules.splitlines() if line.startswith("#   "))
+    assert device.startswith("user hall.s1\n")
+    assert device in PAGE
 
 
 def test_files_that_the_page_names_exist() -> None:

@@ -1,5 +1,6 @@
 """Deployment files: `deploy/prepare` makes what the others ask for, and nothing runs with more rights than it needs."""
 
+import os
 import re
 import shutil
 import stat
@@ -81,11 +82,80 @@ def test_the_certificate_is_for_its_host_and_signed_by_the_authority(made: Path)
     folder = made / "installation" / "secrets"
     for name in (["-verify_ip", "192.0.2.7"], ["-verify_hostname", "localhost"], ["-verify_hostname", "broker"]):
         strictly = ["openssl", "verify", "-x509_strict", "-purpose", "sslserver", *name, "-CAfile", "ca.pem"]
-        subprocess.run([*strictly, "server.pem"], cwd=folder, check=True, capture_output=True)
+        for certificate in ("server.pem", "../broker/server.pem"):
+            subprocess.run([*strictly, certificate], cwd=folder, check=True, capture_output=True)
+
+
+def test_the_authority_signs_for_nobody_else(made: Path, tmp_path: Path) -> None:
+    folder = made / "installation" / "secrets"
+    signed = ["openssl", "req", "-x509", "-CA", str(folder / "ca.pem"), "-CAkey", str(folder / "ca.key"), "-nodes"]
+    signed += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", "own.key", "-out", "own.pem"]
+    for name, fails in (
+        ("DNS:localhost", False),
+        ("IP:192.0.2.7", False),
+        ("DNS:bank.example", True),
+        ("IP:192.0.2.8", True),
+    ):
+        names = ["-subj", "/CN=x", "-addext", f"subjectAltName={name}", "-addext", "basicConstraints=critical,CA:FALSE"]
+        subprocess.run([*signed, *names], cwd=tmp_path, check=True, capture_output=True)
+        verify = ["openssl", "verify", "-CAfile", str(folder / "ca.pem"), "own.pem"]
+        verified = subprocess.run(verify, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ("permitted subtree violation" in verified.stderr) is fails, name
+        assert (verified.returncode != 0) is fails
+    text = ["openssl", "x509", "-in", "ca.pem", "-noout", "-text"]
+    told = subprocess.run(text, cwd=folder, check=True, capture_output=True, text=True).stdout
+    assert "CA:TRUE, pathlen:0" in told
+    assert "TLS Web Server Authentication" in told
+    assert "Name Constraints: \n" in told, "were it critical, small boards would refuse it"
+
+
+def test_broker_and_page_have_a_key_each(made: Path) -> None:
+    keys = [made / "installation" / place / "server.key" for place in ("broker", "secrets")]
+    assert keys[0].read_bytes() != keys[1].read_bytes()
+
+
+def test_one_more_collector_has_users_of_its_own(made: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    shutil.copytree(made, again)
+    assert prepare(again, "192.0.2.7", "hall", "s1", "--collector", "second").returncode == 0
+    assert files(again).keys() - files(made).keys() == {Path("installation/secrets/second.password")}
+    broker = again / "installation" / "broker"
+    users = [line.partition(":")[0] for line in (broker / "mosquitto.passwords").read_text("utf-8").splitlines()]
+    assert users == ["collector", "collector-zones", "hall.s1", "hall.s2", "second", "second-zones"]
+    assert (broker / "mosquitto.acl").read_text("utf-8").endswith("\nuser second\ntopic read cloakwork/v1/#\n")
+
+
+def test_what_a_link_leads_to_is_not_given_away(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives anything away")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").touch()
+    installation = tmp_path / "installation"
+    (installation / "sites").mkdir(parents=True)
+    (installation / "sites" / "folder").symlink_to(outside)
+    (installation / "sites" / "file").symlink_to(outside / "file")
+    (installation / "data" / "broker").mkdir(parents=True)
+    (installation / "data" / "broker" / "mosquitto.db").touch()
+    assert prepare(tmp_path, "192.0.2.7", "hall", "s1").returncode == 0
+    owned = [path.lstat().st_uid for path in (outside, outside / "file", installation / "data/broker/mosquitto.db")]
+    assert owned == [0, 0, 0]
+    assert {path.lstat().st_uid for path in (installation, *installation.glob("*"), *installation.glob("data/*"))} == {
+        10001
+    }
 
 
 @pytest.mark.parametrize(
-    "arguments", [("host", "ha/ll", "s1"), ("host", "hall", "+"), ("a b", "hall", "s1"), ("host",)]
+    "arguments",
+    [
+        ("host", "ha/ll", "s1"),
+        ("host", "hall", "+"),
+        ("a b", "hall", "s1"),
+        ("host",),
+        ("host", "hall", "s1", "--collector", "hall.s1"),
+        ("host", "hall", "s1", "--collector", "second-zones"),
+        ("host", "hall", "s1", "--collector", "database"),
+    ],
 )
 def test_names_that_would_be_rules_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = prepare(tmp_path, *arguments)

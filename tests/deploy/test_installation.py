@@ -59,15 +59,18 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
     (tmp_path / "hall.toml").write_text(SITE.format(name="hall"), encoding="utf-8")
     run(tmp_path, "plan", "hall.toml", "--out", "hall.plan.json")
     port = free_port()
-    with running_site(tmp_path) as site:
+    zones = "\nuser collector-zones\ntopic write cloakwork/zones/#\n\nuser second\ntopic read cloakwork/zones/#\n"
+    with running_site(tmp_path, rules=zones) as site:
         told = ("--ca", str(site.authority), "--broker")
         run(tmp_path, "provision", "hall.toml", "--id", "s1", *_as(site, "hall.s1"), *told, _broker(site, "hall.s1"))
         secrets = site.made / "secrets"
         certificate = ("--certificate", str(secrets / "server.pem"), "--private-key", str(secrets / "server.key"))
         listen = ("--listen", f"127.0.0.1:{port}", *certificate, "--store", "hall.db", "--keep", "90d")
         collect = ("collect", "hall.toml", *_as(site, "collector"), *told, _broker(site, "collector"), *listen)
+        home = site.enter("second")
+        home.listen("cloakwork/zones/#")
         working = [
-            start(tmp_path, "collector", *collect),
+            start(tmp_path, "collector", *collect, "--home-assistant"),
             start(tmp_path, "device", "sensor", "devices/s1", "--source", "simulated"),
         ]
         try:
@@ -78,6 +81,9 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
             health = ask(port, site.authority, secret, "health")
             assert health["broker"]["state"] == health["store"]["state"] == "ok"
             assert working[0].poll() is None
+            assert home.hears("cloakwork/zones/cloakwork-collector-zones")
+            log = (tmp_path / "collector.log").read_text("utf-8")
+            assert log.count("connected to the broker") == 1, "its two connections end each other"
         finally:
             for process in working:
                 process.send_signal(signal.SIGTERM)

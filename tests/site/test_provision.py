@@ -218,3 +218,13 @@ def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, t
                 until(lambda: len(listener.readings()) >= 5)
             finally:
                 process.terminate()
+
+
+def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "quick", broker=Broker(), keys=keys, bench=True, period=0.1)
+    schedule = json.loads((made.folder / "device.json").read_text())["schedule"]
+    assert (schedule["period_ms"], schedule["allowed"]) == (100, 0)
+    with pytest.raises(InputError, match="--period goes with --bench"):
+        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, period=0.1)
+    with pytest.raises(InputError, match=r"--period 0\.001: give seconds from 0\.01 to 86400"):
+        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, bench=True, period=0.001)

@@ -22,8 +22,9 @@ from cloakwork.cli.arguments import (
     SiteName,
     StoreUrl,
     Until,
+    no_password,
 )
-from cloakwork.cli.groups import keys, lab, token
+from cloakwork.cli.groups import audit, keys, lab, token
 from cloakwork.cli.output import note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError
 
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.add_typer(lab, name="lab")
 app.add_typer(keys, name="keys")
 app.add_typer(token, name="token")
+app.add_typer(audit, name="audit")
 
 
 def _version(asked: bool) -> None:
@@ -118,7 +120,8 @@ def recover(
     site: SiteFile,
     readings: Annotated[Path | None, typer.Argument(help="CSV file of time,sensor,seq,value.")] = None,
     from_store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Recover what a collector has stored instead.")
+        str | None,
+        typer.Option(metavar="URL", callback=no_password, help="Recover what a collector has stored instead."),
     ] = None,
     since: Since = None,
     until: Until = None,
@@ -178,6 +181,9 @@ def provision(
     password_file: PasswordFile = None,
     ca: Authority = None,
     bench: Annotated[bool, typer.Option("--bench", help="For audits: own key and site name, no budget.")] = False,
+    period: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="How often a device for audits reads, if not as planned.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write everything that one device needs into a folder."""
@@ -193,6 +199,7 @@ def provision(
         password_file=password_file,
         ca=ca,
         bench=bench,
+        period=period,
         json=json,
     )
 

@@ -24,6 +24,12 @@ from cloakwork.site.broker import Broker, parse_broker
 EMBEDDED, NONE = "embedded", "none"
 USUAL_PORT = 1883
 LOOK_S = 0.5
+_CLEAR = {
+    False: "tokens and results cross the network unencrypted. Give --certificate and --private-key, or put a proxy "
+    "before it and say --proxied",
+    True: "whoever reaches this port does so unencrypted, past the proxy. Listen at 127.0.0.1, or let only the proxy "
+    "reach it",
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def run_collect(given: Options) -> None:
         service.start()
         stack.callback(service.stop)
         note(f"collecting {', '.join(sites)} ({counted(sum(len(one.ids) for one in sites.values()), 'sensor')})")
-        _greet(store, service.url, listen)
+        _greet(store, service, listen)
         while not stopping.wait(LOOK_S):
             if service.failed:
                 raise RuntimeError("the HTTP server ended by itself")
@@ -116,22 +122,23 @@ def _broker(given: Options) -> Iterator[Broker | None]:
         inside.stop()
 
 
-def _greet(store: Store, url: str, listen: Listen) -> None:
+def _greet(store: Store, service: Service, listen: Listen) -> None:
     """Say where the page is, and how to get in."""
+    url = service.url
     readers = [token for token in store.tokens() if token.role is not Role.DEVICE and token.revoked is None]
     if readers:
         note(f"the page is at {url}/")
     elif err.is_terminal and sys.stdin.isatty():
-        # on a terminal only: what a service says is kept in logs, where a token must not be
+        # on a terminal only: what a service says is kept in logs, where a way in must not be
         made = store.new_token(Role.OPERATOR, label="made at the first start")
-        note(f"sign in, as the operator, at this address; it is shown only now:\n  {url}/#token={made.secret}")
+        note(
+            "sign in, as the operator, at this address; it works once, within ten minutes. Later make a token with "
+            f"cloakwork token new --role operator:\n  {service.invite(made.token)}"
+        )
     else:
         note(f"the page is at {url}/; nobody can sign in yet: make a token with cloakwork token new --role operator")
-    if not listen.encrypted and not _is_loopback(listen.host):
-        note(
-            "warning: tokens and results cross the network unencrypted. Give --certificate and --private-key, or put a "
-            "proxy before it and say --proxied"
-        )
+    if listen.certificate is None and not _is_loopback(listen.host):
+        note(f"warning: {_CLEAR[listen.proxied]}")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,5 @@
 """`cloakwork demo`: a simulated flat, from its devices to a living map or to one picture."""
 
-import logging
 import os
 import signal
 import sys
@@ -24,7 +23,6 @@ RECORDED = Path("thermo_presence") / "positions.csv"
 def run_demo(out: Path, *, once: bool, browser: bool) -> None:
     """Show the flat until stopped; or, asked to or with nobody to look on, draw it once."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends it: what it wrote goes with it
-    logging.getLogger("cloakwork.collect.retention").setLevel(logging.ERROR)  # it wonders that no reading has come yet
     try:
         if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
             _draw(out)
@@ -59,10 +57,12 @@ def _live(*, browser: bool) -> None:
     _announce(site)
     movement = _movement(site)
     with Show(site, movement, port=usual_port()) as show:
-        say(f"The map: {show.address}")
+        say(f"The map: {show.invite()}")
+        note(f"that address works once, within ten minutes; later sign in at {show.service.url}/ with {show.secret}")
         note(
             f"simulated people move {movement.told}. Tick `Simulated truth` on the page to see how near the map comes, "
-            "and `With all data` to see what a patient attacker learns. Everything is gone when this ends, with Ctrl-C"
+            "and `With this window's data` for what all frames of a minute say of people who sit still. All is gone "
+            "when this ends, with Ctrl-C"
         )
         with err.status(_words(show.progress())) as line:
             shown = not browser
@@ -70,7 +70,7 @@ def _live(*, browser: bool) -> None:
                 now = show.progress()
                 if now.frames and not shown:
                     shown = True
-                    _open(show.address)
+                    _open(show.invite())
                 line.update(_words(now))
                 time.sleep(LOOK_S)
         raise RuntimeError("the HTTP server ended by itself")

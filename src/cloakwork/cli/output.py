@@ -45,7 +45,11 @@ def _wrapped(text: str, console: Console) -> str:
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip(" -")))
-        lines.append(textwrap.fill(line, max(console.width, 40), subsequent_indent=indent, break_long_words=False))
+        lines.append(
+            textwrap.fill(
+                line, max(console.width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+        )
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ def run_provision(
     password_file: Path | None,
     ca: Path | None,
     bench: bool,
+    period: float | None,
     json: bool,
 ) -> None:
     """Write the folder of one device."""
@@ -47,6 +48,7 @@ def run_provision(
         unit=site.unit,
         stated=site.spec.privacy.resolution is not None,
         bench=bench,
+        period=period,
     )
     if json:
         as_json(

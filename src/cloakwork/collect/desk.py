@@ -84,7 +84,8 @@ class Desk:
     def __init__(self, watched: Watched, wait: float, backlog: int, clock: Callable[[], int]) -> None:
         self.watched = watched
         self.solver = Solver(watched, clock=clock)
-        self.frames = Frames(len(watched.ids), wait, watched.schedule.period_ms / 1000)
+        period = watched.schedule.period_ms
+        self.frames = Frames(len(watched.ids), wait, period / 1000, slot_ms=period)
         self.backlog = Backlog(backlog)
         self.newest = 0
         self.look_at = 0.0

@@ -13,6 +13,11 @@ MOST_OPENED = 64  # moments that one sensor may have opened and that wait for ot
 REMEMBERED = 1024  # moments that were ready
 
 
+def agreed(sensors: int, of: int) -> bool:
+    """Whether so many share an odd time that it counts: half of them, and never one alone where there are others."""
+    return sensors >= min(of, max(2, -(-of // 2)))
+
+
 @dataclass(frozen=True)
 class Ready:
     """A moment to recover; `most` if at least half of the sensors have reported it."""
@@ -41,16 +46,19 @@ class Frames:
         Seconds after its first reading that a moment waits for the rest.
     period
         Seconds from one moment to the next.
+    slot_ms
+        Usual times are multiples of it.
 
     Notes
     -----
     A moment that lies ahead, by the collector's clock, waits until it has come: whoever reports it has a wrong clock.
-    That ends when half of the sensors have, for then it is the collector's clock that is wrong. One sensor can open a
-    few moments only, so that it cannot push out those of the others. What is not kept track of here is found in the
-    store again.
+    That ends when half of the sensors have, for then it is the collector's clock that is wrong. A moment off the slots
+    becomes ready only if half of them share it. One sensor can open a few moments only, so that it cannot push out
+    those of the others. What is not kept track of here is found in the store again.
     """
 
-    def __init__(self, sensors: int, wait: float, period: float) -> None:
+    def __init__(self, sensors: int, wait: float, period: float, *, slot_ms: int = 1) -> None:
+        self._slot_ms = slot_ms
         self._all = (1 << sensors) - 1
         self._sensors = sensors
         self._wait = wait
@@ -88,7 +96,7 @@ class Frames:
         if frame.reported == self._all:
             self._close(time, frame)
             self._complete.append(time)
-        elif self._by_most(frame.reported) and frame.due > now + self._wait:
+        elif agreed(frame.reported.bit_count(), self._sensors) and frame.due > now + self._wait:
             frame.due = now + self._wait
             heapq.heappush(self._due, (frame.due, time))
 
@@ -100,7 +108,8 @@ class Frames:
             time = heapq.heappop(self._due)[1]
             frame = self._waiting[time]
             self._close(time, frame)
-            ready.append(Ready(time, most=self._by_most(frame.reported)))
+            if time % self._slot_ms == 0 or agreed(frame.reported.bit_count(), self._sensors):
+                ready.append(Ready(time, most=self._by_most(frame.reported)))
         return ready
 
     def next_due(self) -> float | None:

@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 from typing import Any
@@ -26,7 +27,17 @@ from cloakwork.site.home_assistant import announcement, expire_after
 
 TICK = 0.25  # seconds after which a new state is sent at the latest
 PATIENCE = 3.0  # seconds that stopping waits for the last word to arrive
+USER = "-zones"  # after the name of the collector's user at the broker
 log = logging.getLogger(__name__)
+
+
+def for_zones(broker: Broker) -> Broker:
+    """The same broker for the user who tells of zones: the collector's name with `-zones`, and the same password.
+
+    A broker that ties sessions to users, as it should, would take two connections of one user for the same client, and
+    end one whenever the other begins. And who reads everything need not be able to write anything.
+    """
+    return broker if broker.user is None else replace(broker, user=broker.user + USER)
 
 
 class ZonesToHomeAssistant:
@@ -127,7 +138,9 @@ class ZonesToHomeAssistant:
 
     def _answered(self, client: paho.Client, _: Any, __: Any, code: Any, ___: Any) -> None:
         if code.is_failure:
-            self._reason = f"the broker refuses us ({code})"
+            user = self._broker.user or ""
+            hint = f": let {user} in, with the same password" if user.endswith(USER) else ""
+            self._reason = f"the broker refuses us ({code}){hint}"
             return
         for topic, payload in self._announced:
             client.publish(topic, payload, qos=1, retain=True)

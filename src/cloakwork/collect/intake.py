@@ -2,13 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from threading import Event
 from typing import TypeVar
 
 from cloakwork.collect.problems import Busy, Reason, Tally
 from cloakwork.collect.records import Reading, Report, Verdict
+from cloakwork.collect.spent import Rules, Spent
 from cloakwork.collect.writer import Entry, Keeper, Writer
 from cloakwork.errors import InputError
 from cloakwork.sensor.errors import WireError
@@ -18,6 +19,7 @@ CAPACITY = 10_000  # readings that may wait
 LATE_FRAMES = 3
 USUAL_PERIOD = 60_000
 DAY = 86_400_000
+BENCH = "bench"  # the state of a device for audits, which has a budget of its own
 _REASONS = {Verdict.AGAIN: Reason.DUPLICATE, Verdict.ALARM: Reason.ALARM}
 Row = TypeVar("Row", Reading, Report)
 log = logging.getLogger(__name__)
@@ -48,6 +50,8 @@ class Intake:
         clock are stored, but not handed to `on_new`: they are part of no frame.
     periods
         Milliseconds between two readings of a site. A reading that comes over three periods after its time is late.
+    rules
+        What the plan of a site asks of its sensors. Who does not keep to it is counted, and stored all the same.
     capacity
         How many readings may wait.
     clock
@@ -62,6 +66,7 @@ class Intake:
         on_new: Callable[[list[Reading]], None],
         on_report: Callable[[list[Report]], None],
         periods: Mapping[str, int] | None = None,
+        rules: Mapping[str, Rules] | None = None,
         capacity: int = CAPACITY,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -69,6 +74,8 @@ class Intake:
         self._on_new = on_new
         self._on_report = on_report
         self._late = {site: LATE_FRAMES * (periods or {}).get(site, USUAL_PERIOD) for site in watched}
+        self._rules = rules or {}
+        self._spent: dict[tuple[str, str], Spent] = {}
         self._clock = clock
         kinds = ("reading", "status")
         names = [(site, sensor, kind) for site, known in watched.items() for sensor in known for kind in kinds]
@@ -175,21 +182,38 @@ class Intake:
         """Count what there is to say about readings that are stored, and hand on those that are part of a frame."""
         new = []
         for row, verdict in zip(rows, verdicts, strict=True):
-            reason = _REASONS.get(verdict)
-            if reason is None:
+            reasons = [_REASONS[verdict]] if verdict in _REASONS else list(self._timing(row))
+            if verdict not in _REASONS:
                 self._stored += 1
-                reason = self._timing(row)
-                if reason is not Reason.CLOCK:
+                if Reason.CLOCK not in reasons:
                     new.append(row)
-            if reason is not None:
+            for reason in reasons:
                 self._tally.count(reason, row.site, row.sensor, row.received)
+        for report in reports:
+            rules = self._rules.get(report.site)
+            if rules is not None and report.allowed != rules.allowed and report.state != BENCH:
+                self._tally.count(Reason.OTHER_BUDGET, report.site, report.sensor, report.received)
         _hand(self._on_new, new)
         _hand(self._on_report, reports)
 
-    def _timing(self, row: Reading) -> Reason | None:
+    def _timing(self, row: Reading) -> Iterator[Reason]:
+        """What there is to say about when a new reading was taken and came."""
         if row.time == 0 or row.time > row.received + DAY:
-            return Reason.CLOCK
-        return Reason.LATE if row.received - row.time > self._late[row.site] else None
+            yield Reason.CLOCK
+            return
+        if row.received - row.time > self._late[row.site]:
+            yield Reason.LATE
+        rules = self._rules.get(row.site)
+        if rules is None:
+            return
+        if rules.aligned and row.time % rules.period_ms:
+            yield Reason.OFF_SLOT
+        key = (row.site, row.sensor)
+        spent = self._spent.get(key)
+        if spent is None:
+            spent = self._spent[key] = Spent(rules)
+        if spent.add(row.time, row.received):
+            yield Reason.OVER
 
 
 class _Waiter:

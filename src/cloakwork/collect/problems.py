@@ -21,6 +21,12 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate: the same reading was stored before"
     ALARM = "alarm: one seq with two values"
     CLOCK = "clock wrong: stamped 0 or more than a day ahead"
+    OVER = "over budget: the claim does not hold for this sensor"
+    OTHER_BUDGET = "other budget: the device states another budget than the plan"
+    OFF_SLOT = "off the slots: stamp not on a slot of the schedule"
+
+
+CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
 
 
 class Busy(CloakworkError):  # noqa: N818 - no error of anyone: come again

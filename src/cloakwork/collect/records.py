@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
+FAILED = "failed"  # how the status of a result begins that is none
 
 
 class Reading(NamedTuple):

@@ -12,13 +12,17 @@ from threading import Thread
 import uvicorn
 
 from cloakwork.collect.api import Hub, Settings, make_app
+from cloakwork.collect.api.doors import Entrance, door
+from cloakwork.collect.api.gate import Gate
 from cloakwork.collect.api.truth import Simulation
 from cloakwork.collect.broker import Subscriber
-from cloakwork.collect.home_assistant import ZonesToHomeAssistant
+from cloakwork.collect.home_assistant import ZonesToHomeAssistant, for_zones
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Token
 from cloakwork.collect.retention import Retention
+from cloakwork.collect.spent import rules_of
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
 from cloakwork.site.broker import Broker
@@ -27,6 +31,7 @@ STARTING = 20.0  # seconds for the server to listen
 ENDING = 15.0
 GRACE = 5  # seconds that a request under way may take to end
 NAME = "cloakwork-collector"
+USUAL_FILES = 4096
 log = logging.getLogger(__name__)
 
 
@@ -89,22 +94,25 @@ class Service:
         if home_assistant and broker is None:
             raise InputError("--home-assistant goes through the broker that devices publish to: give one.")
         self._listen = listen or Listen()
+        self._settings = replace(settings or Settings(), tls=self._listen.encrypted)
         self.store = store
         self._hub = Hub()
+        sensors = {site: frozenset(watched.ids) for site, watched in sites.items()}
         self.live = Live(store, sites, on_result=[self._hub.result])
         self.intake = Intake(
             store,
-            {site: frozenset(watched.ids) for site, watched in sites.items()},
+            sensors,
             on_new=self.live.on_new,
             on_report=self._hub.reports,
             periods={site: watched.schedule.period_ms for site, watched in sites.items()},
+            rules={site: rules_of(watched) for site, watched in sites.items()},
         )
         self.subscriber: Subscriber | None = None
         if broker is not None:
             self.subscriber = Subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
         self._zones = None
         if home_assistant and broker is not None:
-            self._zones = ZonesToHomeAssistant(broker, sites, name=f"{name}-zones")
+            self._zones = ZonesToHomeAssistant(for_zones(broker), sites, name=f"{name}-zones")
             self.live.listen(self._zones.result)
         app = make_app(
             store,
@@ -113,11 +121,12 @@ class Service:
             self.live,
             broker=self.subscriber,
             hub=self._hub,
-            settings=replace(settings or Settings(), tls=self._listen.encrypted),
+            settings=self._settings,
             simulation=simulation,
         )
-        self._server = uvicorn.Server(_config(app, self._listen))
-        self._retention = None if keep_days is None else Retention(store, sorted(sites), keep_days)
+        self._gate: Gate = app.state.gate
+        self._server = uvicorn.Server(_config(app, self._listen, self._settings))
+        self._retention = None if keep_days is None else Retention(store, sensors, keep_days)
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -130,6 +139,10 @@ class Service:
         shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
         return f"{'https' if self._listen.certificate else 'http'}://{shown}:{port}"
 
+    def invite(self, token: Token) -> str:
+        """An address at which a browser is signed in with this token: once, and within some minutes."""
+        return f"{self.url}/#code={self._gate.codes.make(token)}"
+
     @property
     def failed(self) -> bool:
         """Whether the server ended by itself."""
@@ -137,7 +150,7 @@ class Service:
 
     def start(self) -> None:
         """Begin; what cannot work is refused here."""
-        self._socket = _bound(self._listen)
+        self._socket = _bound(self._listen, self._settings)
         try:
             self.intake.start()
             self.live.start()
@@ -180,10 +193,14 @@ class Service:
             time.sleep(0.01)
 
 
-def _config(app: object, listen: Listen) -> uvicorn.Config:
+def _config(app: object, listen: Listen, settings: Settings) -> uvicorn.Config:
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
+        http=door(settings),
+        ws="none",
+        loop="asyncio",  # which asks our socket for connections; others have ways of their own
         log_config=None,
+        log_level=logging.ERROR,  # it warns of each request that is not HTTP: anyone could fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
@@ -202,12 +219,25 @@ def _config(app: object, listen: Listen) -> uvicorn.Config:
     return config
 
 
-def _bound(listen: Listen) -> socket.socket:
+def _bound(listen: Listen, settings: Settings) -> socket.socket:
+    most = min(settings.connections, _files() // 2)
+    per_address = most if listen.proxied else min(settings.connections_per_address, most)
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((listen.host, listen.port), family=family, backlog=2048)
+        bound = socket.create_server((listen.host, listen.port), family=family, backlog=2048)
+        return Entrance(bound, most=most, per_address=per_address)
     except (OSError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
+        reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(
             f"--listen {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port."
         ) from None
+
+
+def _files() -> int:
+    """How many files this process may have open."""
+    try:
+        import resource  # noqa: PLC0415 - not everywhere
+    except ImportError:
+        return USUAL_FILES
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return USUAL_FILES if soft == resource.RLIM_INFINITY else soft

@@ -11,14 +11,14 @@ from typing import Protocol
 import numpy as np
 
 from cloakwork._checks import FloatArray
+from cloakwork.collect.frames import agreed
 from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Reading, Result, Spot
+from cloakwork.collect.records import FAILED, Reading, Result, Spot
 from cloakwork.errors import CloakworkError, InputError
 from cloakwork.recovery import Source, recover
 from cloakwork.site import Frame, reporting
 from cloakwork.site.frames import Found, Recoveries, founds
 
-FAILED = "failed"
 Clock = Callable[[], int]
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Solver:
         sensors, period = int(frame.present.sum()), self.watched.schedule.period_ms
         if not sensors:
             return "no reading is of a sensor of the site"
-        if frame.time % period and 2 * sensors < len(frame.present):
+        if frame.time % period and not agreed(sensors, len(frame.present)):
             return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
         return ""
 
@@ -140,13 +140,15 @@ def result_of(watched: Watched, found: Found, solved: int, took_ms: float) -> Re
 class Attack:
     """What someone with all readings of a window can say if nobody moved: `result` is from all of them together.
 
-    `since` is the time of the first frame; the last one's is that of the result.
+    `since` is the time of the first frame; the last one's is that of the result. `cut` if the window has more readings
+    than are looked at: then the last ones are.
     """
 
     result: Result
     frames: int
     readings: int
     since: int
+    cut: bool = False
 
 
 class Readings(Protocol):

@@ -65,7 +65,6 @@ class Show:
         self._port = port
         self._stack = ExitStack()
         self._service: Service | None = None
-        self.address = ""
 
     def __enter__(self) -> Self:
         try:
@@ -86,6 +85,10 @@ class Show:
         if self._service is None:
             raise RuntimeError("not started")
         return self._service
+
+    def invite(self) -> str:
+        """An address that shows the map, once; later `secret` is a token to sign in with."""
+        return self.service.invite(self._token)
 
     @property
     def store(self) -> Store:
@@ -127,8 +130,7 @@ class Show:
         )
         self._service.start()
         self._stack.callback(self._service.stop)
-        secret = store.new_token(Role.ANALYST, label="demonstration").secret
-        self.address = f"{self._service.url}/#token={secret}"
+        self._token, self.secret = store.new_token(Role.ANALYST, label="demonstration")
         fleet = Fleet(
             self.watched.plan,
             folder / "devices",

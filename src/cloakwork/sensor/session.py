@@ -128,7 +128,7 @@ class Session:
             if event[1] == self._device.topic("data"):
                 return [("message", event[2], event[3])]
             if self._asked is not None and not event[3] and self._heard is None:
-                self._heard, self._pause, self._why = now, 1000, ""
+                self._heard, self._why = now, ""
                 self._note("connected")
         elif kind == "connected" and self._mqtt is not None:
             self._mqtt.subscribe(self._device.topic("data"))
@@ -169,6 +169,9 @@ class Session:
         """Forget the connection that was, and try again after a pause that depends on nothing but the last ones."""
         if self._heard is not None:
             self._note("the link to the broker is lost")
+            # where another device has our name, each ends the other's link: growing pauses let one get through
+            if now - self._heard > 2 * LONGEST_PAUSE:
+                self._pause = 1000
         self._say(self._transport.reason())
         self._mqtt, self._asked, self._heard, self._told, self._flying = None, None, None, b"", {}
         if self._retry_at is None or now >= self._retry_at:

@@ -17,6 +17,9 @@ from cloakwork.sensor.state import COPIES, State
 from cloakwork.site.broker import Broker
 from cloakwork.site.keys import FIRST_SECOND, Kind, load_keys, open_generation, wire_site
 from cloakwork.site.plan import Plan
+from cloakwork.site.schedule import SHORTEST_MS, Schedule, make_schedule
+
+LONGEST_MS = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,18 @@ def provision(
     unit: str = "",
     stated: bool = False,
     bench: bool = False,
+    period: float | None = None,
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
     With `keys` its noise can be removed by whoever has that file; a new generation is opened there first. Without, it
     comes from the device's own generator and nobody can. `stated` says that the site file gives the step in which the
     hardware reads; without that the device takes simulated readings only. A `bench` device is for audits: it has a key
-    and a site name of its own and no budget, and says so on the wire.
+    and a site name of its own and no budget, and says so on the wire; it may read every `period` seconds, so that an
+    audit is done sooner.
     """
     planned = plan.sensor(sensor)
+    schedule = plan.schedule if period is None else _hurried(period, bench=bench)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"{folder} is there already: a device's folder is never written over. Stop that device and move its folder "
@@ -82,7 +88,7 @@ def provision(
         "fallback": fallback,
         "keyed": key is not None,
         "noise": {"digest": table.digest, "levels": [list(level) for level in plan.tables[planned.table].levels]},
-        "schedule": asdict(plan.schedule) | ({"allowed": 0} if bench else {}),
+        "schedule": asdict(schedule) | ({"allowed": 0} if bench else {}),
         "broker": {
             "host": broker.host,
             "port": broker.port,
@@ -101,6 +107,14 @@ def provision(
     code = _code()
     _write(folder, secret, code)
     return Provisioned(folder, generation, sum(map(len, secret.values())), sum(map(len, code.values())))
+
+
+def _hurried(period: float, *, bench: bool) -> Schedule:
+    if not bench:
+        raise InputError("--period goes with --bench: how often a working device reads is in the site file.")
+    if not SHORTEST_MS <= 1000 * period <= LONGEST_MS:
+        raise InputError(f"--period {period}: give seconds from {SHORTEST_MS / 1000:g} to {LONGEST_MS / 1000:g}.")
+    return make_schedule(window=period, allowed=1, period=period)
 
 
 def _authority(path: Path) -> bytes:

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 
 from cloakwork.collect.api import errors, events, health, page, readings, results, session, sites, tokens, truth
 from cloakwork.collect.api.attack import Attacks
-from cloakwork.collect.api.auth import Sessions, Tokens
+from cloakwork.collect.api.auth import Codes, Sessions, Tokens
 from cloakwork.collect.api.envelope import Envelope
 from cloakwork.collect.api.gate import Gate, Guarded
 from cloakwork.collect.api.hub import Ending, Hub
@@ -112,7 +112,8 @@ def _parts(
     hub.solved, hub.dropped = metrics.solved, metrics.dropped
     work = Work(writes=settings.writes_at_once, reads=settings.reads_at_once, watch=metrics.stored)
     sessions = Sessions(most=settings.sessions, per_token=settings.sessions_per_token, seconds=settings.session_s)
-    gate = Gate(Tokens(store, work, seconds=settings.token_s), sessions, settings)
+    tokens = Tokens(store, work, seconds=settings.token_s)
+    gate = Gate(tokens, sessions, Codes(seconds=settings.code_s), settings)
     return Parts(store, watched, intake, live, broker, hub, work, gate, metrics, settings, Attacks(store))
 
 

@@ -1,4 +1,4 @@
-"""Who asks: tokens and sessions. A secret is kept nowhere; the cache knows its hash, a session the token's number."""
+"""Who asks: tokens, sessions, one-time codes. No secret is kept: caches know its hash, a session the token's number."""
 
 import hashlib
 import hmac
@@ -8,12 +8,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 from cloakwork.collect.api.work import Work
 from cloakwork.collect.records import Role, Token
 from cloakwork.collect.store import Store
 
 MOST_CACHED = 4096
+MOST_CODES = 64
 _SECRET = re.compile(r"cw_[A-Za-z0-9_-]{43}").fullmatch
 
 
@@ -63,8 +65,8 @@ class Tokens:
         """Whether this secret was good not long ago, so that it is worth a look even if its address is suspect."""
         return _digest(secret) in self._good
 
-    async def find(self, secret: str) -> Token | None:
-        """The token of a secret, or None if it is nobody's or revoked."""
+    async def find(self, secret: str, *, suspect: bool = False) -> Token | None:
+        """The token of a secret, or None if it is nobody's or revoked. Suspects wait for each other, not others."""
         if not _SECRET(secret):
             return None
         key = _digest(secret)
@@ -73,7 +75,8 @@ class Tokens:
             self._good.move_to_end(key)
             return good.token
         began, changes = self._clock(), self._changes
-        token = await self._work.read(self._store.check_token, secret)
+        look = self._work.suspect if suspect else self._work.read
+        token = await look(self._store.check_token, secret)
         if token is None:
             self._good.pop(key, None)
         elif changes == self._changes:  # not if one was revoked meanwhile: it may be this one
@@ -111,7 +114,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class _Session:
+class _Until:
     token: Token
     ends: float
 
@@ -130,7 +133,7 @@ class Sessions:
         self._seconds = seconds
         self._clock = clock
         self._key = secrets.token_bytes(32)
-        self._open: OrderedDict[bytes, _Session] = OrderedDict()
+        self._open: OrderedDict[bytes, _Until] = OrderedDict()
 
     def begin(self, token: Token) -> str:
         """A new session; returns what to put in the cookie. Where there are too many the oldest ends."""
@@ -141,16 +144,18 @@ class Sessions:
         while len(self._open) >= self._most:
             self._open.popitem(last=False)
         text = secrets.token_urlsafe(32)
-        self._open[self._hash(text)] = _Session(token, self._clock() + self._seconds)
+        self._open[self._hash(text)] = _Until(token, self._clock() + self._seconds)
         return text
 
     def find(self, text: str) -> Caller | None:
         """Whose cookie this is; the caller still asks whether the token holds."""
         key = self._hash(text)
+        return Caller(self._open[key].token, key) if self.holds(key) else None
+
+    def holds(self, key: bytes) -> bool:
+        """Whether a session goes on."""
         session = self._open.get(key)
-        if session is None or session.ends <= self._clock():
-            return None
-        return Caller(session.token, key)
+        return session is not None and session.ends > self._clock()
 
     def end(self, key: bytes) -> None:
         """Log out."""
@@ -171,6 +176,34 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._open)
+
+
+class Codes:
+    """Codes that sign in once, for an address that a person is given: what a browser remembers of it opens nothing.
+
+    Only a hash of each is kept, and only here: they end with the process. Any thread may make one.
+    """
+
+    def __init__(self, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._open: OrderedDict[bytes, _Until] = OrderedDict()
+        self._lock = Lock()
+
+    def make(self, token: Token) -> str:
+        """A new code for this token; where there are too many the oldest is no longer good."""
+        text = secrets.token_urlsafe(24)
+        with self._lock:
+            self._open[_digest(text)] = _Until(token, self._clock() + self._seconds)
+            if len(self._open) > MOST_CODES:
+                self._open.popitem(last=False)
+        return text
+
+    def take(self, text: str) -> Token | None:
+        """The token of a code that was not used yet and is not too old; from now on it is used."""
+        with self._lock:
+            found = self._open.pop(_digest(text), None)
+        return None if found is None or found.ends <= self._clock() else found.token
 
 
 def _digest(secret: str) -> bytes:

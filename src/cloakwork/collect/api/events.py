@@ -83,9 +83,12 @@ class EventStream(Response):
         yield f'event: {Kind.END}\ndata: {{"reason":"{stream.ending}"}}\n\n'
 
     async def _look(self, began: float) -> None:
-        """End the stream when its time is over, or its token."""
+        """End the stream when its time is over, or that of its token or session."""
         if time.monotonic() - began >= self._parts.settings.stream_s:
             self._stream.end(Ending.TIME)
+        session = self._stream.caller.session
+        if session is not None and not self._parts.gate.sessions.holds(session):
+            self._stream.end(Ending.REVOKED)
         with suppress(StoreError):  # while the store cannot say, nothing is known against the token
             if not await self._parts.gate.tokens.holds(self._stream.caller.token):
                 self._stream.end(Ending.REVOKED)

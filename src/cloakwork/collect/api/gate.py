@@ -5,7 +5,7 @@ made, so no route can be open by mistake.
 """
 
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -13,9 +13,9 @@ from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from cloakwork.collect.api.auth import Caller, Sessions, Tokens
+from cloakwork.collect.api.auth import Caller, Codes, Sessions, Tokens
 from cloakwork.collect.api.errors import Refusal
-from cloakwork.collect.api.limits import AtOnce, Buckets, address_of
+from cloakwork.collect.api.limits import BODY, AtOnce, Buckets, Turns, address_of
 from cloakwork.collect.api.settings import Settings
 from cloakwork.collect.records import Role
 
@@ -23,6 +23,7 @@ READERS = (Role.ANALYST, Role.OPERATOR)
 ROLES = "x-roles"
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 CSRF_HEADER = "x-cloakwork"
+READING_BYTES = 128  # that a reading may have in a body without counting for more than one
 
 
 def allow(*roles: Role) -> dict[str, Any]:
@@ -49,13 +50,20 @@ class Guarded(APIRoute):
 
         async def guarded(request: Request) -> Response:
             gate: Gate = request.app.state.gate
+            if Role.DEVICE not in roles:
+                request.scope[BODY] = gate.settings.small_bytes
             if not roles:
                 _refuse_other_content(request, takes_json)
+                if takes_json:
+                    gate.charge_stranger(request)
                 return await serve(request)
             caller = await gate.admit(request, roles)
             _refuse_other_content(request, takes_json)
             request.state.caller = caller
             with gate.at_once(caller):
+                if takes_json and caller.role is Role.DEVICE:
+                    # before anyone looks at what it holds, which takes time too
+                    request.state.paid = gate.charge_body(caller, len(await request.body()))
                 return await serve(request)
 
         return guarded
@@ -64,12 +72,15 @@ class Guarded(APIRoute):
 class Gate:
     """Checks who asks, how often, and whether they may."""
 
-    def __init__(self, tokens: Tokens, sessions: Sessions, settings: Settings) -> None:
+    def __init__(self, tokens: Tokens, sessions: Sessions, codes: Codes, settings: Settings) -> None:
         self.tokens = tokens
         self.sessions = sessions
-        self._settings = settings
+        self.codes = codes
+        self.settings = settings
         self._failures = Buckets(rate=settings.failure_rate, burst=settings.failure_burst)
+        self._strangers = Buckets(rate=settings.sign_in_rate, burst=settings.sign_in_burst)
         self._at_once = AtOnce()
+        self._turns = Turns()
         readers = Buckets(rate=settings.reader_rate, burst=settings.reader_burst)
         devices = Buckets(rate=settings.device_rate, burst=settings.device_burst)
         self._rates = {Role.DEVICE: devices, Role.ANALYST: readers, Role.OPERATOR: readers}
@@ -77,7 +88,7 @@ class Gate:
     @property
     def cookie(self) -> str:
         """Name of the cookie; by the prefix browsers take it from this host and by https only."""
-        return "__Host-cloakwork" if self._settings.tls else "cloakwork"
+        return "__Host-cloakwork" if self.settings.tls else "cloakwork"
 
     async def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
         """Who asks, if they may."""
@@ -101,24 +112,53 @@ class Gate:
                 retry_s=wait,
             )
 
+    def charge_body(self, caller: Caller, size: int) -> float:
+        """Count a body by its length; says for how many requests it counted."""
+        amount = max(1.0, size / (READING_BYTES * self.settings.readings_per_request))
+        self.charge(caller, amount - 1.0)
+        return amount
+
+    def charge_stranger(self, request: Request) -> None:
+        """Count a request with a body that needs no token, for its address; refused where there are too many."""
+        wait = self._strangers.take(address_of(request.scope))
+        if wait > 0:
+            text = "Too many attempts to sign in came from this address. Wait as long as the header Retry-After says."
+            raise Refusal(429, "too-many", text, retry_s=wait)
+
     def at_once(self, caller: Caller) -> AbstractContextManager[None]:
         """Count a request as under way while the block runs."""
         device = caller.role is Role.DEVICE
-        most = self._settings.device_at_once if device else self._settings.reader_at_once
+        most = self.settings.device_at_once if device else self.settings.reader_at_once
         return self._at_once.one(caller.token.id, most)
 
+    def turn(self, caller: Caller, what: str) -> AbstractAsyncContextManager[None]:
+        """Wait until no other request of this token does the same, so that nobody has all threads at work."""
+        return self._turns.one(f"{caller.token.id} {what}")
+
     async def log_in(self, request: Request, secret: str) -> Caller:
-        """The caller with this secret; failures count for the address that they come from."""
-        address = address_of(request.scope)
-        wait = self._failures.wait(address)
-        if wait > 0 and not self.tokens.knows(secret):
-            text = "Too many wrong tokens came from this address. Wait as long as the header Retry-After says."
-            raise Refusal(429, "too-many-failures", text, retry_s=wait)
-        token = await self.tokens.find(secret)
+        """The caller with this secret; failures count for the address that they come from.
+
+        A good one is let in however many wrong ones came from there: others may share the address.
+        """
+        suspect = self._failures.wait(address_of(request.scope)) > 0 and not self.tokens.knows(secret)
+        token = await self.tokens.find(secret, suspect=suspect)
         if token is None:
-            self._failures.take(address)
-            raise _unknown("This token is not known here, or it was revoked. Ask the operator for one.")
+            raise self._failed(request, "This token is not known here, or it was revoked. Ask the operator for one.")
         return Caller(token)
+
+    async def redeem(self, request: Request, code: str) -> Caller:
+        """The caller who was given this code, once."""
+        token = self.codes.take(code)
+        if token is None or not await self.tokens.holds(token):
+            raise self._failed(request, "This address was used already or is too old; ask for a token.")
+        return Caller(token)
+
+    def _failed(self, request: Request, message: str) -> Refusal:
+        wait = self._failures.take(address_of(request.scope))
+        if wait > 0:
+            text = "Too many wrong tokens came from this address. Wait as long as the header Retry-After says."
+            return Refusal(429, "too-many-failures", text, retry_s=wait)
+        return _unknown(message)
 
     async def _caller(self, request: Request) -> Caller:
         header = request.headers.get("authorization")

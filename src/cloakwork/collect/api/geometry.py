@@ -36,7 +36,8 @@ def geometry(name: str, watched: Watched) -> GeometryBody:
         told |= {"length": physics.length}
     elif not space.places.shape[1]:
         told |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-    zones = [NamedZone(id=zone.id, label=zone.label) for zone in site.zones]
+    named = bool(site.spec.zone)
+    zones = [NamedZone(id=z.id, label=z.label, places=z.places.tolist() if named else []) for z in site.zones]
     return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, sensors=sensors, zones=zones, **told)
 
 

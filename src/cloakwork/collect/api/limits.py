@@ -4,9 +4,10 @@ import asyncio
 import ipaddress
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cloakwork.collect.api.errors import Refusal
 
 MOST_KEYS = 10_000
+BODY = "cloakwork.body"  # in a scope: the largest body of this request
 
 
 @dataclass
@@ -94,6 +96,20 @@ class AtOnce:
                 del self._held[key]
 
 
+class Turns:
+    """One at a time for each key; others with the same key wait for their turn."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def one(self, key: str) -> AsyncIterator[None]:
+        """Wait for the others, then have them wait while the block runs."""
+        lock = self._locks.setdefault(key, asyncio.Lock())  # who waits for it or has it keeps it
+        async with lock:
+            yield
+
+
 def address_of(scope: Scope) -> str:
     """Who asks, for counting failures: an address, of IPv6 the network of 64 bits that one customer usually has.
 
@@ -111,7 +127,10 @@ def address_of(scope: Scope) -> str:
 
 
 class BodyLimit:
-    """Refuses a body while it is being read: as soon as it is too large, or takes too long."""
+    """Refuses a body while it is being read: as soon as it is too large, or takes too long.
+
+    `most` bytes are allowed, or what the route has put into the scope under `BODY`.
+    """
 
     def __init__(self, app: ASGIApp, *, most: int, seconds: float) -> None:
         self._app = app
@@ -131,8 +150,9 @@ class BodyLimit:
             nonlocal read, whole
             if whole:  # what comes now is that the client has gone, and may take its time
                 return await receive()
-            if declared.isdigit() and int(declared) > self._most:
-                raise self._too_large()
+            most: int = scope.get(BODY, self._most)
+            if declared.isdigit() and int(declared) > most:
+                raise _too_large(most)
             try:
                 async with asyncio.timeout(max(0.0, end - time.monotonic())):
                     message = await receive()
@@ -141,12 +161,13 @@ class BodyLimit:
                 raise Refusal(408, "too-slow", text, headers={"Connection": "close"}) from None
             read += len(message.get("body", b""))
             whole = not message.get("more_body", False)
-            if read > self._most:
-                raise self._too_large()
+            if read > most:
+                raise _too_large(most)
             return message
 
         await self._app(scope, limited, send)
 
-    def _too_large(self) -> Refusal:
-        text = f"The body has more than {self._most} bytes, and no more are allowed. Send it in smaller parts."
-        return Refusal(413, "too-large", text, headers={"Connection": "close"})
+
+def _too_large(most: int) -> Refusal:
+    text = f"The body has more than {most} bytes, and no more are allowed. Send it in smaller parts."
+    return Refusal(413, "too-large", text, headers={"Connection": "close"})

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cloakwork.collect.occupancy import Occupancy, weights_of
-from cloakwork.collect.records import Result, Role, Token
+from cloakwork.collect.records import Result
 from cloakwork.sensor.wire import LARGEST
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["hall"])]
@@ -20,6 +20,14 @@ class Asked(BaseModel):
     """A body or a query that we were sent."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few(cls, given: object) -> object:
+        """One error for any number of unknown keys: to make one for each takes seconds where there are thousands."""
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):
+            raise ValueError("a key that is not known there; leave it out")
+        return given
 
 
 class Told(BaseModel):
@@ -79,10 +87,14 @@ Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
 class NamedZone(Told):
-    """A part of the site that has a name; `label` is for people."""
+    """A part of the site that has a name; `label` is for people.
+
+    `places` are the numbers of its places; empty where the site file names no zones and these are just its rooms.
+    """
 
     id: str = Field(examples=["living"])
     label: str = Field(examples=["Living room"])
+    places: list[int] = []
 
 
 class GeometryBody(Told):
@@ -147,12 +159,25 @@ class ResultBody(Told):
     took_ms: float
 
 
+class LongerBody(Told):
+    """What the readings of a longer time come to by the plan, for someone who keeps them all."""
+
+    seconds: float = Field(examples=[86_400.0])
+    epsilon: float = Field(examples=[5.79])
+
+
 class AttackBody(ResultBody):
-    """The same from many frames together, `since` the first of them, as if nobody had moved."""
+    """The same from many frames together, `since` the first of them, as if nobody had moved.
+
+    It looks at one window, and where that has too many readings (`cut`) at its end. Data that are kept for longer say
+    more: `longer` says how much.
+    """
 
     frames: int
     readings: int
     since: int
+    cut: bool
+    longer: LongerBody
 
 
 class ResultsBody(Told):
@@ -178,93 +203,6 @@ class ReadingsBody(Told):
 
     items: list[ReadingBody]
     next: str | None
-
-
-class TokenBody(Told):
-    """A token without its secret."""
-
-    id: str
-    role: Role
-    site: str | None
-    sensor: str | None
-    label: str
-    made: int
-    revoked: int | None
-
-
-class TokensBody(Told):
-    """All tokens that the operator may manage; there is one page."""
-
-    items: list[TokenBody]
-    next: None = None
-
-
-class NewTokenBody(TokenBody):
-    """A token at the one moment when its secret is told."""
-
-    secret: str = Field(examples=["cw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])
-
-
-class TokenIn(Asked):
-    """A token to make: a device's names its site and sensor, another's may be limited to one site."""
-
-    role: Annotated[Literal["device", "analyst", "operator"], Field(examples=["analyst"])]
-    site: Name | None = None
-    sensor: Sensor | None = None
-    label: Annotated[str, Field(max_length=64, examples=["wall screen"])] = ""
-
-    @field_validator("label")
-    @classmethod
-    def _printable(cls, given: str) -> str:
-        if not given.isprintable():
-            raise ValueError("use characters that can be printed")
-        return given
-
-    @model_validator(mode="after")
-    def _whole(self) -> "TokenIn":
-        if self.role == "device" and (self.site is None or self.sensor is None):
-            raise ValueError("a token for a device needs site and sensor")
-        if self.role != "device" and self.sensor is not None:
-            raise ValueError("only a token for a device has a sensor")
-        return self
-
-
-class EraseIn(Asked):
-    """What to erase: a sensor, a period, both, or everything."""
-
-    sensor: Sensor | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    everything: bool = False
-
-    @model_validator(mode="after")
-    def _meant(self) -> "EraseIn":
-        part = (self.sensor, self.since, self.until) != (None, None, None)
-        if part == self.everything:
-            raise ValueError("give sensor, since or until; or everything = true alone to erase all of the site")
-        return self
-
-
-class ErasedBody(Told):
-    """How many rows were removed."""
-
-    readings: int
-    results: int
-    reports: int
-
-
-class SessionIn(Asked):
-    """A token to log in with."""
-
-    token: Annotated[str, Field(max_length=64, examples=["cw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])]
-
-
-class SessionBody(Told):
-    """Who is logged in."""
-
-    role: Role
-    site: str | None
-    label: str
 
 
 def result_body(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None = None) -> ResultBody:
@@ -295,20 +233,6 @@ def result_values(result: Result, *, with_map: bool, zones: Sequence[Occupancy] 
         "solved": result.solved,
         "took_ms": result.took_ms,
     }
-
-
-def token_body(token: Token) -> TokenBody:
-    """A token as it is told."""
-    return TokenBody(**_fields(token))
-
-
-def new_token_body(token: Token, secret: str) -> NewTokenBody:
-    """A new token as it is told, once."""
-    return NewTokenBody(**_fields(token), secret=secret)
-
-
-def _fields(token: Token) -> dict[str, Any]:
-    return {name: getattr(token, name) for name in TokenBody.model_fields}
 
 
 def unpacked(packed: bytes | None) -> list[float] | None:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from cloakwork.collect.api.errors import Refusal, responses
-from cloakwork.collect.api.gate import READERS, allow, anyone
+from cloakwork.collect.api.gate import READERS, CallerOf, allow, anyone
 from cloakwork.collect.api.models import Told
 from cloakwork.collect.api.parts import PartsOf
 from cloakwork.collect.records import Role
@@ -62,8 +62,11 @@ async def healthz() -> Alive:
     return Alive()
 
 
-async def metrics(parts: PartsOf) -> Response:
-    """Figures for Prometheus."""
+async def metrics(parts: PartsOf, caller: CallerOf) -> Response:
+    """Figures for Prometheus, of all sites together: a token that is for one site does not see them."""
+    if caller.token.site is not None:
+        text = "The figures are of all sites, and this token is for one. Use a token that is for all."
+        raise Refusal(403, "forbidden", text)
     return Response(await parts.work.read(parts.metrics.text), media_type=PROMETHEUS)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
+from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.errors import Refusal
 from cloakwork.collect.api.models import Moment
 from cloakwork.collect.api.parts import Parts
@@ -34,10 +36,24 @@ class Paged(BaseModel):
         return {"since": self.since, "until": self.until, "limit": self.limit, "after": _inside(self.after)}
 
 
-async def read_page(parts: Parts, call: Callable[..., Page[Item]], site: str, **asked: Any) -> Page[Item]:
-    """A page of the store, newest first."""
+def as_json(body: BaseModel) -> Response:
+    """An answer that is ready: to write a long one down takes a while too, and belongs where it was read."""
+    return Response(body.model_dump_json(), media_type="application/json")
+
+
+async def answer_page(
+    parts: Parts, caller: Caller, asked: Paged, read: Callable[..., Page[Item]], body: Callable[[Page[Item]], BaseModel]
+) -> Response:
+    """A page of the store, newest first; it counts by its length, and one token has one at a time."""
+    period = asked.period()
+    parts.gate.charge(caller, max(0.0, asked.limit / parts.settings.rows_per_request - 1.0))
+
+    def page() -> Response:
+        return as_json(body(read(newest_first=True, **period)))
+
     try:
-        return await parts.work.read(call, site, newest_first=True, **asked)
+        async with parts.gate.turn(caller, "page"):
+            return await parts.work.read(page)
     except InputError:
         raise _no_cursor() from None
 

@@ -2,19 +2,21 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import Discriminator, Field, Tag
 
 from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import READERS, CallerOf, allow
 from cloakwork.collect.api.models import Accepted, ReadingBody, ReadingIn, ReadingsBody, Sensor
-from cloakwork.collect.api.paging import Paged, outside, read_page
+from cloakwork.collect.api.paging import Paged, answer_page, outside
 from cloakwork.collect.api.parts import PartsOf
 from cloakwork.collect.api.sites import SiteName
-from cloakwork.collect.records import Reading, Role, Verdict
+from cloakwork.collect.records import Page, Reading, Role, Verdict
 from cloakwork.errors import InputError
 
 MOST = 1000  # readings in one request
@@ -27,7 +29,7 @@ def _form(given: object) -> str:
 
 
 One = Annotated[ReadingIn, Tag("ONE")]
-Many = Annotated[list[ReadingIn], Field(min_length=1, max_length=MOST), Tag("MANY")]
+Many = Annotated[list[ReadingIn], Field(min_length=1, max_length=MOST, fail_fast=True), Tag("MANY")]
 
 
 class ReadingsAsked(Paged):
@@ -38,6 +40,7 @@ class ReadingsAsked(Paged):
 
 async def post_readings(
     asked: Annotated[One | Many, Discriminator(_form), Body(examples=[EXAMPLE, [EXAMPLE]])],
+    request: Request,
     parts: PartsOf,
     caller: CallerOf,
 ) -> Accepted:
@@ -46,7 +49,7 @@ async def post_readings(
     What was answered with 200 is durable. A reading may be sent again: it is stored once.
     """
     given = asked if isinstance(asked, list) else [asked]
-    parts.gate.charge(caller, max(0.0, len(given) / parts.settings.readings_per_request - 1.0))
+    parts.gate.charge(caller, max(0.0, len(given) / parts.settings.readings_per_request - request.state.paid))
     _refuse_others(given, caller)
     now = time.time_ns() // 1_000_000
     rows = [Reading(one.site, one.sensor, one.seq, one.time, one.value, now) for one in given]
@@ -69,10 +72,14 @@ def _refuse_others(given: list[ReadingIn], caller: Caller) -> None:
 
 async def list_readings(
     site: SiteName, asked: Annotated[ReadingsAsked, Query()], parts: PartsOf, caller: CallerOf
-) -> ReadingsBody:
+) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
     steps = {sensor.id: sensor.step for sensor in parts.site(site, caller).plan.sensors}
-    page = await read_page(parts, parts.store.readings, site, sensor=asked.sensor, **asked.period())
+    read = partial(parts.store.readings, site, sensor=asked.sensor)
+    return await answer_page(parts, caller, asked, read, partial(_page, steps))
+
+
+def _page(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:
     items = [
         ReadingBody(
             sensor=row.sensor,
@@ -98,6 +105,7 @@ def add(router: APIRouter) -> None:
     router.get(
         "/v1/sites/{site}/readings",
         tags=["readings"],
+        response_model=ReadingsBody,
         responses=responses(401, 403, 404, 422, 429, 503),
         openapi_extra=allow(*READERS),
     )(list_readings)

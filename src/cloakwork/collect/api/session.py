@@ -1,28 +1,33 @@
-"""Sessions of the page: log in with a token, ask who is logged in, log out."""
+"""Sessions of the page: log in with a token or a one-time code, ask who is logged in, log out."""
 
 from fastapi import APIRouter, Request, Response
 
+from cloakwork.collect.api.access_models import SessionBody, SessionIn
 from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import READERS, CallerOf, allow, anyone
 from cloakwork.collect.api.hub import Ending
-from cloakwork.collect.api.models import SessionBody, SessionIn
 from cloakwork.collect.api.parts import PartsOf
 from cloakwork.collect.records import Role, Token
 
 
 async def log_in(asked: SessionIn, request: Request, response: Response, parts: PartsOf) -> SessionBody:
     """Begin a session: the answer sets a cookie that stands for the token until it is revoked, or for half a day."""
-    caller = await parts.gate.log_in(request, asked.token)
+    gate = parts.gate
+    if asked.code is not None:
+        caller = await gate.redeem(request, asked.code)
+    else:
+        caller = await gate.log_in(request, asked.token or "")
     if caller.role is Role.DEVICE:
         raise Refusal(403, "forbidden", "The token of a device opens no session: it can only send readings.")
-    parts.gate.charge(caller, 1.0)
-    old = request.cookies.get(parts.gate.cookie)
-    before = None if old is None else parts.gate.sessions.find(old)
+    gate.charge(caller, 1.0)
+    old = request.cookies.get(gate.cookie)
+    before = None if old is None else gate.sessions.find(old)
     if before is not None and before.session is not None:
-        parts.gate.sessions.end(before.session)
+        gate.sessions.end(before.session)
+        parts.hub.end(Ending.REVOKED, session=before.session)
     response.set_cookie(
-        parts.gate.cookie,
-        parts.gate.sessions.begin(caller.token),
+        gate.cookie,
+        gate.sessions.begin(caller.token),
         max_age=int(parts.settings.session_s),
         path="/",
         secure=parts.settings.tls,

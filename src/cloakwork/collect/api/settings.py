@@ -13,16 +13,23 @@ class Settings:
     ----------
     tls
         Whether people reach it by https, here or at a proxy: cookies are then sent by https only.
-    body_bytes, body_s
-        The largest body, and how long one may take to arrive.
+    body_bytes, small_bytes, body_s
+        The largest body of a device, that of anyone else, and how long one may take to arrive.
+    connections, connections_per_address, head_s, taken_s
+        Connections in all (fewer where the process may not open so many files) and from one address; how long one may
+        take to begin a request, and to read what is kept for it of an answer.
     device_rate, device_burst
         Requests a second that one device may make, and how many at once after a pause.
     readings_per_request
-        A batch counts as one request for every so many readings in it.
+        A batch counts as one request for every so many readings in it, or for as many bytes as those may have.
     reader_rate, reader_burst
         The same for one analyst or operator.
+    rows_per_request
+        A page of results or readings counts as one request for every so many rows that it may have.
     failure_rate, failure_burst
-        Wrong tokens a second from one address before they are no longer looked at.
+        Wrong tokens a second from one address before it is told to wait.
+    sign_in_rate, sign_in_burst
+        Attempts to sign in to the page a second from one address.
     device_at_once, reader_at_once
         Requests of one token that may be under way.
     writes_at_once, reads_at_once
@@ -37,18 +44,28 @@ class Settings:
         How long a good token is not looked up again: a token that another process revokes works for so long.
     sessions, sessions_per_token, session_s
         Sessions of the page in all and for one token, and how long one lasts.
+    code_s
+        How long a one-time code in an address can be used.
     """
 
     tls: bool = False
     body_bytes: int = 1 << 20
+    small_bytes: int = 2048
     body_s: float = 20.0
+    connections: int = 1000
+    connections_per_address: int = 400
+    head_s: float = 10.0
+    taken_s: float = 60.0
     device_rate: float = 50.0
     device_burst: float = 100.0
     readings_per_request: int = 20
     reader_rate: float = 50.0
     reader_burst: float = 200.0
+    rows_per_request: int = 100
     failure_rate: float = 0.2
     failure_burst: float = 10.0
+    sign_in_rate: float = 2.0
+    sign_in_burst: float = 30.0
     device_at_once: int = 8
     reader_at_once: int = 32
     writes_at_once: int = 24
@@ -64,6 +81,7 @@ class Settings:
     sessions: int = 1000
     sessions_per_token: int = 16
     session_s: float = 12 * 3600.0
+    code_s: float = 600.0
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):

@@ -5,10 +5,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from cloakwork.collect.api.access_models import ErasedBody, EraseIn
 from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import READERS, CallerOf, allow
 from cloakwork.collect.api.geometry import geometry
-from cloakwork.collect.api.models import ErasedBody, EraseIn, GeometryBody, Name, SiteBody
+from cloakwork.collect.api.models import GeometryBody, Name, SiteBody
 from cloakwork.collect.api.parts import PartsOf
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Role

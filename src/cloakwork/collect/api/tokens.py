@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from cloakwork.collect.api.access_models import NewTokenBody, TokenIn, TokensBody, new_token_body, token_body
 from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import CallerOf, allow
 from cloakwork.collect.api.hub import Ending
-from cloakwork.collect.api.models import NewTokenBody, TokenIn, TokensBody, new_token_body, token_body
 from cloakwork.collect.api.parts import Parts, PartsOf
 from cloakwork.collect.records import Role, Token
 

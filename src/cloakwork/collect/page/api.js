@@ -80,7 +80,8 @@ async function askMaybe(path, options) {
 const site = (name) => `sites/${encodeURIComponent(name)}`;
 const list = (answer) => (Array.isArray(answer) ? answer : (answer?.items ?? answer?.sites ?? []));
 
-export const signIn = (token) => ask("session", { method: "POST", body: { token } });
+/** Signs in with `{ token }`, or with the one-time `{ code }` of an address. */
+export const signIn = (by) => ask("session", { method: "POST", body: by });
 export const signOut = () => ask("session", { method: "DELETE" });
 export const getSites = async () => list(await ask("sites"));
 export const getGeometry = (name) => ask(site(name));

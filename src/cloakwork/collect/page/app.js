@@ -121,33 +121,39 @@ async function start() {
   await open(sites.some((one) => one.name === asked) ? asked : sites[0].name);
 }
 
-/** A token behind the # of the address, which is sent to no server: `#token=cw_...`. It is gone from there at once. */
-function tokenOfAddress() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) globalThis.history.replaceState(null, "", location.pathname + location.search);
-  return token;
+/** A one-time code behind the # of the address, `#code=...`, which no server is sent. It is gone from there at once. */
+function codeOfAddress() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) globalThis.history.replaceState(null, "", location.pathname + location.search);
+  return code;
 }
 
-async function begin(token) {
+/** Signs in by the code, if there is one; what a used one says is told only where there is no session either. */
+async function begin(code) {
+  let refused = "";
   try {
+    if (code) {
+      await api.signIn({ code }).catch((problem) => {
+        if (problem.status !== 401) throw problem;
+        refused = problem.message;
+      });
+    }
     await start();
   } catch (problem) {
-    if (problem.status === 401 && token) {
-      await signIn(token);
-    } else if (problem.status === 401 || problem.status === 403) {
-      showSignIn(problem.status === 403 ? problem.message : "");
+    if (problem.status === 401 || problem.status === 403) {
+      showSignIn(problem.status === 403 ? problem.message : refused);
     } else {
       trouble(problem);
-      setTimeout(() => begin(token), AGAIN_MS);
+      setTimeout(() => begin(refused ? null : code), AGAIN_MS);
     }
   }
 }
 
 async function signIn(token) {
   try {
-    await api.signIn(token);
+    await api.signIn({ token });
     await start();
-    $("main").focus();
+    $("main").focus({ preventScroll: true });
   } catch (problem) {
     if (problem.status === undefined) throw problem;
     showSignIn(problem.message);
@@ -214,6 +220,11 @@ function wire() {
   });
   document.addEventListener("visibilitychange", () => document.hidden || view?.refresh());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+  // an address with a code that is pasted where the page is open already does not load it anew
+  globalThis.addEventListener("hashchange", () => {
+    const code = codeOfAddress();
+    if (code) begin(code);
+  });
   globalThis.addEventListener("offline", () => connection(false));
   globalThis.addEventListener("online", () => view?.refresh());
   setInterval(() => view?.tick(), 1000);
@@ -221,4 +232,4 @@ function wire() {
 }
 
 wire();
-begin(tokenOfAddress());
+begin(codeOfAddress());

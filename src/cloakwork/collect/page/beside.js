@@ -1,10 +1,12 @@
-// Views beside the map: what someone with all data can say, and in a simulation the truth.
+// Views beside the map: what someone with the data of a whole window can say, and in a simulation the truth.
 
 import * as api from "./api.js";
 import { $, say, shown } from "./dom.js";
 import { Plan } from "./plan.js";
 import { matchTruth } from "./view.js";
 import * as words from "./words.js";
+
+const NAME = "With this window's data";
 
 export class Beside {
   constructor(site) {
@@ -61,7 +63,7 @@ export class Beside {
     try {
       while (site.open && site.layers.attack && site.shown && this.seen !== site.shown.time) {
         const { time } = site.shown;
-        if (!this.attack) say($("attack-caption"), "With all data: putting all frames together …");
+        if (!this.attack) say($("attack-caption"), `${NAME}: putting all frames together …`);
         await this._ask(time);
         this.seen = time;
       }
@@ -78,7 +80,7 @@ export class Beside {
     } catch (problem) {
       if (!site.open) return;
       if (problem.status === 401) site.page.trouble(problem);
-      else say($("attack-caption"), `With all data: not now. ${problem.message}`);
+      else say($("attack-caption"), `${NAME}: not now. ${problem.message}`);
     }
   }
 
@@ -89,19 +91,19 @@ export class Beside {
   _draw() {
     const { attack, site } = this;
     if (!attack) {
-      say($("attack-caption"), "With all data: nothing to put together yet");
+      say($("attack-caption"), `${NAME}: nothing to put together yet`);
       say($("told-attack"), "");
       return;
     }
-    const { kind, layers } = site;
-    const told = words.attackWords(attack, site.info, kind, api.now());
+    const { layers } = site;
+    const told = words.attackWords(attack, site.info, site.geometry, api.now());
     const frames = Number.isFinite(attack.frames) ? words.count(attack.frames, "frame") : "all frames";
-    say($("attack-caption"), `With all data: ${frames} put together`);
+    say($("attack-caption"), `${NAME}: ${frames} put together${attack.cut ? ", the last of them" : ""}, as if nobody had moved`);
     say($("told-attack"), told);
     const sources = attack.sources.map((source, k) => ({ ...source, id: k + 1 }));
     const frame = { time: attack.time, sources, map: attack.map, sensors: new Map(), tag: "attack" };
     const truth = layers.truth && this.truth ? this.truth.sources : [];
-    const brief = (source) => words.brief(source, attack.estimator, kind);
+    const brief = (source) => words.brief(source, attack.estimator, site.geometry);
     this.plan.show({ ...frame, truth, words: brief, layers: { ...layers, sensors: false } }, told);
   }
 }

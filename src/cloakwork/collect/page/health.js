@@ -1,7 +1,7 @@
 // How the sensors and the service are: a sentence, a table that sorts, and what went wrong, with reasons.
 
 import { h, say } from "./dom.js";
-import { ago, count, duration, moment, number, rough } from "./words.js";
+import { ago, count, duration, few, moment, number, rough } from "./words.js";
 
 const MANY = 10; // frames that wait before it is worth a warning
 const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
@@ -45,7 +45,8 @@ export function judge(health, geometry, info, today) {
   return geometry.sensors.map((planned) => {
     const told = { last_seen: null, ...planned, ...known.get(planned.id) };
     told.sigma ??= planned.sigma;
-    return { ...told, ...state(told, alarmed.has(planned.id), info, today) };
+    const alarm = told.alarms > 0 || alarmed.has(planned.id);
+    return { ...told, ...state(told, alarm, info, today) };
   });
 }
 
@@ -53,6 +54,10 @@ function state(one, alarmed, info, today) {
   const quiet = one.last_seen === null ? null : today - one.last_seen;
   const patience = 2.5 * info.period_ms + 5000;
   if (alarmed) return { level: "alarm", words: "alarm" };
+  const recent = (one.broken ?? []).filter(({ last }) => today - last < 1000 * info.window_s);
+  if (one.used > one.allowed || recent.some(({ reason }) => reason.startsWith("over budget")))
+    return { level: "alarm", words: "over budget" };
+  if (recent.length) return { level: "alarm", words: "not as planned" };
   if (one.state === "offline") return { level: "bad", words: "offline" };
   if (quiet === null) return { level: "unknown", words: "not heard yet" };
   if (one.state === "spent") return { level: "wait", words: "budget spent, waits" };
@@ -159,7 +164,7 @@ export class SensorTable {
 
 const TWO_VALUES =
   "one number came with two values. Noise was used twice, or someone else speaks in this sensor's name. Look at once.";
-const NAMED = 4;
+const GRAVE = /^(over budget|other budget|off the slots)/; // the site's claim does not hold
 
 /** Counted problems, one entry a reason: how often, of which sensors, and when last. */
 function byReason(problems) {
@@ -175,30 +180,34 @@ function byReason(problems) {
   return [...found].sort((a, b) => b[1].last - a[1].last);
 }
 
-/** Some names, and how many more. */
-function few(names) {
-  if (!names.length) return "no known sensor";
-  const rest = names.length - NAMED;
-  return rest > 1 ? `${names.slice(0, NAMED).join(", ")} and ${rest} more` : names.join(", ");
+/** The newest alarm of each sensor: one that raises many must not hide those of others. */
+function newest(alarms) {
+  const found = new Map();
+  for (const one of alarms) {
+    if (!(found.get(one.sensor)?.received >= one.received)) found.set(one.sensor, one);
+  }
+  return [...found.values()].sort((a, b) => b.received - a.received);
 }
+
+const others = (often) => (often > 1 ? ` and ${count(often - 1, "other")}` : "");
 
 /** Alarms and counted problems with their reasons, worst first. */
 export function worries(holder, health, today) {
-  const alarms = [...health.alarms]
-    .sort((a, b) => b.received - a.received)
-    .map((one) => ({
-      kind: "alarm",
-      what: TWO_VALUES,
-      who: `Sensor ${one.sensor}, number ${one.seq}, ${ago(one.received, today)}`,
-      when: moment(one.received, today),
-    }));
+  const often = new Map(health.sensors.map((one) => [one.id, one.alarms ?? 0]));
+  const alarms = newest(health.alarms).map((one) => ({
+    kind: "alarm",
+    what: TWO_VALUES,
+    who: `Sensor ${one.sensor}, number ${one.seq}${others(often.get(one.sensor))}, ${ago(one.received, today)}`,
+    when: moment(one.received, today),
+  }));
   const problems = byReason(health.problems).map(([reason, { sensors, count: often, last }]) => ({
-    kind: "problem",
+    kind: GRAVE.test(reason) ? "alarm" : "problem",
     what: reason,
-    who: `${count(often, "time")}, ${few(sensors)}, last ${ago(last, today)}`,
+    who: `${count(often, "time")}, ${sensors.length ? few(sensors) : "no known sensor"}, last ${ago(last, today)}`,
     when: moment(last, today),
   }));
-  const told = [...alarms, ...problems];
+  const grave = problems.filter((one) => one.kind === "alarm");
+  const told = [...alarms, ...grave, ...problems.filter((one) => one.kind !== "alarm")];
   const text = JSON.stringify(told);
   if (holder.dataset.text === text) return;
   holder.dataset.text = text;

@@ -7,7 +7,7 @@ import { NetworkDrawing } from "./network.js";
 import { RoomsDrawing } from "./rooms.js";
 
 const MOVE_MS = 700;
-const BESIDES = 310; // height of what should be seen together with the plan: header, key and time
+const BESIDES = 366; // height of what should be seen together with the plan: header, key and time
 const LEAST = 320;
 
 function drawingOf(geometry) {

@@ -21,6 +21,8 @@ export class RoomsDrawing {
   }
 
   where(source) {
+    const zone = zoneOf(source, this.geometry.zones);
+    if (zone) return `, in ${zone}`;
     const room = source.at.length === 2 ? this.floor.roomAt(...source.at) : "";
     return room ? `, in the ${room}`.replace(/the (room \d)/, "$1") : "";
   }
@@ -191,6 +193,13 @@ export class RoomsDrawing {
       return marker([x, y], source, words, [middle, y + top]);
     });
   }
+}
+
+/** Label of the zone that the site file names for the place of a source, or nothing; of several the smallest. */
+export function zoneOf(source, zones) {
+  const place = Number(source.place);
+  const found = (zones ?? []).filter((zone) => (zone.places ?? []).includes(place));
+  return found.sort((a, b) => a.places.length - b.places.length)[0]?.label ?? "";
 }
 
 function surety(source) {

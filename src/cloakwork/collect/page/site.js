@@ -111,7 +111,8 @@ export class SiteView {
       const health = await api.getHealth(this.name);
       this.page.connection(true);
       if (!this.open) return;
-      const alarms = health.alarms.length - this.health.alarms.length;
+      const all = (told) => told.sensors.reduce((sum, one) => sum + (one.alarms ?? 0), 0);
+      const alarms = all(health) - all(this.health);
       if (alarms > 0 && this.health !== NOTHING) this.page.announce("alarm", () => "A new alarm.");
       this.health = health;
       this.drawHealth();
@@ -133,7 +134,7 @@ export class SiteView {
 
   /** A result has come, by an event or because it was asked for; of many at once only the newest is drawn. */
   async arrived(result) {
-    if (!this.open) return;
+    if (!this.open || words.failed(result)) return; // one device can make frames that fail: they hide no others
     const { map, ...rest } = result;
     if (!this.results.some((one) => one.time === rest.time)) {
       this.results = [...this.results, rest].sort((a, b) => a.time - b.time).slice(-MOST_RESULTS);
@@ -224,10 +225,11 @@ export class SiteView {
     const truth = this.beside.truthFor(result);
     const { time, sources = [], map = null, estimator } = result ?? {};
     const sensors = new Map(this.judged.map((one) => [one.id, one]));
-    const brief = (source) => words.brief(source, estimator, kind);
+    const space = this.geometry;
+    const brief = (source) => words.brief(source, estimator, space);
     const frame = { time, sources, map, truth: truth ?? [], layers, sensors, words: brief };
-    this.plan.show(frame, pictureWords(result, kind, where, today));
-    tell(result, { kind, where, today, live: this.page.history.live, truth });
+    this.plan.show(frame, pictureWords(result, space, where, today));
+    tell(result, { space, where, today, live: this.page.history.live, truth });
     drawZones(this.geometry.zones, result?.zones, kind);
     drawKey(layers, kind, !estimator || words.givesOdds(estimator));
     shown($("nothing"), !result);
@@ -259,7 +261,7 @@ export class SiteView {
     say($("sensors-words"), summary(this.judged));
     service($("service"), this.health);
     worries($("worries"), this.health, today);
-    drawPrivacy(this.info, this.kind, this.judged, today);
+    drawPrivacy(this.info, this.kind, this.judged, today - this.page.history.range);
     this.redraw();
     this.tick();
   }

@@ -69,7 +69,7 @@ export function matchTruth(truth, sources, holds) {
 }
 
 /** The list of sources in words; `truth` where it is shown. */
-export function tell(result, { kind, where, today, live, truth }) {
+export function tell(result, { space, where, today, live, truth }) {
   say(
     $("told-when"),
     result
@@ -81,12 +81,12 @@ export function tell(result, { kind, where, today, live, truth }) {
   const items = (result?.sources ?? []).map((source) => {
     const place = where(source).replace(/^, /, "");
     const known = truth?.find((one) => one.matched?.id === source.id);
-    const compared = truth ? [h("span", { class: "compared" }, words.truthWords(known, kind))] : [];
+    const compared = truth ? [h("span", { class: "compared" }, words.truthWords(known, space.kind))] : [];
     return h(
       "li",
       { value: source.id, "data-id": source.id },
       h("strong", null, `Mark ${source.id}${place ? ` ${place}` : ""}`),
-      h("span", null, words.certainty(source, result.estimator, kind)),
+      h("span", null, words.certainty(source, result.estimator, space)),
       ...compared,
     );
   });
@@ -95,10 +95,10 @@ export function tell(result, { kind, where, today, live, truth }) {
 }
 
 /** What the picture shows, for someone who does not see it. */
-export function pictureWords(result, kind, where, today) {
+export function pictureWords(result, space, where, today) {
   if (!result) return "No map yet.";
   const marks = result.sources.map(
-    (source) => `Mark ${source.id}${where(source)}: ${words.certainty(source, result.estimator, kind)}.`,
+    (source) => `Mark ${source.id}${where(source)}: ${words.certainty(source, result.estimator, space)}.`,
   );
   return [`Map of ${words.moment(result.time, today)}.`, words.countWords(result), ...marks].join(" ");
 }
@@ -121,14 +121,18 @@ export function drawZones(named, told, kind) {
   if (!same) list.replaceChildren(...items); // a screen reader would lose its place
 }
 
-export function drawPrivacy(info, kind, sensors, today) {
-  say($("claim"), words.claim(info, kind));
+/** The claim, or a warning where it does not hold for what is in view, which begins at `from`. */
+export function drawPrivacy(info, kind, sensors, from) {
+  const warning = words.warning(info, sensors, from);
+  say($("claim"), warning || words.claim(info, kind));
+  $("claim").dataset.broken = String(Boolean(warning));
+  shown($("meaning"), !warning);
   say($("meaning"), words.meaning(info, kind));
   if (!$("not-hidden").children.length || $("not-hidden").dataset.site !== info.name) {
     $("not-hidden").dataset.site = info.name;
     $("not-hidden").replaceChildren(...words.notHidden(info, kind).map((text) => h("li", null, text)));
   }
-  const budget = words.budget(info, sensors, today);
+  const budget = words.budget(info, sensors);
   say($("budget"), budget.words);
   const bar = $("budget-bar");
   shown(bar, budget.used !== null);
@@ -137,6 +141,7 @@ export function drawPrivacy(info, kind, sensors, today) {
   bar.setAttribute("aria-valuenow", String(Math.min(budget.used, budget.allowed)));
   bar.setAttribute("aria-valuetext", budget.words);
   bar.dataset.full = String(budget.used >= budget.allowed);
+  bar.dataset.over = String(budget.used > budget.allowed);
   bar.firstElementChild.style.width = `${Math.min(100, (100 * budget.used) / budget.allowed)}%`;
 }
 

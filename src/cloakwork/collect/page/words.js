@@ -93,21 +93,27 @@ export function distance(value, kind) {
   return isNetwork(kind) ? number(value) : `${number(value)}\u00a0m`;
 }
 
+/** How large a vicinity is: one that is a single place has no radius, but a place has a size. */
+function size(radius, { kind, cell }) {
+  if (radius > 0) return distance(radius, kind);
+  return cell > 0 ? `a cell (${distance(cell, kind)})` : "one place";
+}
+
 const isNetwork = (kind) => kind === "graph" || kind === "matrix";
 /** Whether a method says how likely what it says is. */
 export const givesOdds = (estimator) => /point/i.test(estimator ?? "");
 
 /** What one source's figures mean, in one line. */
-export function certainty(source, estimator, kind) {
-  const within = `within ${distance(source.radius, kind)} of the mark`;
-  if (!givesOdds(estimator)) return `roughly ${within} (a guide: this method gives no odds)`;
-  return `${percent(source.probability)} sure there is one; if so, about 90\u00a0% sure it is ${within}`;
+export function certainty(source, estimator, space) {
+  const near = `within ${size(source.radius, space)}${source.radius > 0 ? " of the mark" : ""}`;
+  if (!givesOdds(estimator)) return `roughly ${near} (a guide: this method gives no odds)`;
+  return `${percent(source.probability)} sure there is one; if so, about 90\u00a0% sure it is ${near}`;
 }
 
 /** The same for a label on the plan. */
-export function brief(source, estimator, kind) {
-  const within = `within ${distance(source.radius, kind)}`;
-  return givesOdds(estimator) ? `${percent(source.probability)}, ${within}` : within;
+export function brief(source, estimator, space) {
+  const near = `within ${size(source.radius, space)}`;
+  return givesOdds(estimator) ? `${percent(source.probability)}, ${near}` : near;
 }
 
 const spelled = (k) => NUMBERS[k] ?? String(k);
@@ -170,28 +176,47 @@ export function claim(info, kind) {
   return `Each ${who}'s place is hidden to within ${within} ${inEvery(info.window_s)}${from[info.scope] ?? ""} ${figures}.`;
 }
 
-/** What the devices say of their budgets: the one that used most stands for all. */
-export function budget(info, sensors, today) {
+const BROKEN = {
+  "over budget": ["has sent more readings than the plan allows", "have sent more readings than the plan allows"],
+  "other budget": ["states another budget than the plan", "state another budget than the plan"],
+  "off the slots": ["does not measure together with the others", "do not measure together with the others"],
+};
+const NAMED = 4;
+
+/** Some names, and how many more. */
+export function few(names) {
+  const rest = names.length - NAMED;
+  return rest > 1 ? `${names.slice(0, NAMED).join(", ")} and ${rest} more` : names.join(", ");
+}
+
+/** Why the claim does not hold for what is in view, which begins at `from`: a warning, or nothing where it does. */
+export function warning(info, sensors, from) {
+  const since = from - 1000 * info.window_s; // a window that begins before what is shown may still reach into it
+  const said = Object.entries(BROKEN).map(([start, [one, many]]) => {
+    const inView = ({ reason, last }) => reason.startsWith(start) && last > since;
+    const names = sensors.filter((sensor) => (sensor.broken ?? []).some(inView)).map((sensor) => sensor.id);
+    return names.length ? `${few(names)} ${names.length === 1 ? one : many}` : "";
+  });
+  const told = said.filter(Boolean).join("; ");
+  return told ? `The claim of this site does not hold for what is shown here: ${told}.` : "";
+}
+
+/** How much of their budgets the sensors have used: the one that used most stands for all. */
+export function budget(info, sensors) {
   const window = windowName(info.window_s);
-  const fresh = sensors.filter(
-    (one) =>
-      Number.isFinite(one.used) &&
-      one.allowed > 0 &&
-      one.last_seen !== null &&
-      today - one.last_seen < 1000 * info.window_s,
-  );
+  const fresh = sensors.filter((one) => Number.isFinite(one.used));
   const allowed = info.readings_per_window;
   if (!fresh.length) {
     return {
       used: null,
       allowed,
-      words: `${count(allowed, "reading")} allowed ${inEvery(info.window_s)}; no sensor has said in the last ${window} how many it used.`,
+      words: `${count(allowed, "reading")} allowed ${inEvery(info.window_s)}; no sensor was heard in the last ${window}.`,
     };
   }
-  const busiest = fresh.reduce((a, b) => (a.used / a.allowed >= b.used / b.allowed ? a : b));
-  const differ = fresh.some((one) => one.used !== busiest.used);
-  const words = `${busiest.used} of ${busiest.allowed} readings used in the last ${window}${differ ? " by the busiest sensor" : ""}.`;
-  return { used: busiest.used, allowed: busiest.allowed, words };
+  const { used, id } = fresh.reduce((a, b) => (a.used >= b.used ? a : b));
+  const differ = fresh.some((one) => one.used !== used);
+  const who = used > allowed ? ` by ${id}` : differ ? " by the busiest sensor" : "";
+  return { used, allowed, words: `${used} of ${allowed} readings used in the last ${window}${who}.` };
 }
 
 /** The claim once more, for who wants to know what it means. */
@@ -222,16 +247,29 @@ export function notHidden(info, kind) {
   return said;
 }
 
-/** What the view of all data shows. */
-export function attackWords(attack, info, kind, today) {
+/** What the view of a window's data shows, and what it leaves out. */
+export function attackWords(attack, info, space, today) {
   const radii = attack.sources.map((one) => one.radius);
-  const ends = [...new Set([Math.min(...radii), Math.max(...radii)].map((radius) => distance(radius, kind)))];
+  const ends = [...new Set([Math.min(...radii), Math.max(...radii)].map((radius) => size(radius, space)))];
   const seen = radii.length ? `Its vicinities have a radius of ${ends.join(" to ")}.` : "It finds no source.";
   const until = `of the ${windowName(info.window_s)} up to ${moment(attack.time, today)}`;
-  if (attack.frames === 1) return `Someone who keeps every reading has one frame ${until}, and can say this. ${seen}`;
   const frames = Number.isFinite(attack.frames) ? `the ${attack.frames} frames` : "all frames";
-  const how = "together and takes it that nobody moved, can say this";
-  return `Someone who keeps every reading, puts ${frames} ${until} ${how}. ${seen}`;
+  const how =
+    attack.frames === 1
+      ? `has one frame ${until}, and can say this`
+      : `puts ${frames} ${until} together and takes it that nobody moved, can say this`;
+  const cut = attack.cut ? "That window has too many readings to look at all of them here: only the last were." : "";
+  const who = `Someone who keeps every reading${attack.frames === 1 ? "" : ","} ${how}.`;
+  return [who, seen, cut, longerWords(attack.longer, info)].filter(Boolean).join(" ");
+}
+
+/** That one window is not all there is to keep, with a number where there is one. */
+function longerWords(longer, info) {
+  if (!longer) return "Data that are kept for longer say more.";
+  const name = windowName(longer.seconds);
+  const most = number(longer.epsilon * 1.005, 3); // never rounded below what it is
+  const readings = `the readings of ${/^\d/.test(name) ? name : `a ${name}`}`;
+  return `Data that are kept for longer say more: ${readings} have epsilon ${most}, not ${number(info.epsilon, 3)}.`;
 }
 
 /** How a found source compares with the simulated truth that it is matched to. */

@@ -38,7 +38,7 @@ class Database:
         self.path = None if parsed.database is None or _is_server(parsed) else Path(parsed.database)
         if not make and self.path is not None and not self.path.exists():
             raise StoreError(f"{self.path}: there is no such store. Name that of the collector, which makes it.")
-        self.name = str(self.path) if self.path is not None else parsed.render_as_string(hide_password=True)
+        self.name = str(self.path or parsed.set(query={}).render_as_string(hide_password=True))
         # SQLite lets one connection write at a time; threads queue here, because its own waiting is a poll
         self._turn = threading.Lock()
         self._closed = False

@@ -27,9 +27,16 @@ def values(database: Database, site: str, times: Sequence[int]) -> dict[int, dic
 
 
 def times(
-    database: Database, site: str, *, since: int | None, until: int | None, limit: int, newest_first: bool
+    database: Database,
+    site: str,
+    *,
+    since: int | None,
+    until: int | None,
+    limit: int,
+    newest_first: bool,
+    every: int | None = None,
 ) -> list[FrameTime]:
-    """Times that have readings, with the number of sensors."""
+    """Times that have readings, with the number of sensors; only multiples of `every` if it is given."""
     frames, readings = tables.frames.c, tables.readings.c
     sensors = sa.select(sa.func.count(readings.sensor.distinct())).where(
         readings.site == frames.site, readings.time == frames.time
@@ -37,6 +44,8 @@ def times(
     query = sa.select(frames.time, sensors.scalar_subquery()).where(
         frames.site == site, *pages.within(frames.time, since, until)
     )
+    if every is not None:
+        query = query.where(frames.time % every == 0)
     query = query.order_by(*pages.ordered((frames.time,), newest_first=newest_first)).limit(pages.check_limit(limit))
     with database.reading() as connection:
         return [FrameTime(*row) for row in connection.execute(query)]

@@ -1,11 +1,11 @@
-"""What devices say of themselves, and what was wrong with messages."""
+"""What devices say of themselves, what was wrong with messages, and how many readings came of each sensor."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from cloakwork.collect.records import Problem, Report
+from cloakwork.collect.records import Alarm, Problem, Report
 from cloakwork.collect.store import bulk, pages, tables
 from cloakwork.collect.store.database import Database
 
@@ -102,3 +102,30 @@ def problems(database: Database, site: str | None) -> list[Problem]:
         query = query.where(table.site == site)
     with database.reading() as connection:
         return [Problem(*row) for row in connection.execute(query)]
+
+
+def alarms(database: Database, site: str, each: int) -> list[Alarm]:
+    """Numbers that came with two values, the newest first: of each sensor a few, so that none hides another's.
+
+    A sensor is found in the index after the one before, and its highest numbers are the end of its part.
+    """
+    table = tables.alarms.c
+    found: list[Alarm] = []
+    following = sa.select(sa.func.min(table.sensor)).where(table.site == site)
+    own = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
+    own = own.order_by(table.seq.desc()).limit(pages.check_limit(each))
+    with database.reading() as connection:
+        sensor = connection.execute(following).scalar()
+        while sensor is not None:
+            found += [Alarm(*row) for row in connection.execute(own.where(table.sensor == sensor))]
+            sensor = connection.execute(following.where(table.sensor > sensor)).scalar()
+    return sorted(found, key=lambda one: (-one.received, one.sensor, -one.seq))
+
+
+def counted(database: Database, site: str, since: int, until: int, received: int) -> dict[str, int]:
+    """How many readings of a period there are of each sensor, of those that came at or after `received`."""
+    table = tables.readings.c
+    query = sa.select(table.sensor, sa.func.count()).where(table.site == site, *pages.within(table.time, since, until))
+    query = query.where(table.received >= received).group_by(table.sensor)
+    with database.reading() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}

@@ -9,13 +9,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cloakwork.collect.records import Page, Result, Spot
+from cloakwork.collect.records import FAILED, Page, Result, Spot
 from cloakwork.collect.store import bulk, erasing, frames, pages, tables
 from cloakwork.collect.store.database import Database
 from cloakwork.collect.store.frames import State
 from cloakwork.errors import InputError
 
 TRIES = 5
+_GOOD = tables.results.c.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
 
 
@@ -99,10 +100,13 @@ def some(
     after: str | None,
     newest_first: bool,
     maps: bool,
+    failed: bool,
 ) -> Page[Result]:
     """One page."""
     table = tables.results.c
     query = sa.select(*_columns(maps=maps)).where(table.site == site, *pages.within(table.time, since, until))
+    if not failed:
+        query = query.where(_GOOD)
     if after is not None:
         [text] = pages.read_cursor(after, 1)
         here = pages.whole(text, after)
@@ -114,10 +118,11 @@ def some(
 
 
 def one(database: Database, site: str, time: int | None) -> Result | None:
-    """The result of a time, or the newest."""
+    """The result of a time, or the newest that is no failure."""
     table = tables.results.c
     query = sa.select(*_columns(maps=True)).where(table.site == site)
-    query = query.order_by(table.time.desc()).limit(1) if time is None else query.where(table.time == time)
+    newest = query.where(_GOOD).order_by(table.time.desc()).limit(1)
+    query = newest if time is None else query.where(table.time == time)
     with database.reading() as connection:
         row = connection.execute(query).one_or_none()
     return None if row is None else _result(row)

@@ -94,6 +94,14 @@ class Store:
         """Sequence numbers that came with two values, the newest first."""
         return readings.alarms(self._database, site, limit)
 
+    def alarms_of_each(self, site: str, *, each: int = 3) -> list[Alarm]:
+        """The same, but a few of each sensor: one that raises very many does not hide another's."""
+        return reports.alarms(self._database, site, each)
+
+    def counted(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
+        """How many readings of a period there are of each sensor, of those that came at or after `received`."""
+        return reports.counted(self._database, site, since, until, received)
+
     def frame(self, site: str, time: int) -> dict[str, int]:
         """The value of each sensor that has a reading of exactly this time; of several the one with the highest seq."""
         return frames.values(self._database, site, [time])[time]
@@ -110,9 +118,12 @@ class Store:
         limit: int = 100,
         *,
         newest_first: bool = True,
+        every: int | None = None,
     ) -> list[FrameTime]:
-        """Times that have readings, each with the number of its sensors."""
-        return frames.times(self._database, site, since=since, until=until, limit=limit, newest_first=newest_first)
+        """Times that have readings, each with the number of its sensors; with `every` only multiples of it."""
+        return frames.times(
+            self._database, site, since=since, until=until, limit=limit, newest_first=newest_first, every=every
+        )
 
     def sites(self) -> list[str]:
         """Names of the sites that anything is stored of, sorted."""
@@ -154,8 +165,12 @@ class Store:
         after: str | None = None,
         newest_first: bool = False,
         maps: bool = False,
+        failed: bool = False,
     ) -> Page[Result]:
-        """Results in the order of time; without their maps (None), unless `maps`."""
+        """Results in the order of time; without their maps (None), unless `maps`.
+
+        Failures are left out, unless `failed`: one device can cause them without end, and must not crowd out the rest.
+        """
         return results.some(
             self._database,
             site,
@@ -165,10 +180,11 @@ class Store:
             after=after,
             newest_first=newest_first,
             maps=maps,
+            failed=failed,
         )
 
     def latest(self, site: str) -> Result | None:
-        """The result of the newest time that has one, with its map."""
+        """The result of the newest time that has one, with its map; frames that failed have none."""
         return results.one(self._database, site, None)
 
     def result(self, site: str, time: int) -> Result | None:

@@ -1,0 +1,274 @@
+"""What a collector carries: readings a second into each store with live recovery, and how soon they are seen."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+from tests.broker import running_broker
+from tests.postgres import running_postgres
+
+from cloakwork.collect.records import Role
+from cloakwork.collect.store import Store, open_store
+from cloakwork.physics import sources
+from cloakwork.privacy import Cloak
+from cloakwork.site import Site, freeze, load_site, plan_beside
+
+SECONDS = 60
+SENSORS = 60
+LOADS = {2000: 30, 1000: 60}  # readings a second, with a frame of all sensors every so many milliseconds
+VISIBLE_S = 1.0
+GROWTH = 1.10
+CATCH_UP_S = 40
+SETTLED_S = 20  # the memory is compared from then on
+SITE = """
+name = "hall"
+sensors = 60
+baseline = 21.0
+[physics]
+kind = "floorplan"
+cell = 0.25
+size = [12.5, 10.0]
+walls = [[[6.0, 0.0], [6.0, 10.0]], [[6.0, 5.0], [12.5, 5.0]]]
+doors = [[[6.0, 2.0], [6.0, 3.25]], [[6.0, 7.0], [6.0, 8.25]]]
+regime = "steady"
+reach = 1.0
+footprint = 0.5
+[sources]
+kind = "lasting"
+strength = 5.0
+max_count = 3
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+alpha = 0.2
+window = "20ms"
+period = "{period}ms"
+"""
+
+
+@dataclass
+class Seen:
+    """What a client of the page's stream of events sees, and the collector's memory meanwhile."""
+
+    results: list[tuple[int, float]] = field(default_factory=list)  # time of the frame, when it was seen
+    memory: list[tuple[float, int]] = field(default_factory=list)  # when, kilobytes
+
+    def delays(self, begin: int, frames: int, period: int) -> np.ndarray:
+        """Seconds from a frame's moment until it, or a newer one, is seen; infinite if never."""
+        found = np.full(frames, np.inf)
+        for when, seen in self.results:
+            number = (when - begin) // period
+            if 0 <= number < frames:
+                found[number] = min(found[number], seen)
+        soonest = np.minimum.accumulate(found[::-1])[::-1]  # a newer frame shows what an older one would
+        return np.asarray(soonest - (begin + period * np.arange(frames)) / 1000)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """One run."""
+
+    sent: int
+    stored: int
+    lag_s: float
+    p50: float
+    p99: float
+    solved: int
+    frames: int
+    afterwards: float
+    start_mb: float
+    end_mb: float
+
+
+def run() -> tuple[Table, bool]:
+    """Both loads on both stores, a minute each."""
+    table = Table(
+        title=f"Collector: {SENSORS} sensors of a floor plan with 2,000 places, {SECONDS} s, all on one machine"
+    )
+    for name in ("store", "readings/s", "sent", "stored", "stored after", "seen p50", "seen p99", "frames solved"):
+        table.add_column(name, justify="right")
+    for name in ("of", "then frames/s", "memory", "at the end"):
+        table.add_column(name, justify="right")
+    good = True
+    with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres:
+        for store in ("SQLite", "PostgreSQL"):
+            for rate, period in LOADS.items():
+                place = Path(folder) / f"{store}-{rate}"
+                place.mkdir()
+                url = str(place / "store.db") if store == "SQLite" else postgres.emptied()
+                one = measure(place, url, period)
+                shutil.rmtree(place)
+                good &= one.stored == one.sent and one.end_mb < GROWTH * one.start_mb and one.lag_s < 5
+                good &= rate > 1000 or one.p99 < VISIBLE_S
+                table.add_row(store, f"{rate:,}", *_shown(one))
+    return table, good
+
+
+def _shown(one: Carried) -> list[str]:
+    return [
+        f"{one.sent:,}",
+        f"{one.stored:,}",
+        f"{one.lag_s:.1f} s",
+        f"{1000 * one.p50:.0f} ms",
+        f"{1000 * one.p99:.0f} ms",
+        f"{one.solved:,}",
+        f"{one.frames:,}",
+        f"{one.afterwards:.1f}",
+        f"{one.start_mb:.0f} MB",
+        f"{one.end_mb:.0f} MB",
+    ]
+
+
+def measure(folder: Path, url: str, period: int) -> Carried:
+    """A minute of load on a collector that was started for it."""
+    path = folder / "site.toml"
+    path.write_text(SITE.format(period=period), encoding="utf-8")
+    site = load_site(path)
+    cloak = site.cloak()
+    freeze(site, cloak).write(plan_beside(path))
+    frames = folder / "frames.npz"
+    np.savez(frames, steps=_walk(site, cloak), names=np.array(site.sensor_ids))
+    with open_store(url) as store, ExitStack() as stack:
+        token = store.new_token(Role.OPERATOR).secret
+        broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
+        collector, address = stack.enter_context(_collector(path, url, broker.port, folder))
+        _await_ready(address, token)
+        seen = Seen()
+        watching = threading.Thread(target=_watch, args=(address, token, seen), daemon=True)
+        watching.start()
+        weighing = threading.Thread(target=_weigh, args=(collector.pid, seen), daemon=True)
+        weighing.start()
+        time.sleep(1)
+        command = [sys.executable, "-m", "benchmarks.load", broker.port, frames, "hall", period, SECONDS]
+        load = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+        told = json.loads(load.stdout)
+        ended = time.monotonic()
+        stored = _await_stored(store, told["acknowledged"])
+        lag = time.monotonic() - ended
+        _await_seen(seen, told["begin"] + (told["frames"] - 1) * period)
+        delays = seen.delays(told["begin"], told["frames"], period)
+        left = len(store.unsolved("hall", 10_000))
+        afterwards = _catch_up(store)
+        start_mb, end_mb = _memory(seen, told["begin"] / 1000)
+        return Carried(
+            sent=told["acknowledged"],
+            stored=stored,
+            lag_s=lag,
+            p50=float(np.quantile(delays, 0.5, method="higher")),
+            p99=float(np.quantile(delays, 0.99, method="higher")),
+            solved=told["frames"] - left,
+            frames=told["frames"],
+            afterwards=afterwards,
+            start_mb=start_mb,
+            end_mb=end_mb,
+        )
+
+
+def _walk(site: Site, cloak: Cloak) -> np.ndarray:
+    """Noisy frames of two people who walk about, as steps."""
+    rng, turn = np.random.default_rng(1), np.linspace(0, 2 * np.pi, 200)
+    first = zip(3 + 2 * np.cos(turn), 5 + 4 * np.sin(turn), strict=True)
+    second = zip(9 + 2 * np.sin(turn), 7.5 + np.cos(turn), strict=True)
+    people = zip(first, second, strict=True)
+    clean = np.stack([site.physics.apply(sources(site.physics, list(both))) for both in people])
+    return np.asarray(cloak.to_steps(cloak.simulate(clean + site.baselines, rng=rng)))
+
+
+@contextmanager
+def _collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The real program, and its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        own = probe.getsockname()[1]
+    with (folder / "log").open("wb") as log:
+        command = [sys.executable, "-c", "from cloakwork.cli import main; main()", "collect", str(site), "--store", url]
+        command += ["--broker", f"mqtt://localhost:{port}", "--listen", f"127.0.0.1:{own}"]
+        process = subprocess.Popen(command, stderr=log)
+    try:
+        yield process, f"http://127.0.0.1:{own}"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _asked(address: str, token: str, path: str, timeout: float = 30) -> Iterator[bytes]:
+    request = urllib.request.Request(address + path, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=timeout) as answer:
+        yield from answer
+
+
+def _await_ready(address: str, token: str) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            told = json.loads(b"".join(_asked(address, token, "/v1/sites/hall/health")))
+        except OSError:
+            told = {"broker": {"state": "away"}}
+        if told["broker"]["state"] == "ok":
+            return
+        time.sleep(0.2)
+    raise RuntimeError("the collector did not start")
+
+
+def _watch(address: str, token: str, seen: Seen) -> None:
+    """Note when each result is told on the stream of events."""
+    try:
+        for line in _asked(address, token, "/v1/events?site=hall", timeout=120):
+            if line.startswith(b"data:") and b'"sources"' in line:
+                seen.results.append((int(json.loads(line[5:])["time"]), time.time()))
+    except OSError:
+        return
+
+
+def _weigh(pid: int, seen: Seen) -> None:
+    try:
+        while True:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+            seen.memory.append((time.time(), int(status.split("VmRSS:")[1].split()[0])))
+            time.sleep(1)
+    except (OSError, IndexError):
+        return
+
+
+def _memory(seen: Seen, begin: float) -> tuple[float, float]:
+    """Megabytes once it has settled, and the most from the last third of the load on."""
+    settled = [size for when, size in seen.memory if 0 <= when - begin - SETTLED_S < 10]
+    later = [size for when, size in seen.memory if when - begin > 2 * SECONDS / 3]
+    return max(settled) / 1024, max(later) / 1024
+
+
+def _await_stored(store: Store, expected: int) -> int:
+    end = time.monotonic() + 60
+    stored = 0
+    while stored < expected and time.monotonic() < end:
+        time.sleep(0.2)
+        stored = sum(frame.sensors for frame in store.frame_times("hall", limit=10_000))
+    return stored
+
+
+def _await_seen(seen: Seen, last: int) -> None:
+    end = time.monotonic() + 10
+    while time.monotonic() < end and not any(when == last for when, _ in seen.results):
+        time.sleep(0.05)
+
+
+def _catch_up(store: Store) -> float:
+    """Frames a second that are recovered from the backlog, once the load is over."""
+    before, begin = len(store.unsolved("hall", 10_000)), time.monotonic()
+    left = before
+    while left and time.monotonic() < begin + CATCH_UP_S:
+        time.sleep(1)
+        left = len(store.unsolved("hall", 10_000))
+    return (before - left) / (time.monotonic() - begin)

@@ -1,0 +1,144 @@
+"""The privacy profile: the delta that each epsilon needs, with a band that holds for all epsilons at once."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.auditing.choosing import Claim, edges_of
+from cloakwork.auditing.learning import learn
+from cloakwork.auditing.lines import Given, Identity, Value
+from cloakwork.auditing.reports import Kind, Line, Past, Reports
+from cloakwork.auditing.result import Profile
+
+FRESH = (0, 4_000)  # reports per input after which the order is learned, and learned anew
+_CUTS = 512
+_POINTS = 61
+
+
+@dataclass(eq=False)
+class Order:
+    """Cells of the output in order of how much they speak for input 0: by a line that is cut, or by a learned ratio."""
+
+    line: Line
+    cuts: FloatArray
+    ranks: FloatArray
+    exact: bool
+    events: str
+
+    def cells(self, reports: Reports) -> FloatArray:
+        """The rank of each report's cell."""
+        values = reports.line(self.line)
+        places = np.searchsorted(self.cuts, values)
+        if not self.exact:
+            return np.asarray(self.ranks[places])
+        known = np.minimum(places, len(self.cuts) - 1)
+        return np.asarray(self.ranks[np.where(self.cuts[known] == values, known, len(self.cuts))])
+
+
+class Band:
+    """Counts over the ordered cells since the order was last learned; the order is fixed before its reports come."""
+
+    def __init__(self, *, confidence: float, given: Given | None) -> None:
+        self._level = (1 - confidence) / len(FRESH) / 2  # for each order and each input
+        self._given = given
+        self._order: Order | None = None
+        self._looks = 0
+        self._stage = 0
+        self._counts = np.zeros((2, 1))
+
+    def add(self, past: Past, x: Reports, y: Reports) -> None:
+        """Count a batch; `past` is what came before it."""
+        if self._order is None or (self._stage < len(FRESH) and past.seen >= FRESH[self._stage]):
+            while self._stage < len(FRESH) and past.seen >= FRESH[self._stage]:
+                self._stage += 1
+            self._order = _learn_order(past, self._given)
+            self._counts = np.zeros((2, len(self._order.ranks)))
+            self._looks = 0
+        for place, reports in enumerate((x, y)):
+            cells = self._order.cells(reports).astype(np.intp)
+            self._counts[place] += np.bincount(cells, minlength=self._counts.shape[1])
+        self._looks += 1
+
+    def profile(self, claim: Claim) -> Profile:
+        """The profile for the events that this band holds for.
+
+        Notes
+        -----
+        delta(eps) = max over E of P(E) - e^eps Q(E), and the same with P and Q exchanged. Frequencies of all events of
+        a monotone family are within r of their probabilities at once (Dvoretzky, Kiefer and Wolfowitz; Massart), at
+        look k at level a / (k (k + 1)), so delta is within (1 + e^eps) r; it falls as epsilon rises.
+        """
+        epsilons = _epsilons(claim.epsilon)
+        reports = int(self._counts[0].sum())
+        if self._order is None or not reports:
+            nothing = np.zeros(len(epsilons))
+            return Profile(
+                epsilons=epsilons, estimate=nothing, lower=nothing, upper=nothing + 1, events="none yet", reports=0
+            )
+        level = self._level / (self._looks * (self._looks + 1))
+        radius = math.sqrt(math.log(2 / level) / (2 * reports))
+        factor = np.exp(epsilons)
+        estimate = _estimate(self._counts / reports, factor)
+        off = (1 + factor) * radius
+        lower = np.maximum.accumulate(np.clip(estimate - off, 0.0, 1.0)[::-1])[::-1]
+        upper = np.minimum.accumulate(np.clip(estimate + off, 0.0, 1.0))
+        return Profile(
+            epsilons=epsilons,
+            estimate=np.clip(estimate, lower, upper),
+            lower=lower,
+            upper=upper,
+            events=self._order.events,
+            reports=reports,
+        )
+
+
+def _estimate(frequencies: FloatArray, factor: FloatArray) -> FloatArray:
+    """The largest difference over beginnings and ends of the order; never below 0, which the empty event has."""
+    best = np.zeros(len(factor))
+    for p, q in ((frequencies[0], frequencies[1]), (frequencies[1], frequencies[0])):
+        for first, second in ((p, q), (p[::-1], q[::-1])):
+            best = np.maximum(best, (np.cumsum(first) - factor[:, None] * np.cumsum(second)).max(axis=1))
+    return best
+
+
+def _learn_order(past: Past, given: Given | None) -> Order:
+    if given is not None:
+        return _cut(given, past, "half-lines of the given likelihood ratio")
+    if past.x.kind is Kind.TEXT:
+        return _by_ratio(Identity(), past, "sets of words, ordered by how much they spoke for one input")
+    if past.x.width == 1:
+        return _by_ratio(Value(), past, "unions of ranges of the output, ordered by how much they spoke for one input")
+    return _cut(learn(past), past, "half-lines of a learned score of the row")
+
+
+def _cut(line: Line, past: Past, events: str) -> Order:
+    pooled = np.concatenate([past.x.line(line), past.y.line(line)])
+    usable = pooled[~np.isnan(pooled)]
+    cuts = np.unique(np.quantile(usable, np.linspace(0, 1, _CUTS), method="nearest")) if len(usable) else np.zeros(1)
+    return Order(line, cuts, np.arange(len(cuts) + 1.0), exact=False, events=events)
+
+
+def _by_ratio(line: Line, past: Past, events: str) -> Order:
+    exact = isinstance(line, Identity)
+    pooled = np.concatenate([past.x.line(line), past.y.line(line)])
+    cuts = _frequent(pooled) if exact else edges_of(line, past)
+    if not len(cuts):
+        cuts = np.zeros(1, dtype=pooled.dtype)
+    order = Order(line, cuts, np.arange(len(cuts) + 1.0), exact=exact, events=events)
+    counts = [
+        np.bincount(order.cells(reports).astype(np.intp), minlength=len(cuts) + 1) for reports in (past.x, past.y)
+    ]
+    order.ranks = np.argsort(np.argsort((counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")).astype(np.float64)
+    return order
+
+
+def _frequent(codes: FloatArray) -> FloatArray:
+    values, numbers = np.unique(codes, return_counts=True)
+    return np.asarray(np.sort(values[np.argsort(-numbers, kind="stable")[:_CUTS]]))
+
+
+def _epsilons(epsilon: float) -> FloatArray:
+    last = min(max(2 * epsilon, epsilon + 2), 705.0)
+    return np.unique(np.concatenate([np.linspace(0.0, last, _POINTS), [epsilon]]))

@@ -1,0 +1,234 @@
+"""What an audit found: the verdict, the bounds, the witness and the privacy profile."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, down, frozen
+from cloakwork.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NEVER_PROOF = (
+    "No audit can verify a claim. Not excluded: other events, other inputs, leaks too small for this many reports, and "
+    "a mechanism that behaves differently when it is not watched."
+)
+
+
+class Verdict(StrEnum):
+    """How an audit ends. There is no "verified": no number of reports can show that."""
+
+    VIOLATION = "violation"
+    NONE_FOUND = "no violation found"
+    WITHHELD = "withheld: reports depend on each other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """The event that gives the mechanism away.
+
+    Parameters
+    ----------
+    event
+        The event in words, such as "the output is above 1.25".
+    direction
+        "0->1" where the event is too likely on input 0 for how rare it is on input 1, "1->0" the other way round.
+    counts, reports
+        How often the event happened on inputs 0 and 1, and among how many reports of each.
+    source
+        The kind of event, one of `Audit.events`.
+
+    Notes
+    -----
+    The counts are of the reports that were kept, and the event was chosen with their help: they show the leak, while
+    what is certain about it is `Audit.epsilon_lower` and `Audit.delta_lower`.
+    """
+
+    event: str
+    direction: str
+    counts: tuple[int, int]
+    reports: int
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.direction not in {"0->1", "1->0"}:
+            raise InputError(f'direction={self.direction!r}: give "0->1" or "1->0".', direction=self.direction)
+        if len(self.counts) != 2 or not all(0 <= number <= self.reports for number in self.counts):
+            raise InputError(
+                f"counts={self.counts} of {self.reports} reports: give two counts, each from 0 to reports.",
+                counts=self.counts,
+            )
+
+    @property
+    def frequencies(self) -> tuple[float, float]:
+        """How often the event happened on input 0 and on input 1, as fractions."""
+        return self.counts[0] / max(self.reports, 1), self.counts[1] / max(self.reports, 1)
+
+    def __str__(self) -> str:
+        first, second = (f"{100 * frequency:.4g} %" for frequency in self.frequencies)
+        return f"{self.event}: {first} of the reports on input 0, {second} on input 1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """The delta that each epsilon needs, with a band that holds for all epsilons at once.
+
+    Parameters
+    ----------
+    epsilons
+        Rising, from 0, shape (k,).
+    estimate, lower, upper
+        The delta at each epsilon, and its band, shape (k,).
+    events
+        For which events the band holds: `upper` says nothing about others; `lower` bounds the true profile.
+    reports
+        Reports per input that the band rests on.
+    """
+
+    epsilons: FloatArray
+    estimate: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    events: str
+    reports: int
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.epsilons)
+        for name in ("epsilons", "estimate", "lower", "upper"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            if values.ndim != 1 or values.shape != shape:
+                raise InputError(f"{name} has shape {values.shape}: a profile has one value per epsilon.", name=name)
+            object.__setattr__(self, name, frozen(values))
+        if not (np.diff(self.epsilons) > 0).all():
+            raise InputError("epsilons of a profile must rise.")
+        if not ((self.lower <= self.estimate) & (self.estimate <= self.upper)).all():
+            raise InputError("a profile's estimate must lie within its band.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The outcome of an audit of the claim (epsilon, delta) on one pair of inputs.
+
+    Parameters
+    ----------
+    verdict
+        What can be said of the claim.
+    epsilon, delta, confidence
+        The claim, and how sure a violation or a bound is.
+    epsilon_lower
+        The epsilon that holds at the claimed delta is at least this.
+    delta_lower
+        The delta that holds at the claimed epsilon is at least this.
+    witness
+        The event that shows the violation; None unless the verdict is a violation.
+    reports_used, ceiling
+        Reports per input that were drawn, and the most that were allowed.
+    independent, dependence
+        Whether successive reports looked independent, and what was seen if not.
+    profile
+        The whole privacy profile with its band.
+    events
+        The kinds of events that were tried.
+
+    Notes
+    -----
+    The false alarms of all events together are at most 1 - confidence, at whatever time the audit stopped. Each of the
+    two bounds holds with this confidence; where reports depend on each other both are 0.
+    """
+
+    verdict: Verdict
+    epsilon: float
+    delta: float
+    confidence: float
+    epsilon_lower: float
+    delta_lower: float
+    witness: Witness | None
+    reports_used: int
+    ceiling: int
+    independent: bool
+    dependence: str
+    profile: Profile
+    events: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if (self.verdict is Verdict.WITHHELD) == self.independent:
+            raise InputError("a verdict is withheld when, and only when, the reports are not independent.")
+        if self.independent == bool(self.dependence):
+            raise InputError("dependence says what was seen when, and only when, the reports are not independent.")
+        violation = self.verdict is Verdict.VIOLATION
+        if violation != (self.epsilon_lower > self.epsilon) or violation != (self.witness is not None):
+            raise InputError("a violation has a witness and a bound above the claimed epsilon; nothing else has.")
+
+    def to_json(self) -> dict[str, Any]:
+        """The audit as plain values, ready for `json.dumps`."""
+        return {
+            "verdict": self.verdict.value,
+            "claim": {"epsilon": self.epsilon, "delta": self.delta},
+            "confidence": self.confidence,
+            "epsilon_lower": self.epsilon_lower,
+            "delta_lower": self.delta_lower,
+            "witness": None if self.witness is None else _plain(self.witness),
+            "reports_used": self.reports_used,
+            "ceiling": self.ceiling,
+            "independent": self.independent,
+            "dependence": self.dependence,
+            "profile": {
+                "epsilons": self.profile.epsilons.tolist(),
+                "estimate": self.profile.estimate.tolist(),
+                "lower": self.profile.lower.tolist(),
+                "upper": self.profile.upper.tolist(),
+                "events": self.profile.events,
+                "reports": self.profile.reports,
+            },
+            "events": list(self.events),
+            "not_excluded": NEVER_PROOF,
+        }
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the profile, its band and the claim; on new axes unless some are given."""
+        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most audits are not drawn
+
+        axes = Figure(figsize=(6.4, 4.2), layout="constrained").subplots() if ax is None else ax
+        profile = self.profile
+        band = f"{100 * self.confidence:g} % band"
+        axes.fill_between(profile.epsilons, profile.lower, profile.upper, alpha=0.25, label=band)
+        axes.plot(profile.epsilons, profile.estimate, label="estimate")
+        axes.plot([self.epsilon], [self.delta], "kx", label="claim")
+        axes.set(xlabel="epsilon", ylabel="delta", ylim=(0.0, 1.0), title=self.verdict.value)
+        axes.legend()
+        return axes
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.verdict.value[0].upper()}{self.verdict.value[1:]}",
+            f"claim: epsilon {self.epsilon:g}, delta {self.delta:g}; confidence {100 * self.confidence:g} %",
+            f"reports: {self.reports_used:,} per input of at most {self.ceiling:,}",
+            *self._findings(),
+            f"events tried: {', '.join(self.events)}",
+            NEVER_PROOF,
+        ]
+        return "\n".join(lines)
+
+    def _findings(self) -> list[str]:
+        if self.verdict is Verdict.WITHHELD:
+            return [f"seen: {self.dependence}. An audit counts reports as independent, so nothing is concluded."]
+        bounds = (
+            f"epsilon is at least {down(self.epsilon_lower)} at delta {self.delta:g}; "
+            f"delta is at least {down(self.delta_lower)} at epsilon {self.epsilon:g}"
+        )
+        return [bounds] if self.witness is None else [bounds, f"witness: {self.witness}"]
+
+
+def _plain(witness: Witness) -> dict[str, Any]:
+    return {
+        "event": witness.event,
+        "direction": witness.direction,
+        "counts": list(witness.counts),
+        "reports": witness.reports,
+        "frequencies": [frequency if math.isfinite(frequency) else None for frequency in witness.frequencies],
+        "source": witness.source,
+    }

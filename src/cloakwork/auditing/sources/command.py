@@ -1,0 +1,220 @@
+"""A program that prints reports, one a line, asked on two inputs."""
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import positive
+from cloakwork.auditing.sources.forms import LONGEST, Form, Reader, word_of
+from cloakwork.errors import InputError
+
+_CHUNK = 1 << 16
+_TAIL = 2000  # bytes kept of what a program says about its troubles
+_LEAVING = 5.0  # seconds for a program that has closed its output to end
+
+
+class CommandSource:
+    """Reports of a program that is started twice, once for each input, and read while it runs.
+
+    Parameters
+    ----------
+    command
+        The program with its arguments, as one would type it; no shell is asked. The input, 0 or 1, takes the place of
+        each `{}`, or is added as the last argument where there is none.
+    form
+        What each line is taken for; decided by the first lines if None.
+    timeout
+        Seconds that the program has for each line.
+
+    Notes
+    -----
+    The pipe holds the program back, so it may print for ever. One that ends by itself, with exit code 0, is started
+    again: it may print any number of reports each time. Use it as a context, so that the programs end with it.
+    """
+
+    def __init__(self, command: str, *, form: Form | None = None, timeout: float = 30.0) -> None:
+        seconds = positive("timeout", timeout)
+        words = _words(command)
+        self.reader = Reader(form)
+        self._programs = tuple(_Program(_told(words, database), seconds, database) for database in (0, 1))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __call__(self, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002 - it has its own
+        """The next reports on an input."""
+        if self.reader.form is None or self.reader.width is None:
+            self.reader.decide([line for program in self._programs for line in program.look(size)])
+        program = self._programs[database]
+        first = program.taken
+        lines = program.take(size)
+        return self.reader.read(lines, lambda index: f"line {first + index + 1:,} on input {database}")
+
+    def close(self) -> None:
+        """End the programs."""
+        for program in self._programs:
+            program.close()
+
+
+class _Program:
+    """One run after the other of a program on one input."""
+
+    def __init__(self, words: Sequence[str], timeout: float, database: int) -> None:
+        self._words, self._timeout, self._database = list(words), timeout, database
+        self._process: subprocess.Popen[bytes] | None = None
+        self._selector: selectors.BaseSelector | None = None
+        self._ready: list[str] = []
+        self._rest = b""
+        self._printed = 0
+        self._said = b""
+        self.taken = 0
+
+    def look(self, size: int) -> list[str]:
+        """The next lines, which stay."""
+        while len(self._ready) < size:
+            self._more()
+        return self._ready[:size]
+
+    def take(self, size: int) -> list[str]:
+        """The next lines."""
+        found = self.look(size)
+        del self._ready[:size]
+        self.taken += size
+        return found
+
+    def close(self) -> None:
+        """End the program and everything that it started."""
+        if self._selector is not None:
+            self._selector.close()
+            self._selector = None
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    @property
+    def _name(self) -> str:
+        return shlex.join(self._words)
+
+    def _start(self) -> None:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - whoever audits names the program
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            raise InputError(f"{self._name}: {getattr(problem, 'strerror', None) or problem}.") from None
+        self._process, self._selector, self._printed, self._said = process, selectors.DefaultSelector(), 0, b""
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, selectors.EVENT_READ, pipe is process.stdout)
+
+    def _more(self) -> None:
+        """Wait until there is at least one more line, or the program has ended and is to be started again."""
+        if self._process is None:
+            self._start()
+        end = time.monotonic() + self._timeout
+        before = len(self._ready)
+        while self._selector is not None and len(self._ready) == before:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise InputError(
+                    f"{self._name}: no line within {self._timeout:g} s. Give it more time with --timeout; or it keeps "
+                    "its lines back: let it flush its output after each one."
+                )
+            for key, _ in self._selector.select(left):
+                self._hear(key.fd, reports=bool(key.data))
+
+    def _hear(self, pipe: int, *, reports: bool) -> None:
+        if self._process is None:
+            return  # it ended while the other pipe was heard
+        try:
+            chunk = os.read(pipe, _CHUNK)
+        except BlockingIOError:
+            return
+        if not reports:
+            self._said = (self._said + chunk)[-_TAIL:]
+            if not chunk and self._selector is not None:
+                self._selector.unregister(pipe)
+        elif chunk:
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            self._keep(lines)
+        else:
+            self._ended()
+
+    def _keep(self, lines: list[bytes]) -> None:
+        if len(self._rest) > LONGEST or any(len(line) > LONGEST for line in lines):
+            raise InputError(
+                f"{self._name}: a line of more than {LONGEST:,} characters. Let it print one report a line."
+            )
+        self._ready.extend(line.decode("utf-8", "backslashreplace") for line in lines)
+        self._printed += len(lines)
+
+    def _ended(self) -> None:
+        """See how it ended; it is started again when more lines are asked for."""
+        if self._rest:  # a last line without its end
+            self._keep([self._rest])
+            self._rest = b""
+        process = self._process
+        if process is None:
+            return
+        try:
+            code = process.wait(_LEAVING)
+        except subprocess.TimeoutExpired:
+            raise InputError(f"{self._name}: it closed its output and did not end. Let it end, or go on.") from None
+        if process.stderr is not None:
+            with suppress(BlockingIOError):
+                self._said = (self._said + os.read(process.stderr.fileno(), _CHUNK))[-_TAIL:]
+        said, printed = _last_line(self._said), self._printed
+        self.close()
+        if code:
+            how = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise InputError(f"{self._name}: it ended with {how}{f': {said}' if said else '.'}", code=code)
+        if not printed:
+            raise InputError(f"{self._name}: it ended without printing a report. Let it print at least one line.")
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as problem:
+        raise InputError(f"{command!r}: cannot be read as a command ({problem}).") from None
+    if not words or not words[0]:
+        raise InputError("the command is empty: give a program, such as ./device or 'python3 device.py'.")
+    return words
+
+
+def _told(words: Sequence[str], database: int) -> list[str]:
+    if any("{}" in word for word in words):
+        return [word.replace("{}", str(database)) for word in words]
+    return [*words, str(database)]
+
+
+def _last_line(said: bytes) -> str:
+    lines = [line for line in said.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    return word_of(lines[-1]) if lines else ""

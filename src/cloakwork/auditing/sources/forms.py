@@ -1,0 +1,176 @@
+"""Lines of text as reports: whole numbers, numbers, rows of them, or words."""
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork.errors import InputError
+
+LONGEST = 1 << 16  # characters of a line
+_SHOWN = 60
+_KEPT_WORDS = 20
+_split = re.compile(r"[,;\s]+").split
+
+
+class Form(StrEnum):
+    """What each line is taken for."""
+
+    WHOLE = "whole"
+    """Whole numbers, exactly as they stand, of any size."""
+    NUMBERS = "numbers"
+    """Floating-point numbers; a word among them is an outcome of its own."""
+    WORDS = "words"
+    """Words: lines are the same or not, and have no size."""
+
+
+class Reader:
+    """Turns lines into reports for an audit, all in one form; a line may hold a row of numbers.
+
+    Parameters
+    ----------
+    form
+        None to decide by the first lines: whole numbers if all are, words if none is a number, else numbers.
+
+    Notes
+    -----
+    Among numbers a word is a NaN whose payload is its hash. The auditor takes NaN for an outcome, and tells two of them
+    apart by their bits, so that a fault code that leaks is found without giving up what it tries on numbers.
+
+    Examples
+    --------
+    >>> reader = Reader()
+    >>> reader.decide(["1.5, 2", "3, 4"])
+    >>> reader.read(["1.5, 2", "3, 4"]).tolist(), reader.form.value, reader.width
+    ([[1.5, 2.0], [3.0, 4.0]], 'numbers', 2)
+    """
+
+    def __init__(self, form: Form | None = None) -> None:
+        self.form = form
+        self.width: int | None = 1 if form is Form.WORDS else None
+        self.words: list[str] = []  # seen among numbers, the first of them
+
+    def decide(self, lines: Sequence[str]) -> None:
+        """Settle what is still open by these lines."""
+        rows = [_entries(line) for line in lines]
+        full = [row for row in rows if not any(isinstance(entry, str) for entry in row)]
+        some = full or [row for row in rows if not all(isinstance(entry, str) for entry in row)]
+        if self.form is None:
+            whole = len(full) == len(rows) and all(isinstance(entry, int) for row in full for entry in row)
+            self.form = Form.WORDS if not some else Form.WHOLE if whole else Form.NUMBERS
+        if self.width is None:
+            self.width = len(some[0]) if some and self.form is not Form.WORDS else 1
+
+    def read(self, lines: Sequence[str], where: Callable[[int], str] = "line {}".format) -> NDArray[Any]:
+        """The reports, shape (size,), or (size, width) where a line holds several numbers.
+
+        `where` says where the line of an index was found, for messages.
+        """
+        if self.form is None or self.width is None:
+            self.decide(lines)
+        if self.form is Form.WORDS:
+            return np.array([word_of(line) for line in lines], dtype=object)
+        quick = self._quick(lines) if self.width == 1 else None
+        found = quick if quick is not None else [self._row(line, index, where) for index, line in enumerate(lines)]
+        array = _array(found, whole=self.form is Form.WHOLE)
+        return array.reshape(len(lines), -1) if self.width != 1 else array.reshape(-1)
+
+    def explain(self, event: str) -> str:
+        """An event of the auditor, with the words that stand behind a NaN."""
+        if not self.words:
+            return event
+        shown = [f'"{word}"' for word in self.words[:3]]
+        meant = shown[0] if len(self.words) == 1 else f"a word such as {', '.join(shown)}"
+        return event.replace("exactly nan", meant).replace("not a number", meant)
+
+    def _quick(self, lines: Sequence[str]) -> list[Any] | None:
+        """One number in each line, as is usual; None where a line is something else."""
+        try:
+            return list(map(int if self.form is Form.WHOLE else float, lines))
+        except ValueError:
+            return None
+
+    def _row(self, line: str, index: int, where: Callable[[int], str]) -> list[Any]:
+        width = self.width or 1
+        row = _entries(line)
+        words = sum(isinstance(entry, str) for entry in row)
+        if words or self.form is Form.WHOLE:
+            self._refuse_unless_whole(line, row, index, where)
+        if words == len(row) or (words and len(row) != width):
+            return [self._coded(line)] * width  # a word, or several, in the place of a row
+        if len(row) != width:
+            raise InputError(
+                f"{where(index)} has {len(row)} entries, where the first had {width}: every report must have as many.",
+                width=width,
+            )
+        return [self._coded(entry) if isinstance(entry, str) else entry for entry in row]
+
+    def _refuse_unless_whole(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> None:
+        if self.form is Form.WHOLE and not all(isinstance(entry, int) for entry in row):
+            raise InputError(
+                f'{where(index)} is "{word_of(line)}", where whole numbers are expected: run it again with '
+                "--as numbers, for which a word is an outcome too, or with --as words."
+            )
+
+    def _coded(self, text: str) -> float:
+        word = word_of(text)
+        if len(self.words) < _KEPT_WORDS and word not in self.words:
+            self.words.append(word)
+        payload = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=6).digest(), "big") | 1
+        found: float = struct.unpack("<d", struct.pack("<Q", 0x7FF8 << 48 | payload))[0]
+        return found
+
+
+def word_of(line: str) -> str:
+    r"""A line as a word that may be shown anywhere: on one line, of some length, told apart from all others.
+
+    >>> word_of("ERR\x1b[2J")
+    'ERR\\x1b[2J'
+    """
+    text = line.strip()
+    if not text.isprintable():
+        text = text.encode("unicode_escape").decode()
+    if len(text) > _SHOWN:
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+        text = f"{text[:_SHOWN]}... ({digest})"
+    return text
+
+
+def _entries(line: str) -> list[int | float | str]:
+    return [_entry(part) for part in _split(line.strip().strip(",;"))]
+
+
+def _entry(text: str) -> int | float | str:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _array(found: list[Any], *, whole: bool) -> NDArray[Any]:
+    if not whole:
+        try:
+            return np.array(found, dtype=np.float64)
+        except OverflowError:  # a whole number beyond all floats
+            return np.array([_finite(entry) for entry in np.ravel(np.array(found, dtype=object))])
+    try:
+        return np.array(found, dtype=np.int64)
+    except OverflowError:
+        return np.array(found, dtype=object)
+
+
+def _finite(entry: Any) -> float:
+    try:
+        return float(entry)
+    except OverflowError:
+        return math.inf if entry > 0 else -math.inf

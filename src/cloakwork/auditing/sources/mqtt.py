@@ -1,0 +1,288 @@
+"""A device on the bench, heard through a broker: recorded with one set-up of sources, then with the other."""
+
+import csv
+import queue
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+from cloakwork._checks import IntArray
+from cloakwork.errors import CloakworkError, InputError, ReadingError
+from cloakwork.sensor.errors import WireError
+from cloakwork.sensor.wire import Witness, parse_topic, read_reading, topic
+from cloakwork.site.broker import Broker
+from cloakwork.site.keys import Kind, wire_site
+from cloakwork.site.readings import HEADER
+
+KEEP_ALIVE = 20  # seconds
+ANSWER = 20.0  # seconds for a broker to let us in
+REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
+_LATER = 10  # seconds at most between two attempts to reach a broker
+
+
+class BrokerError(CloakworkError):
+    """The broker, or the device behind it, did not come back in time. What was recorded is in its file."""
+
+
+class _Heard(NamedTuple):
+    kind: str
+    payload: bytes
+    at: int
+
+
+class Bench:
+    """Hears one device that was provisioned with `--bench`. Use it as a context.
+
+    Parameters
+    ----------
+    broker
+        Where the device publishes.
+    site, sensor
+        Names of the site, without `-bench`, and of the sensor.
+    patience
+        Seconds without a reading after which it gives up; while the broker is away it tries to come back.
+    note
+        Told, in a sentence, when the broker goes and comes back.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        site: str,
+        sensor: str,
+        patience: float = 60.0,
+        note: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.sensor, self.patience, self.clock = sensor, patience, clock
+        self.topic = topic(wire_site(site, Kind.BENCH), sensor, Kind.BENCH)
+        self._broker, self._note = broker, note
+        self._heard: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
+        self._granted, self._lost, self._refused = False, False, ""
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=True)
+        self._client.reconnect_delay_set(1, _LATER)
+        if broker.user is not None:
+            self._client.username_pw_set(broker.user, broker.password)
+        self._context = _context(broker) if broker.tls else None
+        if self._context is not None:
+            self._client.tls_set_context(self._context)
+        self._client.on_connect = self._on_connect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_message = self._on_message
+        self._client.on_disconnect = self._on_disconnect
+
+    def __enter__(self) -> Self:
+        try:
+            self._greet()
+            self._client.connect(self._broker.host, self._broker.port, KEEP_ALIVE)
+        except (OSError, ValueError) as problem:
+            raise BrokerError(f"{_why(problem, self._broker)}.") from None
+        self._client.loop_start()
+        end = time.monotonic() + ANSWER
+        while not self._granted:
+            if self._refused or time.monotonic() > end:
+                self._close()
+                raise BrokerError(f"{self._refused or f'{self._broker.host}:{self._broker.port} does not answer'}.")
+            time.sleep(0.01)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def next(self, seconds: float) -> _Heard | None:
+        """The next message of the device, None if none comes in time."""
+        try:
+            return self._heard.get(timeout=max(seconds, 0.0))
+        except queue.Empty:
+            return None
+
+    def forget(self) -> None:
+        """Pass over what has come so far."""
+        while not self._heard.empty():
+            self._heard.get()
+
+    def silence(self) -> BrokerError:
+        """What to raise when no reading comes."""
+        if not self._granted:
+            return BrokerError(
+                f"the broker was away for {self.patience:g} s ({self._refused or 'the connection was lost'}). What was "
+                "recorded is kept."
+            )
+        return BrokerError(
+            f"no reading on {self.topic} for {self.patience:g} s. Is the device on, and was it provisioned with "
+            "--bench? What was recorded is kept."
+        )
+
+    def _greet(self) -> None:
+        """Try the certificate first: the client would leave its socket open where it is not trusted."""
+        if self._context is not None:
+            where = self._broker.host, self._broker.port
+            with (
+                socket.create_connection(where, timeout=ANSWER) as plain,
+                self._context.wrap_socket(plain, server_hostname=self._broker.host),
+            ):
+                pass
+
+    def _close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _on_connect(self, client: paho.Client, _: object, __: object, code: Any, ___: object) -> None:
+        if code.is_failure:
+            self._refused = f"the broker refuses us ({code}): check user and password"
+        else:
+            self._refused = ""
+            client.subscribe(self.topic, 1)
+
+    def _on_subscribe(self, _: paho.Client, __: object, ___: int, codes: list[Any], ____: object) -> None:
+        if any(code.is_failure for code in codes):
+            self._refused = f"the broker does not let this user subscribe to {self.topic}"
+        else:
+            if self._lost:
+                self._note("the broker is back")
+            self._granted, self._lost = True, False
+
+    def _on_message(self, _: paho.Client, __: object, message: paho.MQTTMessage) -> None:
+        if message.retain:
+            return  # the last reading that the broker kept: of whatever set-up was there then
+        try:
+            kind = parse_topic(message.topic)[2]
+        except (WireError, UnicodeDecodeError):
+            return
+        self._heard.put(_Heard(kind, bytes(message.payload), self.clock()))
+
+    def _on_disconnect(self, _: paho.Client, __: object, ___: object, code: Any, ____: object) -> None:
+        if self._granted and code.is_failure:
+            self._lost = True
+            self._note("the broker is away: waiting for it")
+        self._granted = False
+
+
+class Setup:
+    """The recording of one set-up, written to a file of readings as it grows. Use it as a context.
+
+    Parameters
+    ----------
+    path
+        The file to write, which must not exist yet.
+    settle
+        Seconds to let pass first: readings on their way are of the set-up before. One that is stamped earlier is
+        dropped whenever it comes.
+    """
+
+    def __init__(self, bench: Bench, path: Path, *, settle: float = 0.0) -> None:
+        self._bench, self._settle = bench, settle
+        self.path = path
+        self.values: list[int] = []
+        self.dropped = 0
+        self._since = self._behind = 0
+        self._witness = Witness(REMEMBERED)
+        try:
+            self._file = path.open("x", newline="", encoding="utf-8")
+        except FileExistsError:
+            raise InputError(f"{path} is there already: give another folder, or move it away.") from None
+        self._rows = csv.writer(self._file, lineterminator="\n")
+        self._rows.writerow(HEADER)
+
+    def __enter__(self) -> Self:
+        self._since = self._bench.clock() + round(1000 * self._settle)
+        self._bench.forget()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def take(self, size: int, progress: Callable[[int], None] = lambda _: None) -> IntArray:
+        """Wait for `size` more readings, in steps; `progress` is told how many are recorded in all."""
+        first = len(self.values)
+        end = time.monotonic() + self._bench.patience + self._settle
+        while len(self.values) < first + size:
+            heard = self._bench.next(min(end - time.monotonic(), 0.5))
+            if heard is not None and self._keep(heard):
+                end = time.monotonic() + self._bench.patience
+                progress(len(self.values))
+            elif time.monotonic() > end:
+                raise self._stale() or self._bench.silence()
+        return np.array(self.values[first:], dtype=np.int64)
+
+    def _keep(self, heard: _Heard) -> bool:
+        try:
+            seq, stamp, value = read_reading(heard.payload)
+        except WireError as problem:
+            raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
+        if heard.at < self._since or 0 < stamp < self._since:
+            self._behind = self._since - stamp
+            self.dropped += 1
+            return False
+        told = self._witness.see(seq, value)
+        if told == "alarm":
+            raise ReadingError(
+                f"number {seq} has two values. Noise was used twice, or someone else speaks in the sensor's name: "
+                "these are not reports of one honest device."
+            )
+        if told == "again":
+            return False
+        self._rows.writerow((stamp, self._bench.sensor, seq, value))
+        self._file.flush()
+        self.values.append(value)
+        return True
+
+    def _stale(self) -> BrokerError | None:
+        if self.values or not self.dropped:
+            return None
+        return BrokerError(
+            f"all {self.dropped} readings are stamped {self._behind / 1000:.0f} s or more before this set-up began. "
+            "Set the device's clock, or this computer's."
+        )
+
+
+class BenchSource:
+    """Reports for an audit: those of the first set-up as recorded, those of the second as they come.
+
+    Call it as a mechanism. The audit may stop before the second recording is as long as the first.
+    """
+
+    def __init__(self, first: IntArray, second: Setup) -> None:
+        self._first, self._second = first, second
+        self._next = 0
+
+    @property
+    def ceiling(self) -> int:
+        """As many as were recorded of the first set-up."""
+        return len(self._first)
+
+    def __call__(self, database: int, size: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the device has its own
+        """The next readings of a set-up, in steps."""
+        if database:
+            return self._second.take(size)
+        self._next += size
+        return self._first[self._next - size : self._next]
+
+
+def _context(broker: Broker) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=None if broker.authority is None else str(broker.authority))
+    except (OSError, ssl.SSLError):
+        raise InputError(f"{broker.authority}: cannot be read. Give a file of certificates in PEM form.") from None
+
+
+def _why(problem: Exception, broker: Broker) -> str:
+    where = f"{broker.host}:{broker.port}"
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return f"the certificate of {where} is not trusted ({problem.verify_message}). Give its authority with --ca"
+    if isinstance(problem, socket.gaierror):
+        return f"the host {broker.host} is not found"
+    return f"{where} cannot be reached ({getattr(problem, 'strerror', None) or type(problem).__name__})"

@@ -1,0 +1,223 @@
+"""What testing a claim would cost, before anything is sampled; and that some claims cannot be tested at all."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakwork.auditing.testers.distances import Pair, checked_epsilon, checked_outcomes
+from cloakwork.auditing.testers.known import KnownPair
+from cloakwork.auditing.testers.limits import checked_gap, unnoticed_mass
+from cloakwork.auditing.testers.plan import CONFIDENCE, QueryPlan
+from cloakwork.auditing.testers.pure import KnownPure
+from cloakwork.auditing.testers.unknown import UnknownPair
+from cloakwork.errors import InputError
+
+
+class UnverifiableError(InputError):
+    """A claim that no finite number of queries can verify."""
+
+
+def plan_queries(
+    *,
+    epsilon: float,
+    delta: float,
+    alpha: float,
+    n: int | None = None,
+    stated: Pair | None = None,
+    confidence: float = CONFIDENCE,
+) -> QueryPlan:
+    """What it would cost to test a claim on two inputs, by the cheapest test here that can.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The claim. delta = 0 is a pure claim, which needs `stated`.
+    alpha
+        The gap between what is accepted and what is rejected: in delta for approximate claims, in epsilon for pure.
+    n
+        Number of outcomes; not needed with `stated`.
+    stated
+        The distributions that the maker states, if any.
+    confidence
+        Probability of a right answer on either side.
+
+    Raises
+    ------
+    UnverifiableError
+        For a pure claim without a stated pair: no number of queries would do.
+
+    Examples
+    --------
+    >>> print(plan_queries(n=16, epsilon=1.0, delta=0.01, alpha=0.05).per_input)
+    94541
+    """
+    if stated is None:
+        if n is None:
+            raise InputError("Neither n nor stated is given: give the number of outcomes, or the stated pair.")
+        if delta == 0:
+            raise unverifiable(epsilon)
+        return UnknownPair(n, epsilon, delta, alpha, confidence).plan
+    if n is not None and n != stated.n:
+        raise InputError(f"n={n!r} but the stated pair has {stated.n} outcomes: leave n out.", n=n, stated=stated.n)
+    if delta == 0:
+        return KnownPure(stated, epsilon, alpha, confidence).plan
+    plans = [
+        KnownPair(stated, epsilon, delta, alpha, confidence).plan,
+        UnknownPair(stated.n, epsilon, delta, alpha, confidence).plan,
+    ]
+    return min(plans, key=lambda plan: plan.total)
+
+
+def unverifiable(epsilon: float) -> UnverifiableError:
+    """The error that says, in words, why a pure claim cannot be verified without information.
+
+    Notes
+    -----
+    McMillan, Theorem 10.5. The pair in its proof does not have the stated parameters; the argument of Proposition 10.9
+    (a leak of tiny probability through an outcome of its own) gives the same.
+    """
+    return UnverifiableError(
+        f"epsilon={epsilon:g} with delta=0 and no description of the mechanism: no finite number of queries can "
+        "verify it. A mechanism that shows its input outright, but rarely enough, passes every test: with a million "
+        f"queries on each input, anything rarer than {unnoticed_mass(1_000_000):.1g}. Test a claim with delta above 0, "
+        "or give the stated distributions. A search for violations can still say 'none found above x', never "
+        "'verified'.",
+        epsilon=epsilon,
+    )
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """One cell of the table of costs: queries on each input, at the same gap and confidence 2/3.
+
+    `printed` is the thesis' number with the constants that it prints (none where it prints none), `corrected` what
+    suffices with its thresholds and its inequalities mended, `here` what the tester of this package uses, `lower` what
+    no test can go below. Infinite where no number does.
+    """
+
+    privacy: str
+    information: str
+    printed: float | None
+    corrected: float
+    here: float
+    lower: float
+    remark: str
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """Table 9.1 of the thesis with numbers in place of orders of growth."""
+
+    n: int
+    epsilon: float
+    delta: float
+    alpha: float
+    beta: float
+    rows: tuple[CostRow, ...]
+
+    def __str__(self) -> str:
+        head = (
+            f"Queries on each input, n={self.n}, epsilon={self.epsilon:g}, delta={self.delta:g}, alpha={self.alpha:g}, "
+            f"beta={self.beta:.3g}\n{'':<34}{'printed':>14}{'corrected':>14}{'here':>14}{'at least':>14}"
+        )
+        lines = [
+            f"{f'{row.privacy}, {row.information}':<34}"
+            + "".join(_cell(value) for value in (row.printed, row.corrected, row.here, row.lower))
+            for row in self.rows
+        ]
+        return "\n".join([head, *lines])
+
+
+def cost_table(*, n: int, epsilon: float, delta: float, alpha: float, beta: float | None = None) -> CostTable:
+    """The costs of all settings side by side: as printed, corrected, here, and the least possible.
+
+    Parameters
+    ----------
+    delta
+        Of the approximate claim, above 0; the pure rows have delta = 0.
+    alpha
+        The gap: in delta for the approximate rows, in epsilon for the pure ones.
+    beta
+        Least outcome probability of the pair that stands for the pure row with full information: at most (and by
+        default) 1/(n - 1 + e^epsilon), the largest with which some outcome is on the boundary of the claim.
+
+    Notes
+    -----
+    McMillan, Table 9.1. The thesis' parameter is alpha/2 for Algorithm 4 and alpha/10 for Algorithm 6 as printed
+    (alpha/12 corrected), so that all columns have the same gap.
+    """
+    checked_outcomes(n)
+    checked_gap(delta, alpha)
+    if delta == 0:
+        raise InputError("delta=0: the approximate rows need a delta above 0; the pure rows are there anyway.", delta=0)
+    boundary = boundary_pair(n, epsilon, beta)
+    least = float(min(boundary.zero.min(), boundary.one.min()))
+    rows = (
+        CostRow("pure", "no information", math.inf, math.inf, math.inf, math.inf, "unverifiable (Theorem 10.5)"),
+        _pure_row(boundary, least, epsilon, alpha),
+        _unknown_row(n, epsilon, delta, alpha),
+        _known_row(boundary, epsilon, delta, alpha),
+    )
+    return CostTable(n, epsilon, delta, alpha, least, rows)
+
+
+def boundary_pair(n: int, epsilon: float, beta: float | None = None) -> Pair:
+    """A pair of pure privacy exactly epsilon with least probability beta, the rest spread evenly."""
+    e = math.exp(checked_epsilon(epsilon))
+    largest = 1 / (n - 1 + e)
+    least = largest if beta is None else beta
+    if not 0 < least <= largest * (1 + 1e-12):
+        raise InputError(
+            f"beta={beta!r}: give a probability above 0 and at most 1/(n - 1 + e^epsilon) = {largest:.4g}.", beta=beta
+        )
+    return Pair(*(np.r_[p, np.full(n - 1, (1 - p) / (n - 1))] for p in (least, e * least)))
+
+
+def _unknown_row(n: int, epsilon: float, delta: float, alpha: float) -> CostRow:
+    unit = (1 + math.exp(2 * epsilon)) / (alpha / 2) ** 2
+    plan = UnknownPair(n, epsilon, delta, alpha).plan
+    return CostRow(
+        "approximate",
+        "no information",
+        max(4 * n, 12) * unit,
+        max(n, 24) * unit,
+        plan.per_input,
+        plan.lower,
+        "Algorithm 4; as printed it tests one direction only; grows as n^(1-o(1)) at least (Theorem 10.7)",
+    )
+
+
+def _known_row(stated: Pair, epsilon: float, delta: float, alpha: float) -> CostRow:
+    plan = KnownPair(stated, epsilon, delta, alpha).plan
+    a = alpha / (1 + math.exp(epsilon))
+    remark = "Algorithm 5; printed without a constant; corrected as worked out at n = 256"
+    return CostRow(
+        "approximate",
+        "full information",
+        None,
+        3 * math.sqrt(stated.n) / a**2,
+        plan.per_input,
+        plan.lower,
+        remark,
+    )
+
+
+def _pure_row(stated: Pair, beta: float, epsilon: float, alpha: float) -> CostRow:
+    plan = KnownPure(stated, epsilon, alpha).plan
+    ours = -math.expm1(-alpha / 12)
+    return CostRow(
+        "pure",
+        "full information",
+        math.log(stated.n) / ((alpha / 10) ** 2 * beta**2),
+        3 * math.log(12 * stated.n) / (ours**2 * beta),
+        plan.per_input,
+        plan.lower,
+        "Algorithm 6; the printed proof gives 12 alpha where 10 alpha is stated",
+    )
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return f"{'-':>14}"
+    return f"{'none':>14}" if math.isinf(value) else f"{math.ceil(value):>14,}"

@@ -1,0 +1,152 @@
+"""Privacy on most pairs of inputs, from a test of one pair."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from cloakwork.auditing.testers.amplify import Amplified
+from cloakwork.auditing.testers.distances import checked_confidence
+from cloakwork.auditing.testers.limits import share_limit
+from cloakwork.auditing.testers.mechanism import Mechanism
+from cloakwork.auditing.testers.plan import CONFIDENCE, Answer, Promise, QueryPlan, Tester
+from cloakwork.auditing.testers.unknown import UnknownPair
+from cloakwork.errors import InputError
+
+
+@dataclass(frozen=True)
+class ShareSize:
+    """How a share is tested: how many pairs, and how many of them may be found bad."""
+
+    pairs: int
+    allowed: int
+
+
+@dataclass(frozen=True)
+class RandomPrivacy:
+    """Tests that all but a share `gamma` of the pairs of neighbouring inputs are private.
+
+    Parameters
+    ----------
+    tester
+        A test of one pair, without information about it (one that knows a pair would need it for every pair).
+    neighbours
+        Called with rng, draws a pair of neighbouring inputs as they occur; the answer is about this distribution.
+    gamma
+        The share of pairs that may be bad, from 0.
+    slack
+        The gap in the share: a mechanism that is far from the claim on more than gamma + slack of the pairs is
+        rejected. It is 2 alpha / lambda in the thesis.
+    confidence
+        Probability of a right answer on either side, above 1/2.
+
+    Notes
+    -----
+    McMillan's Algorithm 3. Each pair is tested so often that a majority vote is wrong with a probability of at most
+    slack/4. The thesis repeats log(2 lambda / alpha) times, which leaves far more; 18 ln(2 lambda / alpha) suffices by
+    Hoeffding's inequality, and the exact binomial tail a little less. `UnknownPair` is given that confidence itself, at
+    a fraction of the cost of a vote. A pair is then found bad with a probability of at most gamma + (1-gamma) slack/4,
+    or at least (gamma + slack)(1 - slack/4), and the number of pairs is found from exact binomial tails: several times
+    fewer than Bernstein's ln 3 (8 gamma + 28 slack/3) / (slack/2)^2.
+    """
+
+    tester: Tester
+    neighbours: Callable[[np.random.Generator], tuple[Any, Any]] = field(repr=False)
+    gamma: float
+    slack: float
+    confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+        if not (0 <= self.gamma < 1 and self.slack > 0 and self.gamma + self.slack <= 1):
+            raise InputError(
+                f"gamma={self.gamma!r} with slack={self.slack!r}: give shares of pairs, gamma from 0 and slack above "
+                "0, that sum to at most 1.",
+                gamma=self.gamma,
+                slack=self.slack,
+            )
+
+    @cached_property
+    def each(self) -> Tester:
+        """The test of one pair, made so sure that it is wrong with a probability of at most slack/4."""
+        enough = 1 - self.slack / 4
+        if self.tester.plan.confidence >= enough:
+            return self.tester
+        if isinstance(self.tester, UnknownPair):
+            return replace(self.tester, confidence=enough)
+        return Amplified(self.tester, confidence=enough)
+
+    @cached_property
+    def size(self) -> ShareSize:
+        """How many pairs are drawn, and how many may be found bad."""
+        wrong = self.slack / 4
+        low = self.gamma + (1 - self.gamma) * wrong
+        return share_size(low, (self.gamma + self.slack) * (1 - wrong), 1 - self.confidence)
+
+    @cached_property
+    def plan(self) -> QueryPlan:
+        """What the test costs and promises; `per_input` is for each input of each pair."""
+        one, pairs = self.each.plan, self.size.pairs
+        return QueryPlan(
+            tester=f"{self.tester.plan.tester}, on {pairs:,} random pairs",
+            per_input=one.per_input,
+            at_most=one.at_most,
+            total=pairs * one.total,
+            confidence=self.confidence,
+            alpha=one.alpha,
+            lower=self.tester.plan.lower,
+            promise=Promise(
+                f"on all but a share {self.gamma:g} of the pairs this holds: {one.promise.private}",
+                f"on more than a share {self.gamma + self.slack:g} of the pairs this holds: {one.promise.far}",
+                "It speaks of pairs drawn as they were drawn here.",
+            ),
+            why=f"{pairs:,} pairs, of which no test needs fewer than "
+            f"{share_limit(gamma=self.gamma, slack=self.slack, confidence=self.confidence):,}. {one.why}",
+        )
+
+    def test(self, mechanism: Mechanism, rng: np.random.Generator) -> Answer:
+        """Draw pairs and test each, until the answer is decided. The statistic is the number of pairs found bad."""
+        each, size = self.each, self.size
+        bad = good = queries = 0
+        while bad <= size.allowed and good < size.pairs - size.allowed:
+            answer = each.test(mechanism, rng, databases=self.neighbours(rng))
+            queries += answer.queries
+            bad, good = bad + (not answer.accepts), good + answer.accepts
+        return Answer(
+            accepts=bad <= size.allowed,
+            statistic=float(bad),
+            threshold=float(size.allowed),
+            queries=queries,
+            reason=f"{bad} of {bad + good} pairs were found bad; rejected above {size.allowed} of {size.pairs}.",
+            guarantee=self.plan.guarantee,
+        )
+
+
+def share_size(low: float, high: float, failure: float) -> ShareSize:
+    """A number of trials and a cut that tell a chance of at most `low` from one of at least `high`.
+
+    Notes
+    -----
+    Exact binomial tails. The cut is the least that the low chance exceeds with at most `failure`; the number of trials
+    is found by doubling and halving, so it suffices but need not be the very least.
+    """
+
+    def cut(trials: int) -> int:
+        return int(stats.binom.ppf(1 - failure, trials, low))
+
+    def enough(trials: int) -> bool:
+        return bool(stats.binom.cdf(cut(trials), trials, high) <= failure)
+
+    if not 0 <= low < high <= 1:
+        raise InputError(f"low={low!r}, high={high!r}: give two chances, the first smaller.", low=low, high=high)
+    small, large = 0, 1
+    while not enough(large):
+        small, large = large, 2 * large
+    while large - small > max(1, large // 1000):
+        middle = math.ceil((small + large) / 2)
+        small, large = (small, middle) if enough(middle) else (middle, large)
+    return ShareSize(large, cut(large))

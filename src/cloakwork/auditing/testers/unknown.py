@@ -1,0 +1,155 @@
+"""Approximate privacy with no information about the mechanism."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cloakwork._checks import IntArray
+from cloakwork.auditing.testers.distances import Deltas, checked_confidence, checked_epsilon, checked_outcomes
+from cloakwork.auditing.testers.limits import approximate_limit, checked_gap
+from cloakwork.auditing.testers.mechanism import Mechanism, tally
+from cloakwork.auditing.testers.plan import CONFIDENCE, Answer, Promise, QueryPlan, seldom_above, smallest
+
+
+@dataclass(frozen=True)
+class UnknownPair:
+    """Tests an (epsilon, delta) claim on two inputs when nothing is known but the n possible outcomes.
+
+    Parameters
+    ----------
+    n
+        Number of outcomes, 2 or above.
+    epsilon, delta
+        The claim. With delta = 0 a delta of up to `alpha` still passes: pure privacy itself cannot be verified.
+    alpha
+        The gap: a mechanism that needs more than delta + alpha at this epsilon is rejected.
+    confidence
+        Probability of a right answer on either side, above 1/2.
+
+    Notes
+    -----
+    McMillan's Algorithm 4. Counts X_i, Y_i of two independent Poisson(lambda) numbers of answers are independent
+    Poisson, and z = sum_i max(0, X_i - e^epsilon Y_i) / lambda is an estimate of delta_epsilon that is never too small
+    on average. Corrected: the sums run over the n outcomes; the two numbers of answers are drawn apart and divided by
+    lambda; both directions are tested (one direction accepts violators of the other every time).
+
+    The size. With v = (1 + e^(2 epsilon)) / lambda: E z <= delta_epsilon + sqrt(n v) / 2, since E max(0, Z) <=
+    (mu + sqrt(mu^2 + s^2)) / 2; Var z <= v; and one answer more moves z by at most 1/lambda up and e^epsilon / lambda
+    down, so that with L = ln(1/f) and b that step, z leaves its mean by t with a probability of at most f for
+    t = b L / 3 + sqrt((b L / 3)^2 + 2 v L) (Bernstein's inequality from Wu's logarithmic Sobolev inequality for Poisson
+    points), or for t = sqrt(v (1/f - 1)) (Cantelli). lambda is the least at which the upward error and t at f/2 (two
+    directions) and the downward t at f fit into alpha, f = 1 - confidence. The thesis has alpha/2 for our alpha,
+    prints 4 n (1 + e^(2 epsilon)) / (alpha/2)^2 and proves that number with (1 + e^(2 epsilon))^2;
+    max(n, 24) (1 + e^(2 epsilon)) / (alpha/2)^2 suffices with its threshold in the middle and Chebyshev's inequality.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cloakwork.auditing.testers import Pair
+    >>> tester = UnknownPair(n=2, epsilon=1.0, delta=0.05, alpha=0.1)
+    >>> tester.plan.per_input
+    13531
+    >>> leaky = Pair([0.1, 0.9], [0.48, 0.52])  # private one way, delta 0.21 the other way
+    >>> tester.test(leaky, np.random.default_rng(0)).accepts
+    False
+    """
+
+    n: int
+    epsilon: float
+    delta: float = 0.0
+    alpha: float = 0.1
+    confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        checked_outcomes(self.n)
+        checked_epsilon(self.epsilon)
+        checked_gap(self.delta, self.alpha)
+        checked_confidence(self.confidence)
+
+    @cached_property
+    def mean_queries(self) -> float:
+        """lambda, the mean number of queries on each input."""
+        return smallest(lambda size: self._room(size) >= 0, start=1 / self.alpha)
+
+    @cached_property
+    def plan(self) -> QueryPlan:
+        """What the test costs and promises."""
+        size = self.mean_queries
+        return QueryPlan(
+            tester="approximate privacy, no information",
+            per_input=math.ceil(size),
+            at_most=seldom_above(size),
+            total=2 * math.ceil(size),
+            confidence=self.confidence,
+            alpha=self.alpha,
+            lower=approximate_limit(
+                n=self.n, epsilon=self.epsilon, delta=self.delta, alpha=self.alpha, confidence=self.confidence
+            ),
+            promise=self._promise,
+            why=f"The number grows with the {self.n} outcomes, with e^(2 epsilon) and with 1/alpha^2; any test without "
+            "information needs nearly as many as there are outcomes (McMillan, Theorem 10.7).",
+        )
+
+    def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
+        """Query the mechanism on the two inputs and say whether the claim stands.
+
+        Parameters
+        ----------
+        mechanism
+            Called with (database, size, rng); returns `size` independent outcomes from 0 to n-1.
+        databases
+            What stands for the two neighbouring inputs.
+        """
+        size = self.mean_queries
+        asked = [int(rng.poisson(min(size, 1e18))) for _ in databases]
+        x, y = (tally(mechanism, d, r, self.n, rng) for d, r in zip(databases, asked, strict=True))
+        seen = self.estimate(x, y, size)
+        threshold = self.delta + self.alpha - self._below(size)
+        towards = "second" if seen.backward > seen.forward else "first"
+        return Answer(
+            accepts=seen.largest <= threshold,
+            statistic=seen.largest,
+            threshold=threshold,
+            queries=sum(asked),
+            reason=f"delta at epsilon {self.epsilon:g} looks like {seen.largest:.4g}, "
+            f"from the {towards} input to the other; rejected above {threshold:.4g}.",
+            guarantee=self._promise.at(self.confidence),
+        )
+
+    def estimate(self, x: IntArray, y: IntArray, size: float) -> Deltas:
+        """Delta at epsilon in each direction, from the counts on each input and the mean number of queries."""
+        factor = math.exp(self.epsilon)
+        forward = float(np.maximum(x - factor * y, 0).sum()) / size
+        backward = float(np.maximum(y - factor * x, 0).sum()) / size
+        return Deltas(forward, backward)
+
+    @property
+    def _promise(self) -> Promise:
+        return Promise(
+            f"the mechanism is ({self.epsilon:g}, {self.delta:g})-private on these two inputs",
+            f"it needs a delta above {self.delta + self.alpha:g} at epsilon {self.epsilon:g}",
+        )
+
+    def _spread(self, size: float) -> float:
+        return (1 + math.exp(2 * self.epsilon)) / size
+
+    def _above(self, size: float) -> float:
+        """How far the estimates go above delta, both directions, but for the allowed failures."""
+        spread = self._spread(size)
+        return math.sqrt(self.n * spread) / 2 + _deviation(spread, 1 / size, (1 - self.confidence) / 2)
+
+    def _below(self, size: float) -> float:
+        return _deviation(self._spread(size), math.exp(self.epsilon) / size, 1 - self.confidence)
+
+    def _room(self, size: float) -> float:
+        return self.alpha - self._above(size) - self._below(size)
+
+
+def _deviation(variance: float, step: float, failure: float) -> float:
+    """What a sum moved by `step` at most leaves its mean by with a probability of at most `failure`."""
+    logarithm = -math.log(failure)
+    part = step * logarithm / 3
+    return min(math.sqrt(variance * (1 / failure - 1)), part + math.sqrt(part * part + 2 * variance * logarithm))

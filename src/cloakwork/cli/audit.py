@@ -1,0 +1,140 @@
+"""`cloakwork audit command` and `cloakwork audit readings`, and what all audits share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from cloakwork.auditing import Audit, Verdict, audit
+from cloakwork.auditing.report import Report, Subject
+from cloakwork.auditing.sources import (
+    CommandSource,
+    Form,
+    read_recordings,
+)
+from cloakwork.auditing.sources.bench import FEWEST
+from cloakwork.auditing.sources.forms import Reader, word_of
+from cloakwork.cli.output import as_json, bar, counted, note, refuse_input, say, written
+from cloakwork.errors import InputError
+
+VIOLATION, WITHHELD = 3, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What all audits are told: how many reports, how sure, and what to write."""
+
+    reports: int
+    confidence: float
+    html: Path | None
+    seed: int | None
+    json: bool
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """For the auditor's own choices."""
+        return np.random.default_rng(self.seed)
+
+
+def run_command(
+    command: str, *, epsilon: float, delta: float, form: Form | None, timeout: float, wanted: Wanted
+) -> None:
+    """Audit a program that prints reports."""
+    with CommandSource(command, form=form, timeout=timeout) as source:
+        found = audited(source, epsilon, delta, wanted, wanted.reports)
+        reader = source.reader
+    subject = Subject(
+        name=f'The program "{word_of(command)}"',
+        notes=_seen(reader),
+        limits=("Anything about runs with other inputs, other settings, or on another day.",),
+    )
+    finish(_explained(found, reader), subject, wanted)
+
+
+def run_readings(
+    first: Path,
+    second: Path,
+    *,
+    epsilon: float,
+    delta: float,
+    columns: list[str],
+    sensor: str | None,
+    form: Form | None,
+    wanted: Wanted,
+) -> None:
+    """Audit two recordings."""
+    refuse_inputs(wanted, first, second)
+    recorded = read_recordings((first, second), columns=columns, sensor=sensor, form=form, most=wanted.reports)
+    lengths, used = recorded.lengths, recorded.ceiling
+    if used < FEWEST:
+        raise InputError(
+            f"{counted(used, 'report')} in the shorter recording: an audit needs at least {FEWEST} in each."
+        )
+    if lengths[0] != lengths[1]:
+        note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
+    found = audited(recorded, epsilon, delta, wanted, used)
+    names = [word_of(path.name) for path in (first, second)]
+    subject = Subject(
+        name=f"The device behind the recordings {names[0]} and {names[1]}",
+        inputs=(f"the set-up of {names[0]}", f"the set-up of {names[1]}"),
+        notes=_seen(recorded.reader),
+        limits=(
+            "That the recordings are what they are said to be: made by this device, one with each set-up, nothing "
+            "left out, and with set-ups no further apart than the claim covers.",
+        ),
+    )
+    finish(_explained(found, recorded.reader), subject, wanted)
+
+
+def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted: Wanted, reports: int) -> Audit:
+    """Audit with a bar that shows how far it is."""
+    with bar("auditing", reports) as show:
+        return audit(
+            mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            reports=reports,
+            confidence=wanted.confidence,
+            rng=wanted.rng,
+            progress=lambda done, _: show(done),
+        )
+
+
+def _explained(found: Audit, reader: Reader) -> Audit:
+    """The same audit, with the words that stand behind a NaN."""
+    if found.witness is None:
+        return found
+    return replace(found, witness=replace(found.witness, event=reader.explain(found.witness.event)))
+
+
+def _seen(reader: Reader) -> tuple[str, ...]:
+    if not reader.words:
+        return ()
+    shown = ", ".join(f'"{word}"' for word in reader.words[:5])
+    return (f"Among the numbers there were words, each an outcome of its own: {shown}.",)
+
+
+def refuse_inputs(wanted: Wanted, *inputs: Path) -> None:
+    """Refuse to write the page over a file that is read."""
+    if wanted.html is not None:
+        refuse_input(wanted.html, *inputs)
+
+
+def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:
+    """Print and write what was found; the exit code says it as well."""
+    report = Report(audit=found, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    if wanted.html is not None:
+        with written(wanted.html) as file:
+            file.write(report.to_html())
+        note(f"wrote {wanted.html}")
+    if wanted.json:
+        as_json(report.to_json())
+    else:
+        say(report)
+    code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(report.audit.verdict, 0)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,153 @@
+"""The practical auditor: honest mechanisms are left alone, broken ones are found."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from benchmarks.mechanisms import (
+    Case,
+    boundary_cases,
+    broken_cases,
+    gaussian,
+    gaussian_sigma,
+    laplace,
+    literature_cases,
+)
+
+import cloakwork as cw
+from cloakwork.auditing import Verdict, audit
+
+BROKEN = broken_cases()
+BOUNDARY = boundary_cases()
+LITERATURE = [case for case in literature_cases() if not case.private]
+
+
+@pytest.mark.parametrize("case", BOUNDARY, ids=lambda case: case.name)
+def test_a_mechanism_at_the_boundary_of_its_claim_raises_no_alarm_in_20_audits(case: Case) -> None:
+    results = [
+        audit(
+            case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=20_000, rng=np.random.default_rng(1000 + k)
+        )
+        for k in range(20)
+    ]
+    assert sum(result.verdict is Verdict.VIOLATION for result in results) <= 1
+    assert all(result.independent for result in results)
+    # the auditor is awake: half the claim would have been rejected
+    assert min(result.epsilon_lower for result in results) > 0.5 * case.epsilon
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)
+def test_a_broken_mechanism_is_found(case: Case) -> None:
+    result = audit(case.mechanism, epsilon=case.epsilon, delta=case.delta, rng=np.random.default_rng(8))
+    assert result.verdict is Verdict.VIOLATION
+    assert result.epsilon_lower > case.epsilon
+    assert result.delta_lower >= case.delta
+    assert result.reports_used < 500_000
+    witness = result.witness
+    assert witness is not None
+    favoured, other = witness.frequencies if witness.direction == "0->1" else witness.frequencies[::-1]
+    assert favoured > np.exp(case.epsilon) * other + case.delta
+
+
+@pytest.mark.parametrize("case", LITERATURE, ids=lambda case: case.name)
+def test_the_broken_mechanisms_of_the_literature_are_found(case: Case) -> None:
+    result = audit(case.mechanism, epsilon=case.epsilon, reports=60_000, rng=np.random.default_rng(3))
+    assert result.verdict is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fault code", '"E'),
+        ("shifted lattice", "multiples of 0.1"),
+        ("two outputs, one noise", "entry 0 minus entry 1"),
+        ("truncated noise", "the output is"),
+    ],
+)
+def test_the_witness_is_an_event_that_a_person_reads(name: str, words: str) -> None:
+    case = next(case for case in BROKEN if case.name == name)
+    result = audit(case.mechanism, epsilon=case.epsilon, delta=case.delta, rng=np.random.default_rng(2))
+    assert result.witness is not None
+    assert words in result.witness.event
+    assert result.witness.source in result.events
+
+
+@pytest.mark.parametrize(("delta", "scale", "planned"), [(1e-2, 0.5, 620), (1e-2, 0.7, 3_800), (1e-3, 0.5, 2_200)])
+def test_too_little_gaussian_noise_is_found_within_three_times_the_plan(
+    delta: float, scale: float, planned: int
+) -> None:
+    mechanism = gaussian(scale * gaussian_sigma(1.0, delta))
+    used = [
+        audit(mechanism, epsilon=1.0, delta=delta, reports=50_000, rng=np.random.default_rng(k)).reports_used
+        for k in range(9)
+    ]
+    assert np.median(used) <= 3 * planned
+
+
+def test_bounds_never_exceed_what_is_true() -> None:
+    for seed in range(10):
+        result = audit(laplace(0.5), epsilon=1.0, reports=3_000, rng=np.random.default_rng(seed))
+        assert 1.0 < result.epsilon_lower <= 2.0
+        # delta of Laplace noise of scale 1/2 at epsilon 1: 1 - e^((1 - 2) / 2)
+        assert 0.0 < result.delta_lower <= 1 - np.exp(-0.5)
+
+
+def test_floating_point_noise_is_found_by_its_low_bits() -> None:
+    def naive(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        return database + rng.laplace(size=size)
+
+    result = audit(naive, epsilon=1.0, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.VIOLATION
+    assert result.reports_used < 2_000
+    assert result.witness is not None
+    assert "bit" in result.witness.event or "mantissa" in result.witness.event
+
+
+def test_densities_let_the_exact_ratio_be_tried() -> None:
+    def log_density(centre: float) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda rows: -2 * np.abs(rows[:, 0] - centre) - np.abs(rows[:, 1] + centre)
+
+    def rows(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        noise = np.stack([0.5 * rng.laplace(size=size) + database, rng.laplace(size=size) - database], axis=1)
+        return np.round(noise, 3)
+
+    result = audit(rows, epsilon=2.8, densities=(log_density(0.0), log_density(1.0)), rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.VIOLATION
+    assert result.witness is not None
+    assert "likelihood ratio" in result.witness.event
+
+
+def test_an_audit_can_be_repeated() -> None:
+    first, second = (audit(laplace(0.8), epsilon=1.0, rng=np.random.default_rng(4)) for _ in range(2))
+    assert str(first) == str(second)
+    assert first.to_json() == second.to_json()
+
+
+def test_progress_is_told_up_to_the_ceiling() -> None:
+    told: list[tuple[int, int]] = []
+    audit(
+        laplace(1.0),
+        epsilon=1.0,
+        reports=3_001,
+        rng=np.random.default_rng(1),
+        progress=lambda done, of: told.append((done, of)),
+    )
+    assert told[-1] == (3_001, 3_001)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+
+
+def test_memory_stays_flat_when_reports_stream() -> None:
+    peaks = []
+    for reports in (100_000, 400_000):
+        tracemalloc.start()
+        audit(laplace(1.0), epsilon=1.0, reports=reports, rng=np.random.default_rng(1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+    assert peaks[1] < 64e6
+
+
+def test_the_public_name_is_the_function() -> None:
+    assert cw.audit is audit
+    assert cw.audit(laplace(0.3), epsilon=1.0, rng=np.random.default_rng(1)).verdict is Verdict.VIOLATION

@@ -1,0 +1,86 @@
+"""Our own noise under our own audit: it keeps its claim, and 0.8 times it does not."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.physics import HeatLine
+from cloakwork.privacy import Cloak, largest_mu, noise_table
+from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.keystream import Keystream
+
+FRAMES = 130_000
+CLAIM = (1.0, 1e-2)
+
+
+def cloak_with(factor: float) -> Cloak:
+    """A cloak for many frames, with `factor` of the noise that a window's claim asks for."""
+    line = HeatLine(n=10, m=3, T=0.05)
+    whole = Cloak(line, epsilon=1.0, delta=1e-2, alpha=0.1, readings_per_window=FRAMES)
+    if factor == 1.0:
+        return whole
+    return Cloak(  # which a larger epsilon allows
+        line,
+        epsilon=2.0,
+        delta=1e-2,
+        alpha=0.1,
+        readings_per_window=FRAMES,
+        sigma=factor * whole.sigma,
+        resolution=whole.resolution,
+    )
+
+
+def readings_apart() -> np.ndarray:
+    """Two frames that the whole noise of one frame hides just at `CLAIM`: whole steps, so that nothing is rounded."""
+    cloak = cloak_with(1.0)
+    shift = largest_mu(*CLAIM) * cloak.sigma / np.sqrt(3)
+    return np.array([[0.0] * 3, [np.floor(shift / cloak.resolution) * cloak.resolution] * 3])
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.8, Verdict.VIOLATION)])
+@pytest.mark.parametrize("released", [True, False], ids=["release", "simulate"])
+def test_a_cloak_keeps_its_claim_and_four_fifths_of_its_noise_do_not(
+    factor: float, verdict: Verdict, released: bool
+) -> None:
+    cloak = cloak_with(factor)
+    readings = readings_apart()
+
+    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        frames = np.tile(readings[database], (size, 1))
+        return cloak.to_steps(cloak.release(frames) if released else cloak.simulate(frames, rng=rng))
+
+    result = audit(mechanism, epsilon=CLAIM[0], delta=CLAIM[1], reports=60_000, rng=np.random.default_rng(5))
+    assert result.verdict is verdict, str(result)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.8, Verdict.VIOLATION)])
+def test_keyed_noise_keeps_its_claim_and_four_fifths_of_it_do_not(factor: float, verdict: Verdict) -> None:
+    shift = 16
+    table = noise_table(factor * shift / largest_mu(*CLAIM))
+    streams = [Keystream(bytes([database] * 32), "flat", f"s{database}", 0) for database in (0, 1)]
+    counters = [itertools.count(), itertools.count()]
+
+    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        seqs = list(itertools.islice(counters[database], size))
+        return streams[database].noise(table, seqs) + shift * database
+
+    result = audit(mechanism, epsilon=CLAIM[0], delta=CLAIM[1], reports=40_000, rng=np.random.default_rng(5))
+    assert result.verdict is verdict, str(result)
+
+
+def test_a_key_that_counts_the_same_numbers_again_is_not_independent() -> None:
+    table = noise_table(30.0)
+    stream = Keystream(bytes(32), "flat", "s0", 0)
+
+    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        return stream.noise(table, np.arange(size)) + database
+
+    result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
+    assert result.verdict is Verdict.WITHHELD
+    assert "as when it was asked before" in result.dependence
+
+
+def test_the_boundary_of_the_claim_is_where_these_tests_put_it() -> None:
+    assert Profile(largest_mu(*CLAIM)).delta(CLAIM[0]) == pytest.approx(CLAIM[1], rel=1e-6)

@@ -1,0 +1,249 @@
+"""The parts of the practical auditor: fair bets, the watch over dependence, the band, and the words."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.mechanisms import laplace, on_grid
+from scipy.stats import laplace as law
+
+from cloakwork.auditing import Audit, Profile, Verdict, Witness, audit
+from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
+from cloakwork.auditing.choosing import Choice
+from cloakwork.auditing.events import HalfLine, Interval, OneOf, Ranges
+from cloakwork.auditing.lines import LowestBit, Special, Value, spacing_of
+from cloakwork.auditing.reports import Past, Reports, draw
+from cloakwork.auditing.slots import portfolio
+from cloakwork.errors import InputError
+
+Rng = np.random.Generator
+
+
+def reports(values: Any) -> Reports:
+    return draw(lambda _d, _n, _r: values, 0, len(values), np.random.default_rng(0))
+
+
+def past(x: Any, y: Any) -> Past:
+    return Past(reports(x), reports(y), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 5.0, 700.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.3])
+def test_a_bet_pays_nothing_on_average_at_the_boundary_and_less_within_the_claim(epsilon: float, delta: float) -> None:
+    pays = payments(np.array([epsilon]), np.array([delta]))[:, 0]
+    for q in (0.0, 0.001, 0.3):
+        for slack in (0.0, 0.01):
+            p = math.exp(epsilon) * q + delta - slack
+            if 0 <= p <= 1:
+                chances = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+                expected = -slack / (math.exp(epsilon) + delta)
+                assert float(chances @ pays) == pytest.approx(expected, abs=1e-12)
+    assert (1 + LARGEST_STAKE * pays > 0).all()
+
+
+def test_a_stake_is_kellys() -> None:
+    pays = payments(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    p, q = np.array([[0.4]]), np.array([[0.05]])
+    stake = best_stakes(p, q, pays)
+    grid = np.linspace(0, LARGEST_STAKE, 20_001)
+    chances = [0.4 * 0.05, 0.4 * 0.95, 0.6 * 0.05, 0.6 * 0.95]
+    for place in (0, 1):
+        growth = sum(c * np.log1p(grid * pay) for c, pay in zip(chances, pays[:, place], strict=True))
+        assert stake[0, place] == pytest.approx(grid[np.argmax(growth)], abs=1e-4)
+    assert best_stakes(q, p, pays)[0].tolist() == [0.0, 0.0]
+
+
+def test_wealth_is_what_the_pairs_pay() -> None:
+    slot = replace(portfolio(reports([0.0]).kind, 1, None)[0], share=1.0)
+    book = Book([slot], epsilon=1.0, delta=0.0, confidence=0.95)
+    event = HalfLine(Value(), 0.5, above=True)
+    book.choose([(Choice(event, 0.6, 0.1, 1.0), None)])
+    book.settle(reports([1.0, 1.0, 0.0, 0.0, 1.0]), reports([0.0, 0.0, 0.0, 1.0, 1.0]))
+    best = best_stakes(np.array([[0.6]]), np.array([[0.1]]), payments(np.array([1.0]), np.array([0.0])))[0, 0]
+    won = [(1 + stake / math.e) ** 2 * (1 - stake) * (1 + stake * (1 / math.e - 1)) for stake in best * PARTS]
+    # the other direction has no event, and keeps its half
+    assert book.wealth == pytest.approx(0.5 + 0.5 * np.mean(won))
+
+
+@pytest.mark.parametrize(
+    ("event", "held", "words"),
+    [
+        (HalfLine(Value(), 1.0, above=True), [False, False, True, False], "the output is above 1"),
+        (HalfLine(Value(), 1.0, above=False), [True, True, False, False], "the output is at most 1"),
+        (Interval(Value(), 0.0, 1.0, inside=True), [False, True, False, False], "the output is 1"),
+        (Interval(Value(), 0.0, 1.0, inside=False), [True, False, True, False], "at most 0 or above 1"),
+        (Interval(Value(), -np.inf, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
+        (
+            Ranges(Value(), np.array([0.5, 1.5]), np.array([True, False, True])),
+            [True, False, True, False],
+            "in minus infinity to 0.5 or 1.5 to infinity",
+        ),
+        (OneOf(Special(), np.array([1.0])), [False, False, False, True], "the output is not a number"),
+    ],
+)
+def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -> None:
+    found = reports([0.0, 1.0, 2.0, np.nan])
+    assert event.holds(found).tolist() == held
+    assert words in event.words(Past(found, found, np.random.default_rng(0)))
+
+
+def test_the_lowest_bit_and_the_lattice_are_read_from_floats() -> None:
+    values = reports([1.0, 0.75, 6.0, 0.1, np.inf, 0.0])
+    assert values.line(LowestBit())[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
+    steps = np.asarray(0.37 + 0.1 * np.random.default_rng(0).integers(-40, 40, size=500), dtype=np.float64)
+    assert spacing_of(steps) == pytest.approx(0.1)
+    assert spacing_of(np.random.default_rng(0).normal(size=500)) == 0.0
+
+
+def test_what_is_remembered_is_an_even_sample_of_pairs() -> None:
+    kept = past(np.arange(200.0), np.arange(200.0))
+    for start in range(200, 400_000, 20_000):
+        part = np.arange(start, start + 20_000, dtype=float)
+        kept.add(reports(part), reports(part))
+    assert len(kept.x) == 1 << 16
+    assert (kept.x.values == kept.y.values).all()
+    assert kept.x.values.mean() == pytest.approx(200_000, rel=0.02)
+
+
+def sticky(database: int, size: int, rng: Rng) -> np.ndarray:
+    fresh = rng.random(size) < 0.7
+    fresh[0] = True
+    return on_grid(database + 2 * rng.laplace(size=size))[np.maximum.accumulate(np.where(fresh, np.arange(size), 0))]
+
+
+def one_noise_a_call(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * rng.laplace() + 0.3 * rng.normal(size=size))
+
+
+def same_seed(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * np.random.default_rng(5).laplace(size=size))
+
+
+def in_a_circle(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * np.tile(rng.laplace(size=50), size // 50 + 1)[:size])
+
+
+def calm_and_storm(database: int, size: int, rng: Rng) -> np.ndarray:
+    scale = np.repeat(np.where(rng.random(size // 10 + 1) < 0.5, 0.5, 2.0), 10)[:size]
+    return on_grid(database + 2 * scale * rng.laplace(size=size))
+
+
+def filtered(database: int, size: int, rng: Rng) -> np.ndarray:
+    noise = rng.normal(size=size + 1)
+    return on_grid(database + 2 * (noise[1:] + 0.5 * noise[:-1]))
+
+
+def twice_the_same_row(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + np.repeat(4 * rng.laplace(size=(size // 2 + 1, 3)), 2, axis=0)[:size])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (sticky, "are equal"),
+        (one_noise_a_call, "from one call to the next"),
+        (same_seed, "as when it was asked before"),
+        (in_a_circle, "50 apart"),
+        (calm_and_storm, "the size of the output is correlated"),
+        (filtered, "correlated between reports one after the other"),
+        (twice_the_same_row, "are equal"),
+    ],
+)
+def test_reports_that_depend_on_each_other_withhold_the_verdict(mechanism: Any, words: str) -> None:
+    result = audit(mechanism, epsilon=1.0, reports=50_000, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.WITHHELD
+    assert not result.independent
+    assert words in result.dependence
+    assert result.witness is None
+    assert (result.epsilon_lower, result.delta_lower) == (0.0, 0.0)
+    assert "nothing is concluded" in str(result)
+
+
+def test_rare_reports_are_not_taken_for_dependent_ones() -> None:
+    for seed in range(5):
+        result = audit(
+            lambda _d, n, r: np.where(r.random(n) < 0.01, 7, 0),
+            epsilon=1.0,
+            reports=50_000,
+            rng=np.random.default_rng(seed),
+        )
+        assert result.verdict is Verdict.NONE_FOUND, result.dependence
+
+
+def test_the_band_holds_the_true_profile_at_all_epsilons() -> None:
+    for seed in range(10):
+        profile = audit(laplace(1.0), epsilon=1.0, reports=30_000, rng=np.random.default_rng(seed)).profile
+        cuts = np.linspace(-3, 4, 200)[:, None]
+        true = np.maximum((law.cdf(cuts) - np.exp(profile.epsilons) * law.cdf(cuts, 1.0)).max(axis=0), 0.0)
+        assert (profile.lower <= true + 1e-9).all()
+        assert (true <= profile.upper + 0.01).all()  # events of the band are coarser than all half-lines
+        assert abs(profile.estimate[0] - true[0]) < 0.02
+        assert profile.upper[0] - profile.lower[0] < 0.15
+        assert (np.diff(profile.lower) <= 0).all()
+        assert (np.diff(profile.upper) <= 0).all()
+
+
+def test_the_band_is_of_reports_that_came_after_its_order() -> None:
+    def never_twice(_database: int, size: int, rng: Rng) -> np.ndarray:
+        return np.array([f"{number:.17f}" for number in rng.random(size)])
+
+    profile = audit(never_twice, epsilon=1.0, reports=300, rng=np.random.default_rng(1)).profile
+    assert profile.reports == 100
+    assert profile.estimate.max() == 0.0
+
+
+def result() -> Audit:
+    return audit(laplace(0.5), epsilon=1.0, reports=3_000, rng=np.random.default_rng(1))
+
+
+def test_a_result_reads_as_text_json_and_picture() -> None:
+    found = result()
+    text = str(found)
+    assert text.startswith("Violation\n")
+    assert "No audit can verify a claim" in text
+    again = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert again["verdict"] == "violation"
+    assert again["witness"]["event"] in text
+    assert len(again["profile"]["lower"]) == len(found.profile.epsilons)
+    axes = found.plot()
+    assert axes.get_xlabel() == "epsilon"
+    assert found.plot(axes) is axes
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 3.0, 700.0])
+def test_no_result_says_verified(epsilon: float) -> None:
+    good = audit(laplace(1.0), epsilon=epsilon, delta=0.9, reports=1_000, rng=np.random.default_rng(1))
+    assert good.verdict is Verdict.NONE_FOUND
+    assert "verified" not in str(good)
+    assert "verified" not in " ".join(Verdict)
+    json.dumps(good.to_json(), allow_nan=False)
+
+
+def test_results_that_contradict_themselves_are_refused() -> None:
+    found = result()
+    with pytest.raises(InputError, match="bound above"):
+        replace(found, epsilon_lower=0.5)
+    with pytest.raises(InputError, match="withheld"):
+        replace(found, independent=False, dependence="x")
+    with pytest.raises(InputError, match="dependence"):
+        replace(found, dependence="x")
+    with pytest.raises(InputError, match="direction"):
+        Witness(event="e", direction="up", counts=(1, 2), reports=5, source="s")
+    with pytest.raises(InputError, match="counts"):
+        Witness(event="e", direction="0->1", counts=(1, 6), reports=5, source="s")
+    with pytest.raises(InputError, match="within its band"):
+        Profile(
+            epsilons=np.array([0.0]),
+            estimate=np.array([0.5]),
+            lower=np.array([0.6]),
+            upper=np.ones(1),
+            events="e",
+            reports=1,
+        )
+    with pytest.raises(InputError, match="one value per epsilon"):
+        Profile(
+            epsilons=np.array([0.0]), estimate=np.zeros(2), lower=np.zeros(1), upper=np.ones(1), events="e", reports=1
+        )

@@ -1,0 +1,138 @@
+"""The auditor takes whatever a mechanism may give, and refuses what it cannot use with a sentence."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.errors import InputError, ReadingError
+
+Rng = np.random.Generator
+
+
+def run(mechanism: Any, **options: Any) -> Any:
+    given: dict[str, Any] = {"epsilon": 1.0, "reports": 3_000, "rng": np.random.default_rng(1)}
+    return audit(mechanism, **(given | options))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda _d, n, _r: np.zeros(n - 1), r"shape \(199,\) for 200 reports on input 0"),
+        (lambda _d, _n, _r: 3.0, r"shape \(\)"),
+        (lambda _d, _n, _r: None, r"shape \(\)"),
+        (lambda _d, n, _r: np.zeros((n, 2, 2)), r"shape \(200, 2, 2\)"),
+        (lambda _d, n, _r: np.zeros((n, 0)), r"shape \(200, 0\)"),
+        (lambda _d, n, _r: [[1], [1, 2]] * (n // 2), "not of one width"),
+        (lambda _d, n, _r: np.zeros(n) * 1j, "complex128"),
+        (lambda _d, n, _r: np.zeros(n, dtype="M8[s]"), "datetime64"),
+        (lambda d, n, _r: np.zeros((n, 2 + d)), "2 entries and reports with 3"),
+        (lambda _d, n, _r: np.zeros((n, 2 if n == 200 else 3)), "of width 2, and now .* of width 3"),
+        (lambda _d, n, _r: np.zeros(n, dtype=int if n == 200 else float), "first gave whole numbers"),
+        (lambda d, n, _r: np.array(["a"] * n) if d else np.zeros(n), "floating-point numbers and words"),
+        (lambda _d, n, _r: np.array([["a", "b"]] * n), "one word per report"),
+        (lambda _d, _n, _r: 1 / 0, "failed when asked for 200 reports on input 0: ZeroDivisionError"),
+    ],
+)
+def test_answers_that_are_not_reports_are_refused(answer: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(answer)
+
+
+def test_our_own_errors_pass_through_unchanged() -> None:
+    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
+        raise ReadingError("the broker is gone")
+
+    with pytest.raises(ReadingError, match=r"^the broker is gone$"):
+        run(mechanism)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 701.0}, "at most 700"),
+        ({"epsilon": -1.0}, "epsilon=-1.0"),
+        ({"epsilon": np.nan}, "epsilon=nan"),
+        ({"delta": 1.0}, "below 1"),
+        ({"delta": -0.1}, "delta=-0.1"),
+        ({"reports": 299}, "at least 300"),
+        ({"reports": 1.5}, "reports=1.5"),
+        ({"confidence": 1.0}, "confidence=1.0"),
+        ({"confidence": 0.4}, "confidence=0.4"),
+        ({"rng": 7}, "rng=7"),
+        ({"densities": (1, 2)}, "two functions"),
+        ({"densities": (np.sum, np.sum)}, "one log density per output"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(lambda _d, n, _r: np.zeros(n), **options)
+    with pytest.raises(InputError, match="function of"):
+        run(3)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda _d, n, _r: np.zeros(n),
+        lambda _d, n, _r: np.zeros((n, 3)),
+        lambda _d, n, _r: np.full(n, np.nan),
+        lambda _d, n, _r: np.full((n, 3), np.nan),
+        lambda _d, n, r: np.where(r.random(n) < 0.3, np.inf, -np.inf),
+        lambda _d, n, r: np.round(r.normal(size=n), 2) * 1e306,
+        lambda _d, n, r: np.round(r.normal(size=(n, 4)), 2) * 1e306,
+        lambda _d, n, r: r.normal(size=n) * 5e-320,
+        lambda _d, n, r: np.uint64(2**63 + 1000) + r.integers(0, 50, size=n).astype(np.uint64),
+        lambda _d, n, r: [2**70 + int(v) for v in r.integers(0, 50, size=n)],
+        lambda _d, n, r: r.random(n) < 0.5,
+        lambda _d, n, r: r.random((n, 3)) < 0.5,
+        lambda _d, n, r: np.array(["a", "b", "c"])[r.integers(0, 3, size=n)],
+        lambda _d, n, r: np.array([str(v) for v in r.random(n)]),
+        lambda d, n, r: r.integers(0, 3, size=n) if d else r.integers(0, 3, size=n).astype(float),
+        lambda _d, n, r: np.round(r.normal(size=(n, 300)), 2),
+        lambda _d, n, r: np.round(r.normal(size=(n, 1)), 2).astype(np.float32),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 700.0])
+def test_inputs_that_are_not_told_apart_raise_no_alarm(mechanism: Any, epsilon: float) -> None:
+    result = run(mechanism, epsilon=epsilon, reports=2_000)
+    assert result.verdict is Verdict.NONE_FOUND, str(result)
+    assert result.delta_lower == 0.0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (lambda d, n, _r: np.zeros(n) + d, "the output is"),
+        (lambda d, n, _r: np.zeros((n, 3)) + d, "entry 0"),
+        (lambda d, n, r: 2**60 + d + 2 * r.integers(-50, 50, size=n), "lowest bit of the output"),
+        (lambda d, n, r: [2**70 + 2 * int(v) + d for v in r.integers(0, 50, size=n)], "lowest bit of the output"),
+        (lambda d, n, _r: np.full(n, -0.0 if d else 0.0), r"0\.0"),
+        (lambda d, n, r: np.where(r.random(n) < 0.05 * d, np.nan, r.integers(9, size=n)), "not a number"),
+        (lambda d, n, r: r.random(n) < 0.5 + 0.4 * d, "the output is"),
+        (lambda d, n, r: np.round(r.laplace(size=(n, 1)), 2) + 3 * d, "the output is"),
+        (
+            lambda d, n, r: np.array([1.5 if u < 0.5 else ("E1" if u < 0.7 + 0.25 * d else None) for u in r.random(n)]),
+            '"None"|"E1"',
+        ),
+    ],
+)
+def test_inputs_that_are_told_apart_are_found_and_described(mechanism: Any, words: str) -> None:
+    result = run(mechanism)
+    assert result.verdict is Verdict.VIOLATION
+    assert re.search(words, result.witness.event), result.witness.event
+
+
+def test_an_empty_claim_is_rejected_as_soon_as_inputs_differ() -> None:
+    result = run(lambda d, n, r: np.round(r.normal(size=n) + 0.5 * d, 2), epsilon=0.0)
+    assert result.verdict is Verdict.VIOLATION
+    assert 0.0 < result.epsilon_lower < 5.0
+
+
+def test_a_delta_close_to_one_is_rejected_only_by_disjoint_outputs() -> None:
+    disjoint = run(lambda d, n, _r: np.zeros(n) + d, delta=0.99)
+    assert disjoint.verdict is Verdict.VIOLATION
+    near = run(lambda d, n, r: np.where(r.random(n) < 0.02, 0, d), delta=0.99)
+    assert near.verdict is Verdict.NONE_FOUND

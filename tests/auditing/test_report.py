@@ -1,0 +1,241 @@
+"""The report of an audit: what people read, what programs read, and that nothing in it can do harm."""
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.browser import running_browser, visiting
+
+from cloakwork.auditing import Audit, Profile, Verdict, Witness
+from cloakwork.auditing.report import NEVER, Report, Subject
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&'\"$title"
+
+ATTRIBUTES = {
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "http-equiv",
+    "type",
+    "id",
+    "class",
+    "role",
+    "aria-label",
+    "viewbox",
+}
+ATTRIBUTES |= {"x", "y", "x1", "x2", "y1", "y2", "width", "height", "rx", "points", "transform"}
+
+
+def made(
+    *,
+    verdict: Verdict = Verdict.VIOLATION,
+    event: str = "the output is above 12",
+    counts: tuple[int, int] = (320, 100),
+    direction: str = "0->1",
+    **changed: Any,
+) -> Audit:
+    epsilons = np.linspace(0.0, 3.0, 31)
+    estimate = 0.4 * np.exp(-2 * epsilons)
+    broken = verdict is Verdict.VIOLATION
+    told: dict[str, Any] = {
+        "verdict": verdict,
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "confidence": 0.95,
+        "epsilon_lower": 1.08 if broken else 0.2,
+        "delta_lower": 0.01 if broken else 0.0,
+        "witness": Witness(event=event, direction=direction, counts=counts, reports=10_000, source="half-lines")
+        if broken
+        else None,
+        "reports_used": 12_400,
+        "ceiling": 500_000,
+        "independent": verdict is not Verdict.WITHHELD,
+        "dependence": "on input 0, reports repeat" if verdict is Verdict.WITHHELD else "",
+        "profile": Profile(
+            epsilons=epsilons,
+            estimate=estimate,
+            lower=np.maximum(estimate - 0.02, 0),
+            upper=estimate + 0.02,
+            events="unions of ranges",
+            reports=12_000,
+        ),
+        "events": ("half-lines", "single values"),
+    }
+    return Audit(**(told | changed))
+
+
+def report(audit: Audit, **told: Any) -> Report:
+    return Report(audit=audit, subject=Subject(**({"name": "The sensor s07 of hall"} | told)))
+
+
+class Text(HTMLParser):
+    """The elements of a page, and the text that a reader sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.seen = ""
+        self.script = ""
+        self._within = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self._within = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._within == "script":
+            self.script += data
+        elif self._within != "style":
+            self.seen += data
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - elements with text hold no others here
+        self._within = ""
+
+
+def read(page: str) -> Text:
+    found = Text()
+    found.feed(page)
+    return found
+
+
+def test_the_first_paragraph_says_it_all_in_plain_words() -> None:
+    said = report(made()).summary
+    assert said.startswith("The sensor s07 of hall promises not to give away")
+    assert "at most 2.72 times as likely with one as with the other." in said
+    assert "We took 12,400 reports with each." in said
+    assert "the output is above 12 in 3.2 % of the reports with input 0, and in 1 % of the reports with input 1" in said
+    assert "That is 3.2 times as often, where the promise allows 2.72 times (2.72 %)." in said
+    assert "in at most 5 of 100 audits" in said
+
+
+def test_the_direction_says_which_input_is_compared_with_which() -> None:
+    said = report(made(counts=(100, 320), direction="1->0"), inputs=("cold", "warm")).summary
+    assert "in 1 % of the reports with cold, and in 3.2 % of the reports with warm" in said
+    assert "That is 3.2 times as often, where the promise allows 2.72 times" in said
+
+
+def test_delta_is_part_of_what_is_allowed() -> None:
+    said = report(made(delta=0.01, counts=(500, 100))).summary
+    assert "give or take a probability of 1 %" in said
+    assert f"allows {100 * (math.e * 0.01 + 0.01):.3g} times ({100 * (math.e * 0.01 + 0.01):.3g} %)" in said
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"), [(0.0, "never happens with the other."), (0.002, "may happen in at most 0.2 % with the other.")]
+)
+def test_what_never_happens_with_one_input_is_not_divided_by(delta: float, said: str) -> None:
+    summary = report(made(delta=delta, counts=(320, 0))).summary
+    assert said in summary
+    assert "none of the reports with input 1" in summary
+
+
+def test_a_witness_that_no_longer_shows_the_excess_is_not_said_to() -> None:
+    assert "times as often" not in report(made(counts=(100, 100))).summary
+
+
+def test_no_violation_is_never_called_a_proof() -> None:
+    found = report(made(verdict=Verdict.NONE_FOUND, delta=0.001))
+    assert "does not prove the promise" in found.summary
+    assert "could be as large as 0.0742" in found.not_excluded()[0]
+    everything = str(found) + found.to_html() + json.dumps(found.to_json())
+    assert not re.search(r"\bverified\b|\bis safe\b|\bpassed\b", everything)
+
+
+def test_a_withheld_verdict_gives_no_bounds_and_says_what_was_seen() -> None:
+    found = report(made(verdict=Verdict.WITHHELD, epsilon_lower=0.0))
+    assert "on input 0, reports repeat" in " ".join(found.found())
+    assert "at least" not in " ".join(found.found())
+    assert "says nothing about the claim" in found.summary
+
+
+def test_what_an_audit_can_never_prove_is_on_every_report() -> None:
+    for verdict in Verdict:
+        found = report(
+            made(verdict=verdict, epsilon_lower=1.08 if verdict is Verdict.VIOLATION else 0.0), limits=("L.",)
+        )
+        page = read(found.to_html()).seen
+        for line in (*NEVER, "L.", "such a claim cannot be tested in full"):
+            assert line in page
+            assert line in str(found)
+    assert "cannot be tested in full" not in str(report(made(delta=0.01)))
+
+
+def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
+    evil = report(
+        made(event=f"the output is {EVIL}", events=(EVIL,)),
+        name=EVIL,
+        inputs=(EVIL, EVIL),
+        claim=(EVIL,),
+        notes=(EVIL,),
+        limits=(EVIL,),
+    )
+    page = evil.to_html()
+    found = read(page)
+    assert found.tags.count("script") == 1
+    assert "img" not in found.tags
+    assert {name for name, _ in found.attributes} <= ATTRIBUTES
+    assert "<" not in found.script
+    assert found.seen.count("<script>alert(1)</script>") > 5
+    assert json.loads(found.script)["subject"]["name"] == EVIL
+    assert not re.search(r"https?://|url\(|@import", page)
+
+
+def test_json_holds_the_audit_and_the_sentences() -> None:
+    found = report(made(), notes=("N.",))
+    values = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert values["verdict"] == "violation"
+    assert values["claim"] == {"epsilon": 1.0, "delta": 0.0}
+    assert values["witness"]["counts"] == [320, 100]
+    assert values["summary"] == found.summary
+    assert values["never_proved"] == list(found.never())
+    assert "N." in values["found"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilon": 0.0, "epsilon_lower": 0.1},
+        {"epsilon": 600.0, "epsilon_lower": 601.0},
+        {"delta": 0.999},
+        {"confidence": 0.99999},
+        {
+            "profile": Profile(
+                epsilons=np.array([0.0, 1.0]),
+                estimate=np.zeros(2),
+                lower=np.zeros(2),
+                upper=np.ones(2),
+                events="none yet",
+                reports=0,
+            )
+        },
+    ],
+)
+def test_extreme_claims_make_a_page_too(changed: dict[str, Any]) -> None:
+    page = report(made(**changed)).to_html()
+    assert "$" not in read(page).seen
+    assert not re.search(r'="[^"]*(nan|inf)\b', page)
+
+
+def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report(made(event=f"the output is {EVIL}"), name=EVIL).to_html(), encoding="utf-8")
+    usual = tmp_path / "usual.html"
+    usual.write_text(report(made(), claim=("By the plan.",), notes=("Seen.",)).to_html(), encoding="utf-8")
+    with running_browser() as browser:
+        for scheme in ("light", "dark"):
+            with visiting(browser, file.as_uri(), color_scheme=scheme, viewport={"width": 420, "height": 800}) as visit:
+                visit.picture(f"audit-{scheme}")
+                assert visit.page.evaluate("document.documentElement.scrollWidth") <= 420
+                assert visit.page.locator("svg").count() == 2
+                assert visit.page.title().startswith("The claim does not hold")
+        with visiting(browser, usual.as_uri()) as visit:
+            printed = visit.page.pdf(format="A4")
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 1

@@ -1,0 +1,143 @@
+"""A real program, asked on two inputs: honest ones, cheating ones, and ones that do not do what they should."""
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.sources import CommandSource, Form
+from cloakwork.errors import InputError
+
+RNG = np.random.default_rng(1)
+GEOMETRIC = """
+import math, random, sys
+epsilon, value = float(sys.argv[1]), int(sys.argv[2])
+rng = random.Random(value)
+draw = lambda: math.floor(math.log(1 - rng.random()) / -epsilon)
+while True:
+    print(value + draw() - draw())
+"""
+
+
+def program(folder: Path, text: str) -> str:
+    file = folder / "device.py"
+    file.write_text(text, encoding="utf-8")
+    return shlex.join([sys.executable, str(file)])
+
+
+def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Path) -> None:
+    device = program(tmp_path, GEOMETRIC)
+    verdicts = []
+    for epsilon in (1.0, 1.5):
+        with CommandSource(f"{device} {epsilon}") as source:
+            found = audit(source, epsilon=1.0, reports=5_000, confidence=0.999, rng=np.random.default_rng(2))
+            verdicts.append(found.verdict)
+            assert source.reader.form is Form.WHOLE
+    assert verdicts == [Verdict.NONE_FOUND, Verdict.VIOLATION]
+
+
+def test_a_rare_fault_code_that_leaks_is_found_and_named(tmp_path: Path) -> None:
+    text = """
+import random, sys
+rng = random.Random(int(sys.argv[1]))
+while True:
+    print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else rng.randrange(1000))
+"""
+    with CommandSource(program(tmp_path, text), form=Form.NUMBERS) as source:
+        found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
+        assert found.witness is not None
+        assert '"ERR7"' in source.reader.explain(found.witness.event)
+
+
+def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
+    device = program(tmp_path, "import sys\nprint(' '.join(sys.argv[1:]))")
+    with CommandSource(f"{device} --input={{}} x", form=Form.WORDS) as source:
+        assert source(1, 1, RNG).tolist() == ["--input=1 x"]
+    with CommandSource(f"{device} 'a b'", form=Form.WORDS) as source:
+        assert source(0, 1, RNG).tolist() == ["a b 0"]
+
+
+def test_no_shell_is_asked(tmp_path: Path) -> None:
+    with CommandSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=Form.WORDS) as source:
+        assert source(0, 1, RNG)[0].startswith("$HOME; touch")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_program_that_ends_is_started_again(tmp_path: Path) -> None:
+    device = program(tmp_path, "import os, sys\nprint(os.getpid())\nprint(7, end='')")
+    with CommandSource(device) as source:
+        found = source(0, 6, RNG).tolist()
+    assert found[1::2] == [7, 7, 7]
+    assert len(set(found[::2])) == 3
+
+
+def test_rows_come_as_rows(tmp_path: Path) -> None:
+    with CommandSource(program(tmp_path, "while True: print('1.5, 2 ,3')")) as source:
+        assert source(0, 400, RNG).tolist() == [[1.5, 2.0, 3.0]] * 400
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import time; time.sleep(60)", "no line within 0.5 s"),
+        ("import sys; print(1); sys.exit('the sensor is gone')", "exit code 1: the sensor is gone"),
+        ("import os; print(1, flush=True); os.kill(os.getpid(), 9)", "signal 9"),
+        ("pass", "without printing a report"),
+        ("while True: print('9' * 100_000)", "more than 65,536 characters"),
+        ("import sys\nwhile True: sys.stdout.write('9' * 1000)", "more than 65,536 characters"),
+        ("import os, time; os.close(1); time.sleep(60)", "closed its output and did not end"),
+        ("print(5)\nwhile True: print('1 2')", "has 2 entries"),
+    ],
+)
+def test_a_program_that_misbehaves_is_named_with_what_it_did(
+    tmp_path: Path, text: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.auditing.sources.command._LEAVING", 0.5)
+    timeout = 0.5 if "sleep" in text else 20.0
+    with CommandSource(program(tmp_path, text), timeout=timeout) as source, pytest.raises(InputError, match=said):
+        source(0, 300, RNG)
+
+
+def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
+    text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
+    with CommandSource(program(tmp_path, text)) as source:
+        source(0, 200, RNG)
+        with pytest.raises(InputError, match=r"line 251 on input 0 is .*\\x1b\[2Jboo.*--as numbers"):
+            source(0, 60, RNG)
+    with CommandSource(program(tmp_path, text), form=Form.NUMBERS) as source:
+        found = source(0, 252, RNG)
+        assert np.isnan(found[250])
+        assert found[251] == 1
+
+
+@pytest.mark.parametrize(("command", "said"), [("", "is empty"), ("'", "cannot be read"), ("/no/such", "No such file")])
+def test_what_is_no_program_is_refused(command: str, said: str) -> None:
+    with pytest.raises(InputError, match=said), CommandSource(command) as source:
+        source(0, 1, RNG)
+
+
+def test_programs_end_with_the_source_and_so_do_their_children(tmp_path: Path) -> None:
+    text = """
+import subprocess, sys
+child = subprocess.Popen(["sleep", "600"])
+print(child.pid, flush=True)
+child.wait()
+"""
+    with CommandSource(program(tmp_path, text)) as source:
+        child = int(source(0, 1, RNG)[0])
+        assert Path(f"/proc/{child}").exists()
+    end = time.monotonic() + 10
+    while _alive(child) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not _alive(child)
+
+
+def _alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

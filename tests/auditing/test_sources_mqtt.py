@@ -1,0 +1,316 @@
+"""A real device on the bench, heard through a real broker; and what one reading of a sensor promises."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from scipy.stats import norm
+from tests.broker import READER, Broker, running_broker
+
+from cloakwork.agent import Agent, ConstantSource
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.sources import Bench, BenchSource, Setup, bench_claim
+from cloakwork.auditing.sources.mqtt import BrokerError
+from cloakwork.errors import InputError, ReadingError
+from cloakwork.sensor.wire import write_reading
+from cloakwork.site import Plan, Site, freeze, parse_site
+from cloakwork.site.broker import Broker as Reached
+from cloakwork.site.provision import provision
+
+SITE = """name = "hall"
+sensors = 6
+baseline = 20.0
+unit = "°C"
+[physics]
+kind = "line"
+places = 20
+T = 0.01
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 4.0
+delta = 1e-4
+alpha = 0.05
+window = "1s"
+readings_per_window = 50
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return parse_site(SITE)
+
+
+@pytest.fixture(scope="module")
+def plan(site: Site) -> Plan:
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path / "broker") as running:
+        yield running
+
+
+def reached(broker: Broker) -> Reached:
+    return Reached(broker.host, broker.port)
+
+
+@contextmanager
+def publisher(broker: Broker) -> Iterator[Any]:
+    """Speaks in the name of the device: call it with the parts of a reading, or with a payload."""
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(broker.host, broker.port)
+    client.loop_start()
+
+    def publish(seq: int, time: int, value: int, *, payload: bytes | None = None, retain: bool = False) -> None:
+        sent = write_reading(seq, time, value) if payload is None else payload
+        client.publish("cloakwork/v1/hall-bench/s2/bench", sent, qos=1, retain=retain).wait_for_publish(5)
+
+    try:
+        yield publish
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
+def at_work(folder: Path, value: float, broker: Broker) -> Iterator[None]:
+    stopping = threading.Event()
+    agent = Agent(folder, ConstantSource(value), broker=reached(broker))
+    thread = threading.Thread(target=agent.run, args=(stopping.is_set,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def test_the_claim_is_the_exact_gaussian_one_at_the_planned_noise(site: Site, plan: Plan) -> None:
+    claim = bench_claim(site, plan, "s2", shift=1.5)
+    planned = plan.sensor("s2")
+    mu = (1.5 + planned.step) / planned.sigma
+    assert claim.mu == pytest.approx(mu, rel=1e-5)
+    assert claim.epsilon == pytest.approx(mu / 2, rel=1e-5)
+    exact = norm.cdf(mu / 2 - 0.5) - math.exp(mu / 2) * norm.cdf(-mu / 2 - 0.5)
+    assert claim.delta == pytest.approx(exact, rel=1e-4)
+    assert claim.delta >= exact
+    other = bench_claim(site, plan, "s2", shift=1.5, epsilon=1.0)
+    assert (other.epsilon, other.mu) == (1.0, claim.mu)
+    assert other.delta < claim.delta
+
+
+def test_without_a_shift_it_is_what_a_hidden_move_can_do_to_this_sensor(site: Site, plan: Plan) -> None:
+    matrix = site.physics.matrix
+    claims = {name: bench_claim(site, plan, name) for name in site.sensor_ids}
+    for row, claim in enumerate(claims.values()):
+        moved = np.abs(np.diff(matrix[row])).max() / np.diff(site.physics.space.places[:, 0])[0] * 0.05
+        assert claim.shift == claim.hidden_shift == pytest.approx(moved, rel=1e-6)
+        # one reading of one sensor costs less than one frame of all of them
+        assert claim.mu < plan.mu / math.sqrt(50)
+
+
+def test_how_many_readings_it_takes_is_about_right(site: Site, plan: Plan) -> None:
+    claim = bench_claim(site, plan, "s2", shift=2 * plan.sensor("s2").sigma)
+    half, tenth = claim.reports_needed(0.5), claim.reports_needed(0.9)
+    assert (half, claim.reports_needed(1.0)) == (300, math.inf)
+    assert 1000 < tenth < 5000
+    assert 2 < bench_claim(site, plan, "s2", shift=plan.sensor("s2").sigma).reports_needed(0.9) / tenth < 5
+
+    def tampered(database: int, size: int, rng: np.random.Generator) -> Any:
+        shift = claim.shift / claim.step * database
+        return np.rint(shift + rng.normal(0, 0.9 * claim.sigma / claim.step, size)).astype(int)
+
+    used = [
+        audit(tampered, epsilon=claim.epsilon, delta=claim.delta, reports=20_000, rng=np.random.default_rng(k))
+        for k in range(5)
+    ]
+    assert all(one.verdict is Verdict.VIOLATION for one in used)
+    assert tenth / 5 < np.median([one.reports_used for one in used]) < 3 * tenth
+
+
+def test_a_shift_that_no_noise_hides_is_refused(site: Site, plan: Plan) -> None:
+    with pytest.raises(InputError, match="standard deviations of the noise"):
+        bench_claim(site, plan, "s2", shift=1e6)
+    with pytest.raises(InputError, match="shift"):
+        bench_claim(site, plan, "s2", shift=-1.0)
+    with pytest.raises(InputError, match="no sensor 's99'"):
+        bench_claim(site, plan, "s99")
+
+
+def test_a_real_device_is_recorded_as_it_speaks(site: Site, plan: Plan, broker: Broker, tmp_path: Path) -> None:
+    provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True)
+    with (
+        at_work(tmp_path / "s2", 20.0, broker),
+        Bench(reached(broker), site="hall", sensor="s2", patience=20.0) as bench,
+        Setup(bench, tmp_path / "zero.csv") as setup,
+    ):
+        done: list[int] = []
+        values = setup.take(40, done.append)
+        more = setup.take(5)
+    assert (len(values), len(more), done) == (40, 5, list(range(1, 41)))
+    rows = (tmp_path / "zero.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "time,sensor,seq,value"
+    assert [int(row.split(",")[3]) for row in rows[1:]] == [*values, *more]
+    assert len({row.split(",")[2] for row in rows[1:]}) == 45
+    planned = plan.sensor("s2")
+    assert abs(values.mean() * planned.step - 20.0) < 6 * planned.sigma / math.sqrt(40)
+
+
+def test_old_and_repeated_readings_are_dropped(broker: Broker, tmp_path: Path) -> None:
+    clock = 1_000_000
+    with publisher(broker) as publish:
+        publish(1, clock + 5, 11, retain=True)  # what the broker kept from the set-up before
+        with (
+            Bench(reached(broker), site="hall", sensor="s2", patience=5.0, clock=lambda: clock) as bench,
+            Setup(bench, tmp_path / "one.csv") as setup,
+        ):
+            for seq, time, value in (
+                (2, clock - 1, 22),
+                (3, clock, 33),
+                (3, clock, 33),
+                (4, 0, 44),
+                (5, clock + 9, 55),
+            ):
+                publish(seq, time, value)
+            assert setup.take(3).tolist() == [33, 44, 55]
+            assert setup.path.read_text(encoding="utf-8").endswith(f"{clock + 9},s2,5,55\n")  # at once, not at the end
+            assert setup.dropped == 1
+
+
+def test_readings_before_the_set_up_has_settled_are_dropped(broker: Broker, tmp_path: Path) -> None:
+    now = [1_000_000]
+    with (
+        publisher(broker) as publish,
+        Bench(reached(broker), site="hall", sensor="s2", patience=5.0, clock=lambda: now[0]) as bench,
+        Setup(bench, tmp_path / "one.csv", settle=2.0) as setup,
+    ):
+        publish(1, 0, 11)
+        publish(9, 0, 0)  # confirmed only after the first has gone out
+        while bench._heard.qsize() < 2:  # noqa: SLF001 - both were heard before the clock goes on
+            pass
+        now[0] += 2000
+        publish(2, 0, 22)
+        assert setup.take(1).tolist() == [22]
+
+
+def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, tmp_path: Path) -> None:
+    with (
+        publisher(broker) as publish,
+        Bench(reached(broker), site="hall", sensor="s2", patience=5.0) as bench,
+    ):
+        with Setup(bench, tmp_path / "one.csv") as setup:
+            publish(3, 0, 33)
+            publish(3, 0, 34)
+            with pytest.raises(ReadingError, match="number 3 has two values"):
+                setup.take(5)
+        with Setup(bench, tmp_path / "two.csv") as setup:
+            publish(0, 0, 0, payload=b"<script>")
+            with pytest.raises(ReadingError, match="no reading"):
+                setup.take(5)
+    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "time,sensor,seq,value\n0,s2,3,33\n"
+
+
+def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Path) -> None:
+    with (
+        publisher(broker) as publish,
+        Bench(reached(broker), site="hall", sensor="s2", patience=0.5) as bench,
+    ):
+        with Setup(bench, tmp_path / "one.csv") as setup, pytest.raises(BrokerError, match="provisioned with --bench"):
+            setup.take(1)
+        with Setup(bench, tmp_path / "two.csv") as setup:
+            publish(1, 1000, 5)
+            with pytest.raises(BrokerError, match="clock"):
+                setup.take(1)
+
+
+def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tmp_path: Path) -> None:
+    said: list[str] = []
+    with (
+        Bench(reached(broker), site="hall", sensor="s2", patience=30.0, note=said.append) as bench,
+        Setup(bench, tmp_path / "one.csv") as setup,
+    ):
+        with publisher(broker) as publish:
+            publish(1, 0, 11)
+            assert setup.take(1).tolist() == [11]
+        broker.kill()
+        broker.start()
+        taken: list[int] = []
+        thread = threading.Thread(target=lambda: taken.extend(setup.take(1).tolist()))
+        thread.start()
+        with publisher(broker) as publish:
+            for seq in range(2, 200):  # until it is back
+                publish(seq, 0, 10 + seq)
+                thread.join(0.1)
+                if not thread.is_alive():
+                    break
+        thread.join(30)
+    assert setup.values[0] == 11
+    assert len(setup.values) == 2
+    assert said == ["the broker is away: waiting for it", "the broker is back"]
+
+
+def test_a_broker_that_does_not_come_back_is_given_up_and_the_file_stays(broker: Broker, tmp_path: Path) -> None:
+    with (
+        Bench(reached(broker), site="hall", sensor="s2", patience=1.0) as bench,
+        Setup(bench, tmp_path / "one.csv") as setup,
+    ):
+        with publisher(broker) as publish:
+            publish(1, 0, 11)
+            setup.take(1)
+        broker.kill()
+        with pytest.raises(BrokerError, match="the broker was away"):
+            setup.take(1)
+    assert "0,s2,1,11" in (tmp_path / "one.csv").read_text(encoding="utf-8")
+
+
+def test_brokers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BrokerError, match="cannot be reached"):
+        Bench(Reached("localhost", 1), site="hall", sensor="s2").__enter__()
+    users = {"s2": "right", READER: "battery"}
+    with running_broker(tmp_path / "tls", tls=True, users=users, site="hall-bench") as broker:
+        wrong = Reached(broker.host, broker.port, True, READER, "wrong", broker.ca)
+        with pytest.raises(BrokerError, match="refuses us"):
+            Bench(wrong, site="hall", sensor="s2").__enter__()
+        untrusted = Reached(broker.host, broker.port, True, READER, "battery", None)
+        with pytest.raises(BrokerError, match="is not trusted"):
+            Bench(untrusted, site="hall", sensor="s2").__enter__()
+        with pytest.raises(InputError, match="PEM form"):
+            Bench(Reached(broker.host, broker.port, True, None, None, tmp_path / "no.pem"), site="hall", sensor="s2")
+        right = Reached(broker.host, broker.port, True, READER, "battery", broker.ca)
+        with Bench(right, site="hall", sensor="s2") as bench:
+            assert bench.topic == "cloakwork/v1/hall-bench/s2/bench"
+
+
+def test_a_recording_is_never_written_over(broker: Broker, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("mine", encoding="utf-8")
+    with Bench(reached(broker), site="hall", sensor="s2") as bench, pytest.raises(InputError, match="is there already"):
+        Setup(bench, tmp_path / "one.csv")
+    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_second_set_up_is_taken_only_as_far_as_the_audit_needs() -> None:
+    class Live:
+        taken = 0
+
+        def take(self, size: int) -> Any:
+            self.taken += size
+            return rng.integers(500, 600, size)
+
+    rng = np.random.default_rng(1)
+    live = Live()
+    source = BenchSource(rng.integers(0, 100, 5000), live)  # type: ignore[arg-type]
+    found = audit(source, epsilon=0.5, reports=source.ceiling)
+    assert found.verdict is Verdict.VIOLATION
+    assert live.taken == found.reports_used < 1000
+    assert json.dumps(found.to_json())

@@ -1,0 +1,112 @@
+"""Two recordings as CSV files: which reports they hold, in which order, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.sources import Form, Recordings, read_recordings
+from cloakwork.errors import InputError, ReadingError
+
+RNG = np.random.default_rng(1)
+
+
+def files(folder: Path, first: str, second: str) -> tuple[Path, Path]:
+    paths = folder / "a.csv", folder / "b.csv"
+    for path, text in zip(paths, (first, second), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def both(found: Recordings) -> list[list[object]]:
+    return [found(database, found.ceiling, RNG).tolist() for database in (0, 1)]
+
+
+def test_one_column_needs_no_name_and_the_shorter_one_counts(tmp_path: Path) -> None:
+    found = read_recordings(files(tmp_path, "level\n3\n1\n2\n", "level\n9\n8\n"))
+    assert (found.lengths, found.ceiling, found.reader.form) == ((3, 2), 2, Form.WHOLE)
+    assert both(found) == [[3, 1], [9, 8]]
+
+
+def test_columns_are_chosen_by_name_in_the_order_given(tmp_path: Path) -> None:
+    text = 'time,"x, left",y\n1,0.5,7\n2,1.5,8\n'
+    found = read_recordings(files(tmp_path, text, text), columns=["y", "x, left"])
+    assert both(found) == [[[7.0, 0.5], [8.0, 1.5]]] * 2
+
+
+def test_one_form_is_chosen_for_both(tmp_path: Path) -> None:
+    found = read_recordings(files(tmp_path, "v\n1\n2\n", "v\n1.5\nFAULT\n"))
+    assert found.reader.form is Form.NUMBERS
+    assert {part.dtype for part in found.reports} == {np.dtype(np.float64)}
+    assert np.isnan(found(1, 2, RNG)[1])
+    assert read_recordings(files(tmp_path, "v\non\n", "v\noff\n")).reader.form is Form.WORDS
+
+
+def test_readings_of_one_sensor_are_taken_once_each_and_in_order(tmp_path: Path) -> None:
+    first = "time,sensor,seq,value\n10,s1,4,30\n10,s2,0,99\n20,s1,5,20\n10,s1,4,30\n30,s1,6,10\n"
+    second = "\ufefftime,sensor,seq,value\r\n10,s1,1,7\r\n20,s1,2,8\r\n"
+    found = read_recordings(files(tmp_path, first, second), sensor="s1")
+    assert found.lengths == (3, 2)
+    assert both(found) == [[30, 20], [7, 8]]
+
+
+def test_only_so_many_are_read(tmp_path: Path) -> None:
+    text = "v\n" + "\n".join(map(str, range(1000))) + "\n"
+    assert read_recordings(files(tmp_path, text, text), most=10).lengths == (10, 10)
+
+
+READINGS = "time,sensor,seq,value\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("", {}, "is empty"),
+        ("v\n", {}, "no report"),
+        ("a,b\n1,2\n", {}, "--column"),
+        ("a,b\n1,2\n", {"columns": ["c"]}, "no one column 'c'"),
+        ("a,a\n1,2\n", {"columns": ["a"]}, "no one column 'a'"),
+        ("a,b\n1,2\n3\n", {"columns": ["a"]}, "row 3: 1 columns"),
+        ("a,b\n1,2\n", {"columns": ["a"], "sensor": "s1"}, "--sensor goes with"),
+        (READINGS + "1,s1,1,5\n1,s2,1,6\n", {}, "--sensor"),
+        (READINGS + "1,s1,1,5\n", {"sensor": "s9"}, "no report in it of sensor s9"),
+        (READINGS + "1,s1,1,5\n2,s1,1,6\n", {}, "two values"),
+        (READINGS + "1,s1,1\n", {}, "row 2: 3 columns"),
+        ("v\n" + "9" * 200_000 + "\n", {}, "not a CSV file"),
+    ],
+)
+def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ReadingError, match=said):
+        read_recordings(files(tmp_path, text, text), **options)  # type: ignore[arg-type]
+
+
+def test_missing_files_and_one_file_alone_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReadingError, match="No such file"):
+        read_recordings((tmp_path / "a.csv", tmp_path / "b.csv"))
+    with pytest.raises(ReadingError, match="give two"):
+        read_recordings((tmp_path / "a.csv",))
+    with pytest.raises(InputError, match="most"):
+        read_recordings(files(tmp_path, "v\n1\n", "v\n1\n"), most=0)
+
+
+def test_an_audit_uses_up_the_recordings_and_finds_what_is_in_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    noise = [np.rint(rng.normal(0, 20, 3000)).astype(int) for _ in range(2)]
+
+    def recorded(shift: int) -> Recordings:
+        texts = ["v\n" + "\n".join(map(str, part + at)) + "\n" for part, at in zip(noise, (0, shift), strict=True)]
+        return read_recordings(files(tmp_path, *texts))
+
+    same, other = (
+        audit(source, epsilon=0.5, delta=0.01, reports=source.ceiling, rng=rng) for source in map(recorded, (0, 30))
+    )
+    assert (same.verdict, same.reports_used) == (Verdict.NONE_FOUND, 3000)
+    assert other.verdict is Verdict.VIOLATION
+
+
+def test_a_sorted_recording_is_noticed_because_the_order_is_kept(tmp_path: Path) -> None:
+    values = np.sort(np.random.default_rng(5).integers(0, 1000, 2000))
+    text = "v\n" + "\n".join(map(str, values)) + "\n"
+    source = read_recordings(files(tmp_path, text, text))
+    assert audit(source, epsilon=1.0, reports=2000).verdict is Verdict.WITHHELD

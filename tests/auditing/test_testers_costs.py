@@ -1,0 +1,192 @@
+"""What no test can do, shown exactly on small cases; and what a claim costs, said before sampling."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.auditing.tester_kit import ONE_WAY, Floats, halves
+
+from cloakwork.auditing.testers import (
+    KnownPair,
+    KnownPure,
+    Pair,
+    UnknownPair,
+    UnverifiableError,
+    approximate_limit,
+    cost_table,
+    hard_pairs,
+    plan_queries,
+    pure_limit,
+    share_limit,
+    unnoticed_mass,
+)
+from cloakwork.auditing.testers.costs import boundary_pair
+from cloakwork.errors import InputError
+
+
+def samples(pair: Pair, r: int) -> Floats:
+    """The distribution of the counts of the first of two outcomes, r answers on each input."""
+    k = np.arange(r + 1)
+    return np.outer(*(stats.binom.pmf(k, r, pair.of(d)[0]) for d in (0, 1)))
+
+
+def apart(first: Pair, second: Pair, r: int) -> float:
+    """Total variation between r answers on each input of two mechanisms with two outcomes."""
+    return float(np.abs(samples(first, r) - samples(second, r)).sum()) / 2
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("delta", "alpha"), [(0.05, 0.1), (0.0, 0.05), (0.3, 0.3), (1e-6, 1e-3)])
+def test_the_hard_pairs_have_their_parameters(epsilon: float, delta: float, alpha: float) -> None:
+    pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=alpha)
+    assert pairs.private.delta(epsilon) == pytest.approx(delta, abs=1e-12)
+    assert pairs.far.delta(epsilon) == pytest.approx(delta + alpha, abs=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "alpha"), [(1.0, 0.05, 0.1), (0.0, 0.1, 0.15), (2.0, 0.01, 0.3)])
+@pytest.mark.parametrize("confidence", [2 / 3, 0.9])
+def test_below_the_limit_no_test_is_right_often_enough(
+    epsilon: float, delta: float, alpha: float, confidence: float
+) -> None:
+    pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=alpha)
+    limit = approximate_limit(n=2, epsilon=epsilon, delta=delta, alpha=alpha, confidence=confidence)
+    assert limit > 5
+    assert apart(pairs.private, pairs.far, limit - 1) < 2 * confidence - 1
+    assert apart(pairs.private, pairs.far, 8 * limit) > 2 * confidence - 1  # not idle
+
+
+def test_the_limit_grows_with_the_outcomes_as_paninski_says() -> None:
+    epsilon, delta, alpha = 1.0, 0.05, 0.01
+    e, s = math.e, 0.95 * math.e / (1 + math.e)
+    for n in (1000, 4001):
+        many = 2 * ((n - 2) // 2)
+        bound = math.sqrt(many * math.log(13 / 9)) / (s / e * (2 * alpha / s) ** 2)
+        assert approximate_limit(n=n, epsilon=epsilon, delta=delta, alpha=alpha) == math.ceil(bound)
+
+
+def test_paninskis_mixture_is_as_close_as_the_limit_says_and_as_far_from_private() -> None:
+    # four outcomes: a pair of neighbours with a random sign, one that input 0 alone has, and the rest
+    epsilon, delta, alpha = 0.4, 0.1, 0.15
+    e = math.exp(epsilon)
+    s = (1 - delta) * e / (1 + e)
+    tilt = 2 * alpha / s
+    zero = np.array([s / 2, s / 2, delta, 1 - s - delta])
+    one = np.array([s / e / 2, s / e / 2, 0, 1 - s / e])
+    assert Pair(zero, one).delta(epsilon) == pytest.approx(delta)
+    signs = [one * [1 + z * tilt, 1 - z * tilt, 1, 1] for z in (1, -1)]
+    for far in signs:
+        assert Pair(zero, far).delta(epsilon) == pytest.approx(delta + alpha)
+    r = math.ceil(math.sqrt(2 * math.log(13 / 9)) * s * e / (4 * alpha**2)) - 1
+    assert r > 5
+    total = 0.0
+    for x, y in product(range(r + 1), repeat=2):
+        if x + y <= r:
+            counts = [x, y, r - x - y]
+            mixed = sum(stats.multinomial.pmf(counts, r, far[[0, 1, 3]]) for far in signs) / 2
+            total += abs(mixed - stats.multinomial.pmf(counts, r, one[[0, 1, 3]])) / 2
+    assert total < 1 / 3
+
+
+@pytest.mark.parametrize(("epsilon", "alpha", "beta"), [(1.0, 0.3, None), (0.2, 0.5, 0.1), (1.0, 3.0, 0.004)])
+def test_below_the_pure_limit_some_violator_passes(epsilon: float, alpha: float, beta: float | None) -> None:
+    stated = boundary_pair(2, epsilon, beta)
+    limit = pure_limit(stated, epsilon=epsilon, alpha=alpha)
+    least = 1.0
+    for up in np.linspace(0, alpha, 41):
+        p, q = stated.one[0] * math.exp(up), stated.zero[0] * math.exp(up - alpha)
+        if p < 1:
+            far = Pair([q, 1 - q], [p, 1 - p])
+            assert far.epsilon >= epsilon + alpha - 1e-9
+            least = min(least, apart(stated, far, limit - 1))
+    assert limit > 5
+    assert least < 1 / 3
+
+
+def test_the_pure_limit_grows_with_the_rarest_outcome_and_the_gap() -> None:
+    def limit(beta: float, alpha: float) -> int:
+        return pure_limit(boundary_pair(4, 0.5, beta), epsilon=0.5, alpha=alpha)
+
+    assert limit(1e-4, 0.1) / limit(1e-3, 0.1) == pytest.approx(10, rel=0.01)
+    assert limit(1e-3, 0.01) / limit(1e-3, 0.1) == pytest.approx(100, rel=0.1)
+    assert pure_limit(Pair([1.0, 0.0], [0.0, 1.0]), epsilon=1.0, alpha=0.1) == 1
+
+
+def test_below_the_limit_of_shares_no_test_tells_them_apart() -> None:
+    for gamma, slack in ((0.0, 0.05), (0.1, 0.1)):
+        pairs = share_limit(gamma=gamma, slack=slack)
+        k = np.arange(pairs)
+        few, more = (stats.binom.pmf(k, pairs - 1, chance) for chance in (gamma, gamma + slack))
+        assert np.abs(few - more).sum() / 2 < 1 / 3
+
+
+@pytest.mark.parametrize("queries", [1, 10, 1000])
+def test_a_leak_just_rare_enough_stays_unseen_too_often(queries: int) -> None:
+    mass = unnoticed_mass(queries)
+    assert 1 - (1 - mass) ** queries == pytest.approx(1 / 3)
+    assert unnoticed_mass(queries, confidence=0.95) > mass
+
+
+def test_pure_privacy_without_information_is_refused_in_words() -> None:
+    with pytest.raises(UnverifiableError, match="no finite number of queries can verify it") as caught:
+        plan_queries(n=16, epsilon=1.0, delta=0.0, alpha=0.1)
+    assert "never 'verified'" in str(caught.value)
+    assert "4e-07" in str(caught.value)
+    assert caught.value.values == {"epsilon": 1.0}
+    assert isinstance(caught.value, InputError)
+
+
+def test_the_cheapest_test_is_planned() -> None:
+    few, many = halves(8, 0.0, 0.05), halves(256, 0.0, 0.05)
+    assert plan_queries(n=8, epsilon=1.0, delta=0.05, alpha=0.1) == UnknownPair(8, 1.0, 0.05, 0.1).plan
+    assert plan_queries(stated=many, epsilon=0.0, delta=0.05, alpha=0.3) == KnownPair(many, 0.0, 0.05, 0.3).plan
+    assert plan_queries(stated=few, epsilon=0.0, delta=0.05, alpha=0.5) == UnknownPair(8, 0.0, 0.05, 0.5).plan
+    assert plan_queries(stated=ONE_WAY, epsilon=2.0, delta=0.0, alpha=0.2) == KnownPure(ONE_WAY, 2.0, 0.2).plan
+    assert plan_queries(stated=ONE_WAY, epsilon=1.0, delta=0.1, alpha=0.2).total == 0
+
+
+@pytest.mark.parametrize(("epsilon", "alpha"), [(0.0, 1e-12), (300.0, 1e-12), (300.0, 0.5), (40.0, 0.9)])
+def test_hopeless_costs_are_still_numbers(epsilon: float, alpha: float) -> None:
+    uniform = Pair(np.full(4, 0.25), np.full(4, 0.25))
+    for plan in (
+        plan_queries(n=4, epsilon=epsilon, delta=1e-13, alpha=alpha),
+        KnownPair(uniform, epsilon, 1e-13, alpha).plan,
+        plan_queries(stated=uniform, epsilon=epsilon, delta=0.0, alpha=alpha),
+    ):
+        assert 1 <= plan.lower <= plan.per_input <= plan.at_most
+
+
+def test_a_plan_needs_the_outcomes_once() -> None:
+    with pytest.raises(InputError, match="Neither n nor stated"):
+        plan_queries(epsilon=1.0, delta=0.1, alpha=0.1)
+    with pytest.raises(InputError, match="n=3 but the stated pair has 2"):
+        plan_queries(n=3, stated=ONE_WAY, epsilon=1.0, delta=0.1, alpha=0.1)
+
+
+@pytest.mark.parametrize("n", [2, 16, 256])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_table_has_what_is_used_between_what_is_printed_and_what_is_needed(n: int, epsilon: float) -> None:
+    table = cost_table(n=n, epsilon=epsilon, delta=0.05, alpha=0.1)
+    rows = {(row.privacy, row.information): row for row in table.rows}
+    assert rows["pure", "no information"].here == rows["pure", "no information"].lower == math.inf
+    assert rows["approximate", "full information"].printed is None
+    for row in table.rows[1:]:
+        assert 1 <= row.lower < row.here
+    assert rows["approximate", "no information"].here < rows["approximate", "no information"].corrected
+    assert rows["pure", "full information"].here < rows["pure", "full information"].corrected
+    assert str(table).count("\n") == 5
+    assert "none" in str(table)
+
+
+def test_the_table_prints_the_thesis_numbers_at_the_same_gap() -> None:
+    table = cost_table(n=100, epsilon=1.0, delta=0.05, alpha=0.2, beta=0.005)
+    rows = {(row.privacy, row.information): row for row in table.rows}
+    unit = (1 + math.exp(2)) / 0.1**2
+    assert rows["approximate", "no information"].printed == pytest.approx(400 * unit)
+    assert rows["approximate", "no information"].corrected == pytest.approx(100 * unit)
+    assert rows["pure", "full information"].printed == pytest.approx(math.log(100) / (0.02**2 * 0.005**2))
+    with pytest.raises(InputError, match="delta above 0"):
+        cost_table(n=4, epsilon=1.0, delta=0.0, alpha=0.1)
+    with pytest.raises(InputError, match=r"beta=0\.5"):
+        cost_table(n=4, epsilon=1.0, delta=0.05, alpha=0.1, beta=0.5)

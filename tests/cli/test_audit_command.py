@@ -1,0 +1,268 @@
+"""`cloakwork audit`: a real program, two recordings, and a real device over a real broker."""
+
+import json
+import shlex
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.broker import Broker, running_broker
+from tests.cli.conftest import Outcome, Run
+from tests.cli.test_story import SITE
+
+from cloakwork.agent import Agent, FileSource
+from cloakwork.auditing.sources import BenchClaim
+from cloakwork.cli.audit_mqtt import moved
+from cloakwork.privacy.table import noise_table
+from cloakwork.site import load_plan
+from cloakwork.site.broker import Broker as Reached
+
+QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50")
+PROGRAM = """
+import random, sys
+value, spread = int(sys.argv[2]), int(sys.argv[1])
+rng = random.Random(value)
+while True:
+    print(value * 10 + rng.randrange(spread))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    file = tmp_path / "device.py"
+    file.write_text(PROGRAM, encoding="utf-8")
+    return shlex.join([sys.executable, str(file)])
+
+
+def test_an_honest_program_ends_with_0_and_a_cheating_one_with_3(run: Run, program: str, tmp_path: Path) -> None:
+    # values differ by a tenth of the spread: delta is 0.1 at every epsilon
+    words = ["--epsilon", 0.5, "--delta", 0.101, "--reports", 4000, "--confidence", 0.999]
+    honest = run("audit", "command", f"{program} 100", *words)
+    assert (honest.code, "No violation was found." in honest.out) == (0, True)
+    assert "What an audit can never prove:" in honest.out
+    page = tmp_path / "page.html"
+    cheat = run("audit", "command", f"{program} 50", *words, "--html", page)
+    assert (cheat.code, "The claim does not hold." in cheat.out) == (3, True)
+    assert "The claim does not hold" in page.read_text(encoding="utf-8")
+
+
+def test_json_is_one_object_and_the_exit_code_stays(run: Run, program: str) -> None:
+    done = run("audit", "command", f"{program} 20", "--epsilon", 0.1, "--json", "--seed", 1)
+    assert done.code == 3
+    assert done.values["verdict"] == "violation"
+    assert done.values["made"].endswith("UTC")
+
+
+def test_dependent_reports_end_with_4(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "stuck.py"
+    file.write_text(
+        "import random\nwhile True:\n    k = random.random()\n    print(k)\n    print(k)\n", encoding="utf-8"
+    )
+    done = run("audit", "command", f"{sys.executable} {file}", "--epsilon", 1)
+    assert (done.code, "Nothing can be concluded." in done.out) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["command", "false", "--epsilon", 1], "exit code 1"),
+        (["command", "sleep 60", "--epsilon", 1, "--timeout", 0.2], "no line within 0.2 s"),
+        (["command", "yes", "--epsilon", 1, "--reports", 10], "at least 300"),
+        (["command", "yes", "--epsilon", 1, "--confidence", 1], "confidence"),
+        (["command", "yes", "--epsilon", 1, "--as", "letters"], "--as"),
+        (["readings", "/no/a.csv", "/no/b.csv", "--epsilon", 1], "No such file"),
+    ],
+)
+def test_what_cannot_be_audited_ends_with_2(run: Run, words: list[object], said: str) -> None:
+    done = run("audit", *words)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_words_are_shown_and_never_act(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "evil.py"
+    text = """
+import random, sys
+while True:
+    print("<script>\\x1b[2J" if sys.argv[1] == "1" and random.random() < 0.5 else "ok")
+"""
+    file.write_text(text, encoding="utf-8")
+    page = tmp_path / "page.html"
+    done = run("audit", "command", f"{sys.executable} {file}", "--epsilon", 1, "--html", page)
+    assert done.code == 3
+    assert "<script>\\x1b[2J" in done.out
+    assert "\x1b" not in done.out
+    written = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;" in written
+    assert written.count("<script") == 1
+
+
+def recordings(folder: Path, *, shift: int, lengths: tuple[int, int] = (4000, 3000)) -> tuple[Path, Path]:
+    rng = np.random.default_rng(7)
+    paths = folder / "a.csv", folder / "b.csv"
+    for path, at, size in zip(paths, (0, shift), lengths, strict=True):
+        values = np.rint(rng.normal(at, 100, size)).astype(int)
+        rows = [f"{10 * k},s1,{k},{value}" for k, value in enumerate(values)]
+        path.write_text("\n".join(["time,sensor,seq,value", *rows]) + "\n", encoding="utf-8")
+    return paths
+
+
+def test_two_recordings_are_compared_as_far_as_the_shorter_goes(run: Run, tmp_path: Path) -> None:
+    # a shift of one standard deviation has delta 0.1269 at epsilon 1
+    words = ["--epsilon", 1, "--delta", 0.127, "--sensor", "s1", "--confidence", 0.999]
+    honest = run("audit", "readings", *recordings(tmp_path, shift=100), *words)
+    assert (honest.code, "3,000 reports with each" in honest.out) == (0, True), honest.err
+    assert "the first 3,000 of each are used" in honest.err
+    assert run("audit", "readings", *recordings(tmp_path, shift=200), *words).code == 3
+    few = run("audit", "readings", *recordings(tmp_path, shift=0, lengths=(299, 400)), *words)
+    assert (few.code, "at least 300 in each" in few.err) == (2, True)
+
+
+def test_the_page_is_never_written_over_a_recording(run: Run, tmp_path: Path) -> None:
+    first, second = recordings(tmp_path, shift=0)
+    done = run("audit", "readings", first, second, "--epsilon", 1, "--html", second)
+    assert (done.code, "write to another file" in done.err) == (2, True)
+    assert second.read_text(encoding="utf-8").startswith("time,")
+
+
+@pytest.fixture
+def site(tmp_path: Path, run: Run) -> Path:
+    file = tmp_path / "hall.toml"
+    file.write_text(QUICK, encoding="utf-8")
+    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    return file
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path / "broker", quiet=True) as running:
+        yield running
+
+
+def tamper(folder: Path, scale: float) -> None:
+    """Give a device a table of noise that is smaller than the plan's."""
+    told = json.loads((folder / "device.json").read_text(encoding="utf-8"))
+    plan = load_plan(folder.parent.parent / "hall.plan.json")
+    table = noise_table(plan.sensor(told["sensor"]).ratio * scale)
+    levels = [[level.factor, len(level.cuts) // 16] for level in table.levels]
+    told["noise"] = {"digest": table.digest, "levels": levels}
+    (folder / "device.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "noise.tab").write_bytes(table.cuts)
+
+
+@contextmanager
+def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
+    stopping = threading.Event()
+    agent = Agent(folder, FileSource(value), broker=Reached(broker.host, broker.port))
+    thread = threading.Thread(target=agent.run, args=(stopping.is_set,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(20)
+
+
+def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, wrong_by: float = 1.0) -> Outcome:
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    if scale != 1:
+        tamper(folder, scale)
+    sigma = load_plan(site.parent / "hall.plan.json").sensor("s2").sigma
+    value, other = site.parent / "value", site.parent / "other"
+    value.write_text("20.0\n", encoding="utf-8")
+    other.write_text(f"{20 + 2 * sigma * wrong_by:.6f}\n", encoding="utf-8")
+    with at_work(folder, value, broker):
+        return run(
+            *("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}"),
+            *("--shift", f"{2 * sigma:.6f}", "--reports", 400, "--between", shlex.join(["cp", str(other), str(value)])),
+            *("--html", site.parent / "page.html", "--confidence", 0.999, "--json", "--patience", 20),
+        )
+
+
+def test_an_honest_device_on_the_bench_shows_no_violation(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=1.0)
+    assert done.code == 0, done.said
+    assert done.values["reports_used"] == 400
+    claim = " ".join(done.values["claimed"])
+    assert "a single reading of it has at most this epsilon and delta for set-ups whose true readings differ" in claim
+    assert "Anything about all sensors together" in " ".join(done.values["never_proved"])
+    page = (site.parent / "page.html").read_text(encoding="utf-8")
+    assert "The sensor s2 of hall" in page
+    kept = site.parent / "audits" / "s2"
+    again = run("audit", "readings", kept / "setup-0.csv", kept / "setup-1.csv", "--epsilon", 1.1, "--delta", 0.5)
+    assert "400 reports with each" in again.out
+    refused = audit_bench_again(run, site, broker)
+    assert (refused.code, "cloakwork audit readings" in refused.err) == (2, True)
+
+
+def audit_bench_again(run: Run, site: Path, broker: Broker) -> Outcome:
+    return run("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}")
+
+
+def test_a_device_with_half_the_noise_is_found_out(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=0.5)
+    assert done.code == 3, done.said
+    found = " ".join(done.values["found"])
+    assert "differ by more than was stated" not in found
+    assert "and scatter by" in found
+
+
+def test_set_ups_that_differ_by_more_than_was_said_are_told_from_missing_noise(
+    run: Run, site: Path, broker: Broker
+) -> None:
+    done = audit_bench(run, site, broker, scale=1.0, wrong_by=2.0)
+    assert done.code == 3, done.said
+    assert "the set-ups differ by more than was stated" in " ".join(done.values["found"])
+
+
+def test_recordings_that_are_nearer_than_was_said_weaken_an_audit_and_are_named() -> None:
+    claim = BenchClaim(
+        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
+    )
+    rng = np.random.default_rng(3)
+    for shift, said in ((8, "planned"), (4, "tested less than it says"), (16, "differ by more than was stated")):
+        values = tuple(np.rint(rng.normal(at, 4, 2000)).astype(np.int64) for at in (0, shift))
+        assert said in moved(claim, (values[0], values[1]))[-1]
+
+
+def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None:
+    done = run("audit", "mqtt", site, "--id", "s2", "--broker", "mqtt://localhost:1")
+    assert done.code == 1
+    assert "noise half as large as planned shows in about" in done.err
+    assert "with --shift" in done.err
+    assert "cannot be reached" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--id", "s99"], "no sensor 's99'"),
+        (["--id", "s2", "--reports", 20], "at least 300"),
+        (["--id", "s2", "--shift", 1e9], "does not hide at all"),
+    ],
+)
+def test_a_bench_audit_that_cannot_work_is_refused_first(run: Run, site: Path, words: list[object], said: str) -> None:
+    done = run("audit", "mqtt", site, "--broker", "mqtt://localhost:1", *words)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_nobody_there_to_change_the_set_up_is_said(
+    run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    (site.parent / "value").write_text("20.0", encoding="utf-8")
+    asked = []
+
+    def nobody() -> str:
+        asked.append(1)
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300]
+    with at_work(folder, site.parent / "value", broker):
+        done = run("audit", "mqtt", site, *where)
+    assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
+    assert len((site.parent / "audits/s2/setup-0.csv").read_text(encoding="utf-8").splitlines()) == 301

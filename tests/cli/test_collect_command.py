@@ -1,0 +1,368 @@
+"""`cloakwork collect`: how it starts, what it says, what it refuses, and how it ends."""
+
+import http.client
+import json
+import logging
+import os
+import pty
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from tests.broker import make_certificates
+from tests.cli.conftest import Run
+from tests.collect.live_kit import site_file
+from tests.collect.survival_kit import COMMAND, SITE, ground, until
+
+from cloakwork.agent import Agent, ConstantSource
+from cloakwork.collect.records import Role
+from cloakwork.collect.store import open_store
+from cloakwork.site.broker import Broker
+
+PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
+QUICK = SITE.replace('window = "1min"', 'window = "6s"')  # a reading every 0.2 s
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    return site_file(tmp_path, SITE)
+
+
+@pytest.fixture(autouse=True)
+def _same_process() -> Iterator[None]:
+    """The command sets how much is logged and what signals do, as is right for a process of its own."""
+    ours = logging.getLogger("cloakwork")
+    level = ours.level
+    usual = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    ours.setLevel(level)
+    for number, handler in usual.items():
+        signal.signal(number, handler)
+
+
+class Started:
+    """A process that runs `cloakwork`, and all that it says."""
+
+    def __init__(
+        self, *words: object, before: str = "", stdin: int = subprocess.DEVNULL, out: int | None = None
+    ) -> None:
+        streams = subprocess.PIPE if out is None else out
+        command = [sys.executable, "-c", before + COMMAND, *map(str, words)]
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "TERM": "xterm", "COLUMNS": "200"}
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=streams, stderr=streams, env=environment)
+        self._said = b""
+        self._source = out
+        if self.process.stderr is not None:
+            os.set_blocking(self.process.stderr.fileno(), False)
+
+    @property
+    def said(self) -> str:
+        if self.process.stderr is not None:
+            self._said += self.process.stderr.read() or b""
+        return self._said.decode()
+
+    def wait_for(self, pattern: str, seconds: float = 30.0) -> re.Match[str]:
+        found: list[re.Match[str]] = []
+
+        def look() -> bool:
+            match = re.search(pattern, self.said)
+            if match is not None:
+                found.append(match)
+            assert match or self.process.poll() is None, self.said
+            return match is not None
+
+        until(look, seconds, self._said.decode())
+        return found[0]
+
+    def end(self) -> int:
+        """Ask it to end; gives its code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(40)
+
+
+@contextmanager
+def started(*words: object, before: str = "") -> Iterator[Started]:
+    one = Started(*words, before=before)
+    try:
+        yield one
+    finally:
+        one.process.kill()
+        one.process.wait()
+        for stream in (one.process.stdout, one.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def ask(port: int, method: str, path: str, body: object = None, context: ssl.SSLContext | None = None) -> Any:
+    """The status, the cookie and the body of an answer."""
+    if context is None:
+        link = http.client.HTTPConnection("localhost", port, timeout=20)
+    else:
+        link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
+    with closing(link):
+        link.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+        answer = link.getresponse()
+        return answer.status, answer.getheader("Set-Cookie") or "", answer.read()
+
+
+def test_without_a_terminal_it_says_where_the_page_is_and_no_token_and_ends_when_asked(
+    site: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "new.db"
+    with started("collect", site, "--broker", "none", "--listen", "127.0.0.1:0", "--store", store) as one:
+        port = int(one.wait_for(PAGE.pattern)[3])
+        assert "collecting hall (4 sensors)" in one.said
+        assert "nobody can sign in yet: make a token with cloakwork token new --role operator" in one.said
+        assert ask(port, "GET", "/healthz")[0] == 200
+        assert b"<html" in ask(port, "GET", "/")[2]
+        assert ask(port, "GET", "/v1/sites")[0] == 401
+        assert one.end() == 0
+        assert "stopping: what was taken in is being stored ...\n" in one.said
+        assert one.said.endswith("stopped\n")
+        assert one.process.stdout is not None
+        assert "cw_" not in one.said + one.process.stdout.read().decode()
+    with open_store(str(store)) as opened:
+        assert opened.tokens() == []
+
+
+def read_terminal(terminal: int, seconds: float, enough: str) -> str:
+    os.set_blocking(terminal, False)
+    said, end = b"", time.monotonic() + seconds
+    while enough not in said.decode() and time.monotonic() < end:
+        try:
+            said += os.read(terminal, 4096)
+        except BlockingIOError:
+            time.sleep(0.05)
+        except OSError:  # it was closed
+            break
+    return said.decode()
+
+
+def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_once(site: Path, tmp_path: Path) -> None:
+    words = ("collect", site, "--broker", "none", "--listen", "127.0.0.1:0", "--store", tmp_path / "new.db")
+    for first in (True, False):
+        ours, theirs = pty.openpty()
+        one = Started(*words, stdin=theirs, out=theirs)
+        try:
+            said = read_terminal(ours, 40, "#code=" if first else "the page is at")
+            said += read_terminal(ours, 1, "\0")
+            if first:
+                link = re.search(r"http://127\.0\.0\.1:(\d+)/#code=([\w-]{32})\s", said)
+                assert link is not None, said
+                assert "cw_" not in said, "no token, which a browser would keep for ever"
+                status, cookie, body = ask(int(link[1]), "POST", "/v1/session", {"code": link[2]})
+                assert (status, json.loads(body)["role"]) == (200, "operator")
+                assert "HttpOnly" in cookie
+                assert ask(int(link[1]), "POST", "/v1/session", {"code": link[2]})[0] == 401
+            else:
+                assert "#code=" not in said
+                assert "the page is at http://127.0.0.1:" in said
+            assert one.end() == 0
+        finally:
+            one.process.kill()
+            one.process.wait()
+            os.close(theirs)
+            os.close(ours)
+
+
+def test_with_a_certificate_it_speaks_https_and_cookies_stay_there(site: Path, tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    store = str(tmp_path / "new.db")
+    with open_store(store) as opened:
+        secret = opened.new_token(Role.ANALYST).secret
+    names = ("--certificate", tmp_path / "server.pem", "--private-key", tmp_path / "server.key")
+    with started("collect", site, "--broker", "none", "--listen", "127.0.0.1:0", "--store", store, *names) as one:
+        found = one.wait_for(PAGE.pattern)
+        assert found[1] == "https"
+        trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+        status, cookie, _ = ask(int(found[3]), "POST", "/v1/session", {"token": secret}, trusting)
+        assert status == 200
+        assert cookie.startswith("__Host-cloakwork=")
+        assert "Secure" in cookie.split("; ")
+        with pytest.raises((http.client.HTTPException, OSError)):
+            ask(int(found[3]), "GET", "/healthz")
+        assert one.end() == 0
+
+
+def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: Path) -> None:
+    words = ("collect", site, "--broker", "none", "--listen", "0.0.0.0:0", "--store", tmp_path / "new.db")
+    with started(*words) as one:
+        assert one.wait_for(PAGE.pattern)[2] == "localhost"
+        one.wait_for("warning: tokens and results cross the network unencrypted")
+    with started(*words, "--proxied") as one:
+        one.wait_for("warning: whoever reaches this port does so unencrypted, past the proxy")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--keep", "soon"), 2, "--keep soon: give a number above 0 with h, d or w, such as 90d"),
+        (("--keep", "0d"), 2, "--keep 0d: give a number above 0"),
+        (("--keep", "-1d"), 2, "--keep -1d: give a number above 0"),
+        (("--keep", "90"), 2, "--keep 90: give a number above 0"),
+        (("--listen", "8080"), 2, "--listen 8080: give an address and a port, such as 127.0.0.1:8080"),
+        (("--listen", "127.0.0.1:99999"), 2, "--listen 127.0.0.1:99999: give an address and a port"),
+        (("--listen", "192.0.2.1:8080"), 2, "Give an address of this machine and a free port"),
+        (("--listen", "nowhere.invalid:8080"), 2, "--listen nowhere.invalid:8080: "),
+        (("--store", "mysql://me@host/db"), 2, "the store cannot be a mysql database: use sqlite:///FILE"),
+        (("--store", "postgresql://me@127.0.0.1:1/db"), 1, "does not answer"),
+        (("--store", "postgresql://me:hush@127.0.0.1:1/db"), 2, "leave the password out of the command line"),
+        (("--store", "postgresql://me@127.0.0.1:1/db?password=hush"), 2, "leave the password out of the command line"),
+        (("--store", "no/such/folder/x.db"), 1, "give a file in a folder that exists"),
+        (("--home-assistant",), 2, "--home-assistant goes through the broker that devices publish to: give one"),
+        (("--group", "a"), 2, "--group go with --broker and the address of a real broker"),
+        (("--password-file", "site.toml"), 2, "go with --broker and the address of a real broker"),
+        (("--certificate", "site.toml"), 2, "--certificate and --private-key go together"),
+        (("--certificate", "site.toml", "--private-key", "site.toml"), 2, "not a certificate with its key in PEM form"),
+        (("--certificate", "no.pem", "--private-key", "no.pem"), 2, "not a certificate with its key in PEM form"),
+        (("--certificate", "a", "--private-key", "b", "--proxied"), 2, "leave out --certificate, or --proxied"),
+        (("--broker", "mqtt://me:hush@host"), 2, "leave the password out of the address"),
+        (("--broker", "http://host"), 2, "--broker: give mqtt://host"),
+        (("--broker", "mqtts://me@host", "--password-file", "no.txt"), 2, "no.txt: cannot be read"),
+        (("--broker", "mqtts://me@host", "--ca", "site.toml"), 2, "site.toml: cannot be read. Give a file of"),
+        (("--broker", "mqtts://me@host", "--name", ""), 2, "the client id is empty"),
+        (("--broker", "mqtts://me@host", "--group", "a/b"), 2, "give a name without /, + and #"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_starts(
+    run: Run, site: Path, words: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site.parent)
+    usual = ("--broker", "none", "--listen", "127.0.0.1:0")
+    done = run("collect", site, *usual, *words)
+    assert (done.code, said in done.err) == (code, True), done.err
+    assert "Traceback" not in done.said
+    assert "hush" not in done.said
+    assert done.out == ""
+
+
+def test_a_site_without_its_plan_or_twice_is_refused(run: Run, site: Path, tmp_path: Path) -> None:
+    twice = run("collect", site, site, "--broker", "none")
+    assert (twice.code, "are both of a site called hall" in twice.err) == (2, True)
+    next(tmp_path.glob("*.plan.json")).unlink()
+    without = run("collect", site, "--broker", "none")
+    assert (without.code, "has no plan beside it" in without.err, "cloakwork plan" in without.err) == (2, True, True)
+    missing = run("collect", tmp_path / "no.toml", "--broker", "none")
+    assert missing.code in {1, 2}
+    assert "no.toml" in missing.err
+    assert not (tmp_path / "cloakwork.db").exists()
+
+
+def test_a_port_that_is_taken_is_named(run: Run, site: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run("collect", site, "--broker", "none", "--listen", f"127.0.0.1:{port}", "--store", tmp_path / "new.db")
+    assert done.code == 2
+    assert f"--listen 127.0.0.1:{port}: Address already in use. Give an address of this machine" in done.err
+
+
+def test_a_broker_inside_needs_its_port(run: Run, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setattr("cloakwork.cli.collect.USUAL_PORT", port)
+        done = run("collect", site, "--listen", "127.0.0.1:0", "--store", tmp_path / "new.db")
+    assert done.code == 2
+    assert f"port {port} is taken, by a broker probably: use that one with --broker mqtt://localhost:{port}" in done.err
+
+
+def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    with ground(tmp_path, url) as parts:
+        (tmp_path / "password").write_text("guessed")
+        parts.collector.start()
+        until(lambda: "refuses this collector" in parts.collector.log, 30)
+        health = parts.collector.door.health()
+        assert health["broker"]["state"] == "away"
+        assert "check user, password and client id" in health["broker"]["reason"]
+        assert "guessed" not in parts.collector.log
+        assert "Traceback" not in parts.collector.log
+
+
+def counted(port: int, secret: str, verdict: str) -> int:
+    """How many readings of a kind a collector has had."""
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    with closing(link):
+        link.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
+        text = link.getresponse().read().decode()
+    return sum(
+        int(float(count)) for count in re.findall(rf'cloakwork_readings_total{{verdict="{verdict}"}} (\S+)', text)
+    )
+
+
+def test_two_collectors_of_a_group_share_the_readings(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    with ground(tmp_path, url, "--group", "both") as parts:
+        one = parts.collector
+        two = one.beside("two")
+        try:
+            for collector in (one, two):
+                collector.start()
+                collector.wait_ready()
+            parts.publish(0, 400)
+            until(lambda: parts.count() == 1200, 60)
+            assert parts.stored() == parts.expected(400, "s1", "s2", "s3")
+            doors = [(collector.door.port, collector.door.secret) for collector in (one, two)]
+            assert [counted(*door, "again") for door in doors] == [0, 0]
+            shares = [counted(*door, "new") for door in doors]
+            assert sum(shares) == 1200
+            assert min(shares) > 200
+            two.kill()
+            parts.publish(400, 500)
+            one.wait_ready()
+            until(lambda: parts.count() >= 1200 + 100, 60)  # the dead one's share waits for it
+            two.start()
+            until(lambda: parts.count() == 1500, 60)
+        finally:
+            two.kill()
+
+
+@contextmanager
+def working(agents: list[Agent]) -> Iterator[None]:
+    """Devices that measure and send while the block runs."""
+    stop = Event()
+    threads = [Thread(target=agent.run, args=(stop.is_set,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+
+
+def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path: Path, run: Run) -> None:
+    site = site_file(tmp_path, QUICK)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    store = str(tmp_path / "store.db")
+    inside = f"import cloakwork.cli.collect as c; c.USUAL_PORT = {port}; "
+    for k in range(1, 5):
+        assert run("provision", site, "--id", f"s{k}").code == 0
+    with started("collect", site, "--listen", "127.0.0.1:0", "--store", store, before=inside) as one:
+        one.wait_for(f"a broker inside, at mqtt://localhost:{port}: for trying out")
+        one.wait_for("connected to the broker")
+        agents = [
+            Agent(
+                tmp_path / "devices" / f"s{k}",
+                ConstantSource(20.5),
+                broker=Broker("127.0.0.1", port),
+                note=lambda _: None,
+            )
+            for k in range(1, 5)
+        ]
+        with working(agents), open_store(store) as opened:
+            until(lambda: len([r for r in opened.results("hall").items if r.sensors == 4]) >= 5, 60, one.said)
+            assert {report.state for report in opened.reports("hall")} == {"online"}
+            assert opened.alarms("hall") == []
+        assert one.end() == 0

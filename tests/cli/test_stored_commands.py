@@ -1,0 +1,331 @@
+"""`token`, `erase`, `export` and `recover --from-store`: what an operator does with a store."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.conftest import Run
+from tests.collect.live_kit import make, moment, readings
+from tests.postgres import running_postgres
+
+from cloakwork.cli.moments import shown
+from cloakwork.cli.output import err
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Reading, Role
+from cloakwork.collect.solve import Solver
+from cloakwork.collect.store import Store, StoreAwayError, open_store
+
+FRAMES = 30
+
+
+@dataclass(frozen=True)
+class Case:
+    """A store with thirty frames of a site, of which the first ten are recovered."""
+
+    watched: Watched
+    site: Path
+    store: str
+    rows: list[Reading]
+
+
+def filled(folder: Path, store: str) -> Case:
+    watched = make(folder)
+    rows = [row for number in range(FRAMES) for row in readings(watched, number)]
+    del rows[5]  # one sensor is missing in the first frame
+    with open_store(store) as opened:
+        opened.add_readings(rows)
+        times = [moment(watched, number) for number in range(10)]
+        found = opened.frames(watched.name, times)
+        opened.save_results(Solver(watched).solve([watched.frame(time, found[time]) for time in times]))
+    return Case(watched, folder / "site.toml", store, rows)
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return filled(tmp_path, str(tmp_path / "store.db"))
+
+
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    with running_postgres() as server, server.database() as url:
+        yield url
+
+
+def ordered(rows: list[Reading]) -> list[tuple[int, str, int, int]]:
+    return sorted((row.time, row.sensor, row.seq, row.value) for row in rows)
+
+
+def exported(succeed: Run, case: Case, *words: object) -> Path:
+    out = case.site.with_name("readings.csv")
+    succeed("export", "corridor", "--out", out, "--store", case.store, *words)
+    return out
+
+
+def check_round_trip(succeed: Run, case: Case) -> None:
+    """An export is what was stored, and recovers to the same as the store itself."""
+    out = exported(succeed, case)
+    with out.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["time", "sensor", "seq", "value"]
+    assert [(int(a), b, int(c), int(d)) for a, b, c, d in rows] == ordered(case.rows)
+    results = [case.site.with_name(name) for name in ("from-file.csv", "from-store.csv")]
+    told = [
+        succeed("recover", case.site, out, "--out", results[0], "--json").values,
+        succeed("recover", case.site, "--from-store", case.store, "--out", results[1], "--json").values,
+    ]
+    assert results[0].read_text() == results[1].read_text()
+    different = {name for name in told[0] if told[0][name] != told[1][name]}
+    assert different <= {"out", "readings", "took_s", "seconds", "written"}, different
+    assert told[1]["frames"] == FRAMES
+
+
+def test_an_export_recovers_to_the_same_as_the_store(succeed: Run, case: Case) -> None:
+    check_round_trip(succeed, case)
+
+
+def test_it_does_so_with_postgresql_whose_password_nobody_sees(
+    succeed: Run, run: Run, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = filled(tmp_path, postgres_url)
+    password = postgres_url.split(":")[2].split("@", maxsplit=1)[0]
+    with monkeypatch.context() as environment:
+        environment.setenv("PGPASSWORD", password)
+        check_round_trip(succeed, replace(case, store=postgres_url.replace(f":{password}@", "@")))
+    told = run("export", "corridor", "--out", tmp_path / "x.csv", "--store", postgres_url)
+    assert (told.code, "leave the password out of the command line" in told.err) == (2, True)
+    assert password not in told.err
+    monkeypatch.setenv("CLOAKWORK_STORE", postgres_url)
+    said = succeed("token", "new", "--role", "analyst").err
+    said += succeed("token", "list").said
+    said += run("token", "revoke", "nobody").said
+    said += succeed("erase", "corridor", "--yes").said
+    assert password not in said
+    monkeypatch.setenv("CLOAKWORK_STORE", postgres_url.replace(password, "guessed"))
+    refused = run("token", "list")
+    assert refused.code == 1
+    assert "check user, password" in refused.err
+    assert "guessed" not in refused.err
+
+
+def test_a_period_can_be_chosen(succeed: Run, case: Case) -> None:
+    since, until = moment(case.watched, 5), moment(case.watched, 9)
+    named = ("--since", shown(since), "--until", until)
+    out = exported(succeed, case, *named)
+    assert len(out.read_text().splitlines()) == 1 + 4 * 12
+    values = succeed("recover", case.site, "--from-store", case.store, *named, "--json").values
+    assert values["frames"] == 4
+
+
+def test_parquet_has_the_same_rows_with_their_types(succeed: Run, case: Case) -> None:
+    out = case.site.with_name("readings.parquet")
+    succeed("export", "corridor", "--out", out, "--store", case.store)
+    table = pq.read_table(out)
+    assert table.schema.equals(
+        pa.schema([("time", pa.int64()), ("sensor", pa.string()), ("seq", pa.int64()), ("value", pa.int64())])
+    )
+    assert list(zip(*table.to_pydict().values(), strict=True)) == ordered(case.rows)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Case, form: str) -> None:
+    out = case.site.with_name(f"results.{form}")
+    succeed("export", "corridor", "--results", "--out", out, "--store", case.store)
+    rows: list[dict[str, Any]]
+    if form == "csv":
+        with out.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    else:
+        table = pq.read_table(out)
+        assert {name: str(table.schema.field(name).type) for name in ("time", "place", "x", "weight", "solved")} == {
+            "time": "int64",
+            "place": "string",
+            "x": "double",
+            "weight": "double",
+            "solved": "int64",
+        }
+        rows = table.to_pylist()
+    with open_store(case.store) as store:
+        results = store.results("corridor").items
+    wanted = [(result.time, spot) for result in results for spot in result.sources or [None]]
+    assert [int(row["time"]) for row in rows] == [time for time, _ in wanted]
+    for row, (_, spot) in zip(rows, wanted, strict=True):
+        if spot is not None:
+            assert (float(row["x"]), float(row["weight"])) == pytest.approx((spot.at[0], spot.weight))
+    assert rows[0]["sensors"] in (11, "11")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
+    run: Run, case: Case, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = Store.iterate
+
+    def breaks(self: Store, *given: Any) -> Iterator[Reading]:
+        yield next(usual(self, *given))
+        raise StoreAwayError("the store went away")
+
+    monkeypatch.setattr(Store, "iterate", breaks)
+    monkeypatch.setattr("cloakwork.cli.stored.GROUP", 1)
+    new, old = case.site.with_name(f"new.{form}"), case.site.with_name(f"old.{form}")
+    old.write_text("precious")
+    before = set(case.site.parent.iterdir())
+    for out in (new, old):
+        done = run("export", "corridor", "--out", out, "--store", case.store)
+        assert (done.code, done.err) == (1, "cloakwork: the store went away\n")
+    assert set(case.site.parent.iterdir()) == before
+    assert old.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("barn", "--out", "x.csv"), "no reading of barn in this period; it has readings of: corridor"),
+        (("corridor", "--out", "x.csv", "--until", "1970-01-02"), "Check --since and --until"),
+        (("corridor", "--out", "x.xlsx"), r"ends in .csv or .parquet"),
+        (("corridor", "--out", "x.csv", "--since", "yesterday"), "--since yesterday: give a date such as"),
+        (("corridor", "--out", "x.csv", "--since", "12-13-14"), "--since 12-13-14: give a date such as"),
+    ],
+)
+def test_an_export_of_nothing_is_refused(
+    run: Run, case: Case, words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("export", *words, "--store", case.store)
+    assert done.code == 2
+    assert said in done.err
+    assert not Path("x.csv").exists()
+
+
+def test_recover_from_a_store_refuses_what_it_cannot_do(run: Run, case: Case) -> None:
+    both = run("recover", case.site, case.site, "--from-store", case.store)
+    assert (both.code, "either a file of readings, or --from-store" in both.err) == (2, True)
+    neither = run("recover", case.site)
+    assert (neither.code, "give a file of readings, or --from-store" in neither.err) == (2, True)
+    alone = run("recover", case.site, case.site, "--since", "2020-01-01")
+    assert (alone.code, "go with --from-store" in alone.err) == (2, True)
+    empty = run("recover", case.site, "--from-store", case.store, "--until", 5)
+    assert (empty.code, "has no reading of corridor in this period" in empty.err) == (2, True)
+
+
+def test_a_mistyped_store_is_refused_and_not_made(run: Run, case: Case, tmp_path: Path) -> None:
+    wrong = tmp_path / "stroe.db"
+    for words in (
+        ("export", "corridor", "--out", tmp_path / "x.csv", "--store", wrong),
+        ("erase", "corridor", "--yes", "--store", wrong),
+        ("token", "list", "--store", wrong),
+        ("token", "revoke", "abc", "--store", wrong),
+        ("recover", case.site, "--from-store", wrong),
+    ):
+        done = run(*words)
+        assert done.code == 1
+        assert done.err == f"cloakwork: {wrong}: there is no such store. Name that of the collector, which makes it.\n"
+    assert not wrong.exists()
+
+
+def rows_left(case: Case) -> int:
+    with open_store(case.store) as store:
+        return sum(1 for _ in store.iterate("corridor"))
+
+
+def test_erase_asks_and_does_nothing_without_a_terminal(run: Run, case: Case) -> None:
+    done = run("erase", "corridor", "--store", case.store)
+    assert done.code == 2
+    assert "this erases everything stored of corridor, for ever. If that is meant, say --yes" in done.err
+    assert rows_left(case) == len(case.rows)
+
+
+@pytest.mark.parametrize(("answer", "left"), [("yes", 0), ("Yes ", 0), ("y", None), ("", None), ("no", None)])
+def test_erase_takes_only_a_yes(
+    run: Run, case: Case, monkeypatch: pytest.MonkeyPatch, answer: str, left: int | None
+) -> None:
+    asked = []
+
+    def reply(question: str) -> str:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr(type(err), "is_terminal", True)
+    monkeypatch.setattr(err, "input", reply)
+    done = run("erase", "corridor", "--store", case.store)
+    assert asked == ["Erase everything stored of corridor, for ever? Type yes: "]
+    assert done.code == (2 if left is None else 0)
+    assert rows_left(case) == (len(case.rows) if left is None else left)
+
+
+def test_erase_removes_a_sensor_or_a_period_and_what_was_made_from_it(succeed: Run, case: Case) -> None:
+    done = succeed("erase", "corridor", "--id", "s02", "--yes", "--store", case.store)
+    assert done.err.startswith("erased 30 readings, 10 results, 0 reports of corridor\n")
+    assert "Backups and exports still have what they had" in done.err
+    with open_store(case.store) as store:
+        assert {row.sensor for row in store.iterate("corridor")} == {row.sensor for row in case.rows} - {"s02"}
+        assert store.results("corridor").items == ()
+    again = succeed("erase", "corridor", "--id", "s2", "--yes", "--store", case.store)
+    assert "nothing was stored of sensor s2" in again.err, "a mistyped name must not look like success"
+    until = moment(case.watched, 28)
+    succeed("erase", "corridor", "--until", until, "--yes", "--store", case.store)
+    assert rows_left(case) == 2 * 11
+
+
+def test_erase_refuses_a_site_that_is_not_there_and_a_period_that_cannot_be(run: Run, case: Case) -> None:
+    done = run("erase", "barn", "--yes", "--store", case.store)
+    assert (done.code, "barn: the store has nothing of it. It has: corridor." in done.err) == (2, True)
+    turned = run("erase", "corridor", "--since", 9, "--until", 5, "--yes", "--store", case.store)
+    assert (turned.code, "the period ends before it begins" in turned.err) == (2, True)
+    assert rows_left(case) == len(case.rows)
+
+
+def test_a_token_is_made_listed_and_revoked(succeed: Run, run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "new.db"
+    made = succeed(
+        "token", "new", "--role", "device", "--site", "hall", "--id", "s1", "--label", "door", "--store", store
+    )
+    secret = made.out.strip()
+    assert secret.startswith("cw_")
+    assert made.out == secret + "\n", "a script can take it as it is"
+    assert secret not in made.err
+    assert "send the readings of its own sensor, and nothing else" in made.err
+    assert store.stat().st_mode & 0o077 == 0
+    listed = succeed("token", "list", "--store", store)
+    assert secret not in listed.said
+    for word in ("device", "hall", "s1", "door", "works"):
+        assert word in listed.out
+    [one] = succeed("token", "list", "--json", "--store", store).values["tokens"]
+    assert (one["role"], one["site"], one["sensor"], one["revoked"]) == ("device", "hall", "s1", None)
+    with open_store(str(store)) as opened:
+        assert opened.check_token(secret) is not None
+        succeed("token", "revoke", one["id"], "--store", store)
+        assert opened.check_token(secret) is None
+    assert "revoked" in succeed("token", "list", "--store", store).out
+    nobody = run("token", "revoke", secret, "--store", store)
+    assert nobody.code == 2
+    assert "there is no such token" in nobody.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--role", "device", "--site", "hall"), "with --site and --id"),
+        (("--role", "device"), "with --site and --id"),
+        (("--role", "analyst", "--id", "s1"), "--id is for the token of a device"),
+        (("--role", "king"), "device"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_refused(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = run("token", "new", *words, "--store", tmp_path / "new.db")
+    assert done.code == 2
+    assert said in done.err
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_list_without_tokens_says_how_to_make_one(succeed: Run, case: Case) -> None:
+    assert "cloakwork token new --role operator" in succeed("token", "list", "--store", case.store).out
+    with open_store(case.store) as store:
+        store.new_token(Role.OPERATOR)
+    assert len(json.loads(succeed("token", "list", "--json", "--store", case.store).out)["tokens"]) == 1

@@ -1,0 +1,96 @@
+"""One-time codes sign in once; and a session takes its streams with it, however it ends."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.collect.api_kit import Bench, bench, served
+
+from cloakwork.collect.api import Settings
+from cloakwork.collect.api.auth import MOST_CODES, Codes
+from cloakwork.collect.api.hub import Ending
+from cloakwork.collect.records import Role, Token
+
+TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Bench]:
+    with bench(tmp_path, Settings(token_s=30.0)) as one:
+        yield one
+
+
+def test_a_code_signs_in_once_with_the_token_that_it_was_made_for(made: Bench) -> None:
+    code = made.code("analyst")
+    first, second = (made.client.post("/v1/session", json={"code": code}) for _ in range(2))
+    assert (first.status_code, first.json()) == (200, {"role": "analyst", "site": None, "label": "an analyst"})
+    assert "httponly" in first.headers["set-cookie"].lower()
+    assert code not in first.headers["set-cookie"]
+    assert second.status_code == 401
+    assert second.json()["error"]["message"] == "This address was used already or is too old; ask for a token."
+    assert made.client.get("/v1/sites").status_code == 200
+    made.client.cookies.clear()
+    assert made.client.get("/v1/sites", headers={"Authorization": f"Bearer {code}"}).status_code == 401
+
+
+@pytest.mark.parametrize("body", [{}, {"token": "x", "code": "x"}, {"code": None}, {"code": 5}, {"code": 65 * "x"}])
+def test_to_sign_in_takes_a_token_or_a_code(made: Bench, body: dict[str, object]) -> None:
+    assert made.client.post("/v1/session", json=body).status_code == 422
+
+
+def test_a_code_of_a_token_that_was_revoked_or_of_a_device_opens_nothing(made: Bench) -> None:
+    code, device = made.code("analyst"), made.code("device")
+    made.store.revoke_token(made.ids["analyst"])
+    assert made.client.post("/v1/session", json={"code": code}).status_code == 401
+    assert made.client.post("/v1/session", json={"code": device}).status_code == 403
+
+
+def test_guessed_codes_count_as_wrong_tokens_do(tmp_path: Path) -> None:
+    with bench(tmp_path, Settings(failure_rate=0.001, failure_burst=3.0)) as made:
+        guesses = [made.client.post("/v1/session", json={"code": f"guess-{k}"}).status_code for k in range(5)]
+        assert guesses == [401] * 3 + [429] * 2
+        assert made.client.post("/v1/session", json={"code": made.code("analyst")}).status_code == 200
+
+
+def test_a_code_is_kept_for_some_minutes_by_its_hash_only_and_there_are_few() -> None:
+    now = [0.0]
+    codes = Codes(seconds=600.0, clock=lambda: now[0])
+    early, late = codes.make(TOKEN), codes.make(TOKEN)
+    assert not any(text in repr(vars(codes)) for text in (early, late))
+    now[0] = 599.0
+    assert codes.take(early) == TOKEN
+    assert codes.take(early) is None
+    now[0] = 600.0
+    assert codes.take(late) is None
+    first, *others = (codes.make(TOKEN) for _ in range(MOST_CODES + 1))
+    assert codes.take(first) is None
+    assert all(codes.take(text) == TOKEN for text in others)
+
+
+def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> bool:
+    """Whether the stream of a session ends by what is done while it is open."""
+    with httpx2.stream("GET", f"{address}/v1/events", headers={"Cookie": cookie}, timeout=5) as answer:
+        assert answer.status_code == 200
+        lines = answer.iter_lines()
+        assert next(lines).startswith("retry")
+        act()
+        try:
+            return any(Ending.REVOKED in line for line in lines)
+        except httpx2.TimeoutException:
+            return False
+
+
+def test_a_stream_ends_with_its_session(tmp_path: Path) -> None:
+    settings = Settings(token_s=0.2, sessions_per_token=1, session_s=2.0)
+    with served(tmp_path, settings) as (made, address):
+
+        def enter(**headers: str) -> str:
+            told = {"token": made.secrets["analyst"]}
+            answer = httpx2.post(f"{address}/v1/session", json=told, headers=headers)
+            return answer.headers["set-cookie"].partition(";")[0]
+
+        cookie = enter()
+        assert ends(made, address, cookie, lambda: enter(Cookie=cookie)), "signed in anew"
+        assert ends(made, address, enter(), enter), "it was one too many"
+        assert ends(made, address, enter(), lambda: None), "its time is over"

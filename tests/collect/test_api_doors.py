@@ -1,0 +1,214 @@
+"""Connections that never say what they want are ended, and nobody has more of them than their share."""
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.broker import make_certificates
+from tests.collect.api_kit import watched
+
+from cloakwork.collect.api import Settings
+from cloakwork.collect.records import Role
+from cloakwork.collect.service import Listen, Service
+from cloakwork.collect.store import open_store
+
+QUICK = Settings(head_s=0.5, taken_s=0.5)
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@contextmanager
+def serving(folder: Path, settings: Settings = QUICK, listen: Listen | None = None) -> Iterator[tuple[Service, int]]:
+    with open_store(str(folder / "store.db")) as store:
+        service = Service({"hall": watched()}, store, broker=None, listen=listen or Listen(port=0), settings=settings)
+        service.start()
+        try:
+            yield service, urlsplit(service.url).port or 0
+        finally:
+            service.stop()
+
+
+def connect(port: int, source: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(source, 0))
+
+
+def gone(link: socket.socket, seconds: float = 8.0) -> bool:
+    """Whether the other side ends the connection; what it says before is read."""
+    link.settimeout(seconds)
+    try:
+        while link.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def answered(link: socket.socket, times: int = 1) -> bool:
+    """Whether so many answers come that all is well."""
+    told = b""
+    while told.count(b'{"status":"ok"}') < times:
+        piece = link.recv(65536)
+        if not piece:
+            return False
+        told += piece
+    return told.count(b"HTTP/1.1 200") == times
+
+
+def hold(stack: ExitStack, port: int, count: int, source: str = "127.0.0.1") -> list[socket.socket]:
+    """So many connections that say nothing; a place that was left a moment ago is waited for."""
+    held: list[socket.socket] = []
+    end = time.monotonic() + 10
+    while len(held) < count and time.monotonic() < end:
+        link = stack.enter_context(connect(port, source))
+        if not gone(link, 0.1):
+            held.append(link)
+    assert len(held) == count
+    return held
+
+
+def asks(port: int, source: str = "127.0.0.1") -> bool:
+    """Whether a request from an address is served."""
+    try:
+        with connect(port, source) as link:
+            link.sendall(HEALTH)
+            return answered(link)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-", HEALTH + b"GET /he"])
+def test_a_request_that_does_not_come_is_not_waited_for(tmp_path: Path, said: bytes) -> None:
+    with serving(tmp_path) as (_, port), ExitStack() as stack:
+        links = [stack.enter_context(connect(port)) for _ in range(30)]
+        for link in links:
+            link.sendall(said)
+        assert all(gone(link) for link in links)
+        assert asks(port)
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"POST /v1/readings HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n"], ids=["head", "body"]
+)
+def test_one_that_comes_a_letter_at_a_time_is_not_waited_for(tmp_path: Path, head: bytes) -> None:
+    """Of the second the answer, that a token is needed, is long written while its body still comes."""
+    with serving(tmp_path) as (_, port), connect(port) as link:
+        link.sendall(head)
+        began = time.monotonic()
+        ended = False
+        while not ended and time.monotonic() < began + 8:
+            try:
+                link.sendall(b"G")
+                time.sleep(0.02)
+            except OSError:
+                ended = True
+        assert ended
+
+
+def test_a_request_may_take_longer_than_its_head_and_connections_are_used_again(tmp_path: Path) -> None:
+    with serving(tmp_path) as (service, port), httpx2.Client(base_url=service.url) as client:
+        token = service.store.new_token(Role.ANALYST).secret
+        with client.stream("GET", "/v1/events", headers={"Authorization": f"Bearer {token}"}) as stream:
+            assert stream.status_code == 200
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry")
+            time.sleep(3 * QUICK.head_s)
+            service._hub.end_soon()  # noqa: SLF001 - as when it stops
+            assert any(line == "event: end" for line in lines)
+        with connect(port) as link:
+            for _ in range(5):
+                link.sendall(HEALTH)
+                assert answered(link)
+                time.sleep(0.2)
+            link.sendall(3 * HEALTH)
+            assert answered(link, 3)
+
+
+def test_who_does_not_read_the_answers_is_let_go(tmp_path: Path) -> None:
+    with serving(tmp_path) as (service, port), connect(port) as link:
+        ask = b"GET /static/style.css HTTP/1.1\r\nHost: x\r\n\r\n"
+        link.settimeout(0.2)
+        end, ended = time.monotonic() + 10, False
+        while not ended and time.monotonic() < end:
+            try:
+                link.sendall(200 * ask)
+            except TimeoutError:
+                continue
+            except OSError:
+                ended = True
+        assert ended
+        assert not service.failed
+
+
+def test_connections_are_counted_for_each_address_and_in_all(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, replace(QUICK, head_s=30.0, connections=10, connections_per_address=6)) as (_, port),
+        ExitStack() as stack,
+    ):
+        own = hold(stack, port, 6)
+        assert not asks(port)
+        assert asks(port, "127.0.0.2")
+        others = hold(stack, port, 4, "127.0.0.3")
+        for _ in range(50):
+            asks(port, "127.0.0.4")
+        assert not asks(port, "127.0.0.2")
+        for link in own[:2] + others[:1]:
+            link.close()
+        end = time.monotonic() + 5
+        while not asks(port) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert sum(asks(port) for _ in range(50)) > 20, "each that ends makes room for the next"
+        assert asks(port, "127.0.0.2")
+
+
+def test_a_proxy_has_all_connections(tmp_path: Path) -> None:
+    settings = replace(QUICK, head_s=30.0, connections=8, connections_per_address=2)
+    with serving(tmp_path, settings, Listen(port=0, proxied=True)) as (_, port), ExitStack() as stack:
+        hold(stack, port, 7)
+        assert asks(port)
+
+
+def test_who_never_ends_the_handshake_of_tls_counts_too(tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    listen = Listen(port=0, certificate=tmp_path / "server.pem", private_key=tmp_path / "server.key")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    with serving(tmp_path, replace(QUICK, connections_per_address=5), listen) as (_, port), ExitStack() as stack:
+
+        def greets() -> bool:
+            try:
+                with connect(port) as link, trusting.wrap_socket(link, server_hostname="localhost") as safe:
+                    safe.sendall(HEALTH)
+                    return answered(safe)
+            except OSError:
+                return False
+
+        assert greets()
+        links = hold(stack, port, 5)
+        assert not greets()
+        links[0].close()
+        end = time.monotonic() + 5
+        while not greets() and time.monotonic() < end:
+            time.sleep(0.02)
+        links[1].settimeout(10)
+        quiet = stack.enter_context(trusting.wrap_socket(links[1], server_hostname="localhost"))
+        assert gone(quiet)
+
+
+def test_nobody_fills_the_log_with_what_is_not_http(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with serving(tmp_path) as (_, port):
+        for said in (
+            b"\x16\x03\x01 nonsense\r\n\r\n",
+            HEALTH[:-2] + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+        ):
+            with connect(port) as link:
+                link.sendall(said)
+                assert link.recv(65536).startswith(b"HTTP/1.1 ")
+        assert asks(port)
+    assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []

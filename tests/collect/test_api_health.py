@@ -1,0 +1,196 @@
+"""Health: one device can neither hide others nor make the page claim more than there is."""
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.collect.api_kit import NOW, Bench, bench, result, watched
+
+from cloakwork.collect.api.attack import Attacks, longer
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.records import Problem, Reading, Report
+from cloakwork.collect.solve import unix_ms
+
+PERIOD = watched().schedule.period_ms
+FAR = 4_102_444_800_000  # in the year 2100
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Bench]:
+    with bench(tmp_path) as running:
+        yield running
+
+
+def ask(made: Bench, path: str = "health") -> Any:
+    answer = made.client.get(f"/v1/sites/hall/{path}", headers=made.bearer("analyst"))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def sensors(made: Bench) -> dict[str, Any]:
+    return {one["id"]: one for one in ask(made)["sensors"]}
+
+
+def from_now() -> Callable[[int], int]:
+    """Gives the beginning of the slot so many before this one, the same as long as the test lasts."""
+    here = unix_ms() // PERIOD
+    return lambda number: (here - number) * PERIOD
+
+
+def reading(sensor: str, seq: int, when: int, *, received: int | None = None) -> Reading:
+    return Reading("hall", sensor, seq, when, 5, unix_ms() if received is None else received)
+
+
+def report(sensor: str, used: int, *, state: str = "online", allowed: int = 30, received: int | None = None) -> Report:
+    return Report("hall", sensor, state, used, allowed, unix_ms() if received is None else received)
+
+
+def test_the_budget_is_the_plans_whatever_a_device_states(made: Bench) -> None:
+    made.store.add_reports([report("s1", 7, allowed=999)])
+    told = sensors(made)["s1"]
+    assert (told["used"], told["allowed"]) == (7, 30)
+
+
+def test_what_was_counted_here_stands_where_a_device_says_less(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_reports([report("s1", 1), report("s2", 9)])
+    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2") for k in range(1, 6)])
+    told = sensors(made)
+    assert (told["s1"]["used"], told["s2"]["used"], told["s3"]["used"]) == (5, 9, None)
+    assert told["s1"]["broken"] == []
+
+
+@pytest.mark.parametrize(("state", "age"), [("offline", 0), ("online", 61_000)])
+def test_a_last_will_and_a_report_of_an_earlier_window_say_nothing_of_this_one(
+    made: Bench, state: str, age: int
+) -> None:
+    slot = from_now()
+    made.store.add_reports([report("s1", 20, state=state, received=unix_ms() - age)])
+    assert sensors(made)["s1"]["used"] is None
+    made.store.add_readings([reading("s1", 1, slot(1))])
+    assert sensors(made)["s1"]["used"] == 1, "a reading does not make an old report young"
+
+
+def test_more_readings_than_allowed_are_over_budget_whatever_the_device_says(made: Bench) -> None:
+    made.store.add_reports([report("s1", 0)])
+    made.store.add_readings([reading("s1", k, unix_ms() - 50_000 + 100 * k) for k in range(31)])
+    told = sensors(made)["s1"]
+    assert told["used"] == 31
+    assert [one["reason"] for one in told["broken"]] == [Reason.OVER]
+
+
+def test_a_backlog_is_not_over_budget(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading("s1", k, slot(k)) for k in range(1, 400)])
+    told = sensors(made)["s1"]
+    assert told["used"] <= 30
+    assert told["broken"] == []
+
+
+def test_what_broke_the_claim_stays_with_its_sensor(made: Bench) -> None:
+    rows = [Problem("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
+    made.store.add_problems(rows)
+    told = sensors(made)
+    assert told["s2"]["broken"] == [
+        {"reason": reason.value, "last": NOW - 5} for reason in (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
+    ]
+    assert told["s1"]["broken"] == []
+
+
+def test_times_far_ahead_hide_no_sensor(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
+    made.store.add_readings([reading("s1", k, FAR // PERIOD * PERIOD + k * PERIOD) for k in range(70)])
+    told = sensors(made)
+    assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
+    assert told["s1"]["missing"] == 3
+    assert told["s2"]["last_reading"] == slot(1)
+    assert told["s1"]["last_reading"] is None
+
+
+def test_times_between_the_slots_hide_no_sensor(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
+    made.store.add_readings([reading("s1", k, slot(0) - 7 * k - 1) for k in range(100) if (7 * k + 1) % PERIOD])
+    told = sensors(made)
+    assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
+
+
+def test_devices_with_another_period_are_seen_all_the_same(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading("s1", 1, slot(0) + 1), reading("s2", 1, slot(0) + 1)])
+    told = sensors(made)
+    assert told["s1"]["last_reading"] is not None
+    assert told["s3"]["missing"] == 1
+
+
+def test_a_reading_is_never_seen_later_than_now(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading("s1", 1, slot(-2))])
+    assert sensors(made)["s1"]["last_reading"] <= unix_ms()
+
+
+def test_one_sensors_alarms_hide_none_of_anothers(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading("s2", 1, slot(2))])
+    made.store.add_readings([reading("s2", 1, slot(1))])
+    for value in (slot(2), slot(1)):
+        made.store.add_readings([reading("s1", k, value, received=NOW + 10**6) for k in range(300)])
+    alarms = ask(made)["alarms"]
+    assert {one["sensor"] for one in alarms} == {"s1", "s2"}
+    assert len(alarms) == 4
+
+
+def test_failures_hide_no_result(made: Bench) -> None:
+    slot = from_now()
+    good, times = slot(2), [slot(1) + k for k in range(1, 30)]
+    made.store.add_readings([reading("s2", 1, good), *(reading("s1", k, when) for k, when in enumerate(times))])
+    made.store.save_results([result(good)])
+    bad = [replace(result(when), status="failed: stamped", map=None, sources=(), counts=None) for when in times]
+    made.store.save_results(bad)
+    assert ask(made, "latest")["time"] == good
+    assert [one["time"] for one in ask(made, "results")["items"]] == [good]
+    assert len(made.store.results("hall", failed=True).items) == 30
+
+
+def test_an_attack_up_to_now_is_not_one_up_to_the_year_2100(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 4)])
+    made.store.add_readings([reading("s1", 99, FAR)])
+    told = ask(made, "attack")
+    assert (told["time"], told["frames"], told["cut"]) == (slot(1), 3, False)
+    assert told["longer"]["seconds"] == 86_400
+    assert told["longer"]["epsilon"] > 10 * watched().plan.claim.epsilon
+    assert told["longer"]["epsilon"] == pytest.approx(longer(watched()).epsilon)
+
+
+def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
+    made: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot = from_now()
+    monkeypatch.setattr("cloakwork.collect.api.attack.MOST_READINGS", 8)
+    monkeypatch.setattr("cloakwork.collect.api.attack.PAGE", 3)
+    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
+    found = Attacks(made.store).at(watched(), None)
+    assert found is not None
+    assert (found.cut, found.readings, found.since, found.result.time) == (True, 8, slot(2), slot(1))
+
+
+def test_an_attack_from_erased_readings_is_not_kept(made: Bench) -> None:
+    slot = from_now()
+    made.store.add_readings([reading(name, 1, slot(1)) for name in ("s1", "s2", "s3", "s4")])
+    attacks = Attacks(made.store)
+    before = attacks.at(watched(), slot(1))
+    assert before is not None
+    assert attacks.at(watched(), slot(1)) is before
+    memory = weakref.ref(before)
+    made.store.erase("hall", "s1")
+    made.store.add_readings([reading("s1", 2, slot(1))])
+    after = attacks.at(watched(), slot(1))
+    assert after is not before
+    assert after is attacks.at(watched(), slot(1))
+    del before
+    assert memory() is None

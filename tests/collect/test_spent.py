@@ -1,0 +1,163 @@
+"""Who sends more than the plan allows is found out, and nobody else is suspected."""
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from tests.collect.live_kit import make
+from tests.collect.test_intake import NOW, Shelf, row
+
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.records import Reading, Report
+from cloakwork.collect.spent import Rules, Spent, rules_of
+from cloakwork.sensor.slots import Slots
+from cloakwork.site.schedule import Schedule, make_schedule
+
+MINUTE = Rules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
+SCHEDULES = [
+    make_schedule(window=60.0, allowed=30),
+    make_schedule(window=3600.0, allowed=1),
+    make_schedule(window=60.0, allowed=6, period=2.0),  # six, then a pause
+    make_schedule(window=600.0, allowed=600, period=2.0),
+]
+
+
+def rules(schedule: Schedule, window_s: int) -> Rules:
+    return Rules(1000 * window_s, schedule.allowed, schedule.period_ms, True)
+
+
+def stamps(schedule: Schedule, count: int) -> list[int]:
+    """What a device stamps that uses its budget as soon as it may."""
+    slots, found, slot = Slots([], schedule.window_slots, schedule.allowed), list[int](), 0
+    while len(found) < count:
+        if slots.take(slot, 1):
+            found.append(slot * schedule.period_ms)
+        slot += 1
+    return found
+
+
+WINDOWS = list(zip(SCHEDULES, (60, 3600, 60, 600), strict=True))
+
+
+@pytest.mark.parametrize(("schedule", "window"), WINDOWS)
+def test_a_device_that_keeps_to_its_budget_is_never_over_it(schedule: Schedule, window: int) -> None:
+    spent = Spent(rules(schedule, window))
+    for k, stamp in enumerate(stamps(schedule, 2000)):
+        assert not spent.add(stamp, stamp + 1000 + 700 * (k % 3)), "whatever the network does with its messages"
+
+
+@pytest.mark.parametrize(("schedule", "window"), WINDOWS)
+def test_a_backlog_that_comes_at_once_after_an_outage_is_as_it_should_be(schedule: Schedule, window: int) -> None:
+    spent, made = Spent(rules(schedule, window)), stamps(schedule, 20_000)
+    assert not any(spent.add(stamp, made[-1] + k // 100) for k, stamp in enumerate(made))
+
+
+def test_a_backlog_in_any_order_is_as_it_should_be() -> None:
+    spent, made = Spent(MINUTE), [k * MINUTE.period_ms for k in range(500)]
+    for stamp in [*made[::7], *made[1::7], *made[400:1:-7]]:
+        assert not spent.add(stamp, made[-1])
+
+
+def test_a_clock_that_is_set_back_stamps_a_stretch_twice_and_that_is_no_fault() -> None:
+    spent = Spent(MINUTE)
+    for k in range(200):
+        stamp = (k if k < 100 else k - 10) * MINUTE.period_ms
+        assert not spent.add(stamp, k * MINUTE.period_ms + 1000)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        [k * 1002 for k in range(100)],  # twice as often
+        list(range(100)),
+        [5] * 100,
+        [-k * 500 for k in range(100)],
+    ],
+)
+def test_one_reading_more_than_allowed_in_a_window_is_over_budget(made: list[int]) -> None:
+    spent = Spent(MINUTE)
+    found = [spent.add(10**12 + stamp, 10**12 + 400 * k) for k, stamp in enumerate(made)]
+    assert not any(found[: MINUTE.allowed])
+    assert all(found[MINUTE.allowed :])
+
+
+def test_a_flood_takes_no_more_memory_than_a_window() -> None:
+    spent = Spent(MINUTE)
+    tracemalloc.start()
+    try:
+        for k in range(100_000):
+            spent.add(k * 10**6, k)
+        assert tracemalloc.get_traced_memory()[0] < 50_000
+    finally:
+        tracemalloc.stop()
+
+
+def intake(shelf: Shelf, given: Rules = MINUTE) -> Intake:
+    made = Intake(
+        shelf,
+        {"flat": {"s1", "s2"}},
+        on_new=lambda _: None,
+        on_report=lambda _: None,
+        periods={"flat": given.period_ms},
+        rules={"flat": given},
+        clock=lambda: NOW,
+    )
+    made.start()
+    return made
+
+
+def counted(shelf: Shelf) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for one in shelf.problems:
+        found[one.sensor, one.reason] = found.get((one.sensor, one.reason), 0) + one.count
+    return found
+
+
+def slot(number: int) -> int:
+    return (NOW // MINUTE.period_ms - number) * MINUTE.period_ms
+
+
+def test_too_many_readings_are_stored_and_counted_as_over_budget() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    desk.submit([row(k, stamp=slot(0)) for k in range(40)])
+    desk.submit([row(k, sensor="s2", stamp=slot(k)) for k in range(30)])
+    desk.stop()
+    assert len(shelf.rows) == 70
+    assert counted(shelf)["s1", Reason.OVER] == 10
+    assert ("s2", Reason.OVER) not in counted(shelf)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_a_stamp_between_the_slots_is_a_problem_where_sensors_measure_together(aligned: bool) -> None:
+    shelf = Shelf()
+    desk = intake(shelf, Rules(60_000, 30, MINUTE.period_ms, aligned))
+    desk.submit([row(1, stamp=slot(1)), row(2, stamp=slot(0) + 1)])
+    desk.stop()
+    assert counted(shelf).get(("s1", Reason.OFF_SLOT), 0) == aligned
+
+
+def test_a_device_that_states_another_budget_than_the_plan_is_counted_and_one_for_audits_is_not() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    for sensor, state, allowed in (("s1", "online", 99), ("s2", "online", 30), ("s2", "bench", 0)):
+        payload = f'{{"v":1,"state":"{state}","used":1,"allowed":{allowed}}}'.encode()
+        desk.offer(f"cloakwork/v1/flat/{sensor}/status", payload, lambda: None)
+    desk.stop()
+    assert len(shelf.reports) == 3
+    assert counted(shelf) == {("s1", Reason.OTHER_BUDGET): 1}
+
+
+def test_the_rules_are_those_of_the_plan(tmp_path: Path) -> None:
+    watched = make(tmp_path)
+    assert rules_of(watched) == Rules(60_000, 6, watched.schedule.period_ms, True)
+
+
+def test_readings_of_a_wrong_clock_are_not_counted_twice_over() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    desk.submit([Reading("flat", "s1", k, 0, 5, NOW) for k in range(40)])
+    desk.stop()
+    assert counted(shelf) == {("s1", Reason.CLOCK): 40}
+    assert shelf.reports == list[Report]()

@@ -1,0 +1,285 @@
+"""The wall clock of the collector's machine is set: nothing breaks, and nothing young is removed as too old."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.collect.rows import SITE as FLAT
+from tests.collect.rows import reading, report
+from tests.collect.survival_kit import Door, Ground, ground, until
+
+from cloakwork.collect.records import Erased, Reading, Role
+from cloakwork.collect.retention import PATIENCE_S, TIDY_S, TRUST_S, Retention
+from cloakwork.collect.store import Store, StoreAwayError, open_store
+
+SITES = {"a": {"a1", "a2"}, "b": {"b1", "b2"}}
+HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0
+
+
+class Clocks:
+    """A wall clock that can be set, and one that never jumps."""
+
+    def __init__(self) -> None:
+        self.ran = 1000.0
+        self.wrong = 0.0
+
+    def wall(self) -> int:
+        return round(1000 * (1_700_000_000 + self.ran + self.wrong))
+
+    def steady(self) -> float:
+        return self.ran
+
+
+class Shelf:
+    """A store with readings as (sensor, time, received), that remembers until when it was asked to remove."""
+
+    def __init__(self, clocks: Clocks) -> None:
+        self.clocks = clocks
+        self.rows: list[tuple[str, int, int]] = []
+        self.removed: list[tuple[str, int]] = []
+        self.fails = False
+
+    def keep(self, site: str, days: float) -> Erased:
+        self.removed.append((site, self.clocks.wall() - round(days * DAY * 1000)))
+        if self.fails:
+            raise StoreAwayError("away")
+        return Erased(1, 0, 0)
+
+    def counted(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
+        if self.fails:
+            raise StoreAwayError("away")
+        return {
+            name: 1 for name, when, came in self.rows if name[0] == site and since <= when < until and came >= received
+        }
+
+    def send(self, *sensors: str, when: int) -> None:
+        self.rows += [(sensor, when, self.clocks.wall()) for sensor in sensors]
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self.shelf = Shelf(self.clocks)
+        self.retention = Retention(self.shelf, SITES, 10, clock=self.clocks.wall, steady=self.clocks.steady)
+
+    def pass_time(self, seconds: float, *, sending: tuple[str, ...] = ("a1", "b1")) -> None:
+        """Let devices send, and retention look, every few minutes."""
+        for _ in range(round(seconds / 300)):
+            self.clocks.ran += 300
+            self.shelf.send(*sending, when=round(1000 * (1_700_000_000 + self.clocks.ran)))
+            self.retention.look()
+
+
+def test_what_is_too_old_goes_at_the_start_and_every_hour_while_devices_agree_with_the_clock() -> None:
+    bench = Bench()
+    bench.shelf.send("a2", "b1", when=bench.clocks.wall())
+    bench.retention.look()
+    assert [site for site, _ in bench.shelf.removed] == ["a", "b"]
+    bench.pass_time(5 * TIDY_S)
+    assert len(bench.shelf.removed) == 2 * 6
+
+
+@pytest.mark.parametrize("wrong", [DAY, YEAR, 40 * YEAR])
+def test_a_clock_that_jumps_ahead_removes_nothing_that_is_young(wrong: float, caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.pass_time(TIDY_S)
+    before = list(bench.shelf.removed)
+    bench.clocks.wrong = wrong
+    bench.pass_time(0.9 * TRUST_S)
+    assert bench.shelf.removed == before
+    assert f"the clock of this machine jumped by +{wrong:.0f} s" in caplog.text
+    assert caplog.text.count("a: nothing is removed for its age yet") == 1
+    bench.clocks.wrong = 0
+    bench.pass_time(TIDY_S)
+    assert len(bench.shelf.removed) > len(before)
+    assert all(until <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY) for _, until in bench.shelf.removed)
+
+
+def test_a_clock_that_is_wrong_from_the_start_removes_nothing() -> None:
+    bench = Bench()
+    bench.clocks.wrong = YEAR
+    bench.retention = Retention(bench.shelf, SITES, 10, clock=bench.clocks.wall, steady=bench.clocks.steady)
+    bench.pass_time(0.9 * TRUST_S)
+    assert bench.shelf.removed == []
+
+
+def test_a_clock_that_jumps_back_removes_less_and_then_goes_on() -> None:
+    bench = Bench()
+    bench.pass_time(TIDY_S)
+    bench.clocks.wrong = -HOUR
+    bench.pass_time(3 * TIDY_S)
+    assert max(until for _, until in bench.shelf.removed) <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY)
+    count = len(bench.shelf.removed)
+    bench.clocks.wrong = 0
+    bench.pass_time(3 * TIDY_S)
+    assert len(bench.shelf.removed) > count
+
+
+def test_where_no_device_sends_any_more_what_is_too_old_goes_after_a_day() -> None:
+    bench = Bench()
+    bench.pass_time(TRUST_S - 600, sending=())
+    assert bench.shelf.removed == []
+    bench.pass_time(TIDY_S, sending=())
+    assert [site for site, _ in bench.shelf.removed] == ["a", "b"]
+
+
+def test_sensors_of_another_site_or_too_few_of_this_one_prove_nothing() -> None:
+    bench = Bench()
+    bench.retention = Retention(
+        bench.shelf, {"a": {"a1", "a2", "a3"}, "b": {"b1"}}, 10, clock=bench.clocks.wall, steady=bench.clocks.steady
+    )
+    bench.pass_time(TIDY_S, sending=("a1", "b1", "a-stranger"))
+    assert {site for site, _ in bench.shelf.removed} == {"b"}
+    bench.pass_time(TIDY_S, sending=("a1", "a3"))
+    assert {site for site, _ in bench.shelf.removed} == {"a", "b"}
+
+
+def test_readings_that_came_before_the_clock_jumped_prove_nothing() -> None:
+    """A device may send any time: one that waits in the store for the clock to be put wrong must not decide."""
+    bench = Bench()
+    bench.pass_time(TIDY_S)
+    before = list(bench.shelf.removed)
+    bench.shelf.send("a1", "a2", "b1", "b2", when=bench.clocks.wall() + round(1000 * YEAR))
+    bench.clocks.wrong = YEAR
+    bench.pass_time(2 * TIDY_S)
+    assert bench.shelf.removed == before
+
+
+def test_a_new_store_is_no_reason_for_a_warning_unless_the_doubt_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.pass_time(PATIENCE_S - 300, sending=())
+    assert caplog.records == []
+    bench.pass_time(900, sending=())
+    assert caplog.text.count("nothing is removed for its age yet") == 2, "once for each site"
+
+
+def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.shelf.fails = True
+    bench.pass_time(TRUST_S)
+    bench.pass_time(TIDY_S)
+    assert "a: what is too old could not be removed: away" in caplog.text
+    bench.shelf.fails = False
+    before = len(bench.shelf.removed)
+    bench.pass_time(TIDY_S)
+    assert len(bench.shelf.removed) == before + 2
+
+
+def test_a_report_from_when_the_clock_was_ahead_gives_way(store: Store) -> None:
+    store.add_reports([report(state="spent", used=9, received=reading(frame=90_000).time)])
+    store.add_reports([report(used=3, received=reading(frame=5).time)])
+    assert [(one.state, one.used) for one in store.reports(FLAT)] == [("online", 3)]
+    store.add_reports([report(used=2, received=reading(frame=4).time)])
+    assert [one.used for one in store.reports(FLAT)] == [3], "a second late is another matter: it was overtaken"
+
+
+@contextmanager
+def running(folder: Path, url: str, *words: str) -> Iterator[Ground]:
+    with ground(folder, url, *words, sensors=("s1", "s2", "s3", "s4")) as parts:
+        parts.collector.start()
+        parts.collector.wait_ready()
+        yield parts
+
+
+def now_frame(parts: Ground, number: int) -> list[Reading]:
+    """A frame of the slot that is now, by the true clock."""
+    period = parts.watched.schedule.period_ms
+    when = int(time.time() * 1000) // period * period
+    came = when + 20
+    rows = parts.frames(number, number + 1)
+    return [row._replace(time=when, seq=when // period * 10 + number, received=came) for row in rows]
+
+
+def send(parts: Ground, number: int) -> int:
+    """Send a frame of now, over the broker; its time."""
+    rows = now_frame(parts, number)
+    for row in rows:
+        parts.devices[row.sensor].publish([row])
+    return rows[0].time
+
+
+def recovered(parts: Ground, when: int) -> bool:
+    with open_store(parts.url) as store:
+        result = store.result("hall", when)
+    return result is not None and result.sensors == 4
+
+
+def next_slot(parts: Ground) -> None:
+    period = parts.watched.schedule.period_ms / 1000
+    time.sleep(period - time.time() % period + 0.01)
+
+
+@pytest.mark.parametrize("wrong", [-HOUR, DAY + HOUR, YEAR])
+def test_a_clock_that_is_set_while_it_works_breaks_neither_frames_nor_tokens_nor_sessions(
+    tmp_path: Path, sqlite_url: str, wrong: float
+) -> None:
+    with running(tmp_path, sqlite_url, "--keep", "10d") as parts:
+        door = parts.collector.door
+        before = send(parts, 0)
+        until(lambda: recovered(parts, before))
+        session = Session(door)
+        next_slot(parts)
+        parts.nursery.set_clock(wrong)
+        after = send(parts, 1)
+        until(lambda: recovered(parts, after), 30, parts.collector.log)
+        assert session.works()
+        assert door.health()["store"]["state"] == "ok"
+        next_slot(parts)
+        parts.nursery.set_clock(0)
+        last = send(parts, 2)
+        until(lambda: recovered(parts, last), 30, parts.collector.log)
+        assert session.works()
+        with open_store(parts.url) as store:
+            made = store.new_token(Role.ANALYST).secret
+        assert Door(door.port, made).ask("GET", "/v1/sites").status == 200
+        assert parts.count() == 12
+
+
+def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_is_set_right(
+    tmp_path: Path, sqlite_url: str
+) -> None:
+    """Meanwhile all readings are of a time far ahead for it: stored, counted, and not recovered yet."""
+    with running(tmp_path, sqlite_url) as parts:
+        parts.nursery.set_clock(-2 * DAY)
+        when = send(parts, 0)
+        until(lambda: parts.count() == 4)
+        until(lambda: [one for one in parts.collector.door.health()["problems"] if "clock wrong" in one["reason"]])
+        parts.nursery.set_clock(0)
+        parts.collector.kill()
+        parts.collector.start()
+        until(lambda: recovered(parts, when), 30, parts.collector.log)
+
+
+@pytest.mark.parametrize("wrong", [0, YEAR])
+def test_a_process_that_starts_removes_what_is_too_old_only_if_devices_agree_with_its_clock(
+    tmp_path: Path, store_url: str, wrong: float
+) -> None:
+    with ground(tmp_path, store_url, "--keep", "10d") as parts:
+        young, old = now_frame(parts, 0), now_frame(parts, 1)
+        with open_store(store_url) as store:
+            store.add_readings([*young, *(row._replace(time=row.time - round(11 * DAY * 1000)) for row in old)])
+        parts.nursery.set_clock(wrong)
+        parts.collector.start()
+        parts.collector.wait_ready()
+        if wrong:
+            until(lambda: "nothing is removed for its age yet" in parts.collector.log)
+            time.sleep(0.5)
+            assert parts.count() == 8
+        else:
+            until(lambda: parts.count() == 4)
+            assert [row[1] for row in parts.stored()] == [row.seq for row in young]
+
+
+class Session:
+    """A browser that has signed in."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        answer = door.ask("POST", "/v1/session", {"token": door.secret})
+        assert answer.status == 200
+        self._cookie = answer.headers["set-cookie"].split(";")[0]
+
+    def works(self) -> bool:
+        return self._door.ask("GET", "/v1/session", cookie=self._cookie).status == 200
