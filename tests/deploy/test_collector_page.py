@@ -92,7 +92,8 @@ def test_each_word_of_the_health_page_is_on_the_page() -> None:
 def test_the_limits_are_those_of_the_interface() -> None:
     usual = Settings()
     for line in (
-        f"{usual.body_bytes >> 20} MiB of a device, {usual.small_bytes >> 10} KiB of anyone else, within {usual.body_s:g} s",
+        f"{usual.body_bytes >> 20} MiB of a device, {usual.small_bytes >> 10} KiB of anyone else, within",
+        f"within {usual.body_s:g} s |",
         f"{usual.connections:,} in all, {usual.connections_per_address} from one address; {usual.head_s:g} s to begin",
         f"every {usual.rows_per_request} rows of a page",
         f"{usual.sign_in_burst:g} times from one address",
