@@ -15,6 +15,7 @@ from cloakwork.site.broker import Broker
 
 AT_ONCE = 200  # messages that are read before acknowledgements get their turn
 IDLE = 1.0  # seconds that a step waits for the network
+DISCONNECT = b"\xe0\x00"
 FULL = 0.02  # seconds between two looks whether a full intake has room
 
 
@@ -122,9 +123,11 @@ class Connection:
         end = time.monotonic() + patience
         while self._waiting and time.monotonic() < end and self.step(reading=False):
             pass
-        self._client.disconnect()
         while self._client.want_write() and time.monotonic() < end and self.step(reading=False):
             pass
+        link = self._client.socket()
+        if isinstance(link, socket.socket):
+            _part(link, max(0.1, end - time.monotonic()))
 
     def close(self) -> None:
         """End it without goodbye."""
@@ -190,3 +193,18 @@ class Connection:
         self.granted = False
         if not self.reason:
             self.reason = "the broker is gone, or it closed the connection, as it does when another has our client id"
+
+
+def _part(link: socket.socket, patience: float) -> None:
+    """Say goodbye and wait until the broker has hung up, throwing away what it still sends.
+
+    A link that is closed while something in it is unread is cut off at once: acknowledgements on their way could be
+    lost, and the broker would send those readings again.
+    """
+    end = time.monotonic() + patience
+    with suppress(OSError):
+        link.settimeout(patience)
+        link.sendall(DISCONNECT)
+        link.shutdown(socket.SHUT_WR)
+        while time.monotonic() < end and link.recv(65536):
+            pass
