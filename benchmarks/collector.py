@@ -1,6 +1,7 @@
 """What a collector carries: readings a second into each store with live recovery, and how soon they are seen."""
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -30,7 +31,7 @@ SENSORS = 60
 LOADS = {2000: 30, 1000: 60}  # readings a second, with a frame of all sensors every so many milliseconds
 VISIBLE_S = 1.0
 GROWTH = 1.10
-CATCH_UP_S = 40
+CATCH_UP_S = 15
 SETTLED_S = 20  # the memory is compared from then on
 SITE = """
 name = "hall"
@@ -193,9 +194,9 @@ def _collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[
         probe.bind(("127.0.0.1", 0))
         own = probe.getsockname()[1]
     with (folder / "log").open("wb") as log:
-        command = [sys.executable, "-c", "from cloakwork.cli import main; main()", "collect", str(site), "--store", url]
+        command = [sys.executable, "-c", "from cloakwork.cli import main; main()", "collect", str(site)]
         command += ["--broker", f"mqtt://localhost:{port}", "--listen", f"127.0.0.1:{own}"]
-        process = subprocess.Popen(command, stderr=log)
+        process = subprocess.Popen(command, stderr=log, env=os.environ | {"CLOAKWORK_STORE": url})
     try:
         yield process, f"http://127.0.0.1:{own}"
     finally:
