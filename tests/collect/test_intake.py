@@ -200,6 +200,14 @@ def test_duplicates_and_alarms_are_counted_and_not_handed_on(desk: Desk) -> None
     assert len(desk.new) == desk.intake.state.stored == 1
 
 
+def test_readings_out_of_order_are_counted_and_handed_on(desk: Desk) -> None:
+    for seq in (5, 3, 7, 6):
+        desk.reading(seq)
+    until(lambda: desk.done == 4)
+    until(lambda: desk.counted() == {Reason.ORDER.value: 2})
+    assert len(desk.new) == desk.intake.state.stored == 4
+
+
 @pytest.mark.parametrize(
     ("stamp", "reason", "handed"),
     [

@@ -76,6 +76,7 @@ class Intake:
         self._late = {site: LATE_FRAMES * (periods or {}).get(site, USUAL_PERIOD) for site in watched}
         self._rules = rules or {}
         self._spent: dict[tuple[str, str], Spent] = {}
+        self._newest: dict[tuple[str, str], int] = {}
         self._clock = clock
         kinds = ("reading", "status")
         names = [(site, sensor, kind) for site, known in watched.items() for sensor in known for kind in kinds]
@@ -203,12 +204,15 @@ class Intake:
             return
         if row.received - row.time > self._late[row.site]:
             yield Reason.LATE
+        key = (row.site, row.sensor)
+        if row.seq < self._newest.get(key, 0):
+            yield Reason.ORDER
+        self._newest[key] = max(row.seq, self._newest.get(key, 0))
         rules = self._rules.get(row.site)
         if rules is None:
             return
         if rules.aligned and row.time % rules.period_ms:
             yield Reason.OFF_SLOT
-        key = (row.site, row.sensor)
         spent = self._spent.get(key)
         if spent is None:
             spent = self._spent[key] = Spent(rules)

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     UNKNOWN_SENSOR = "unknown sensor: the site has none of this name"
     BENCH = "bench: from a device under audit, not kept"
     LATE = "late: stored after its frame was due"
+    ORDER = "out of order: a later reading of this sensor was stored before"
     DUPLICATE = "duplicate: the same reading was stored before"
     ALARM = "alarm: one seq with two values"
     CLOCK = "clock wrong: stamped 0 or more than a day ahead"
