@@ -15,7 +15,7 @@ from tests.collect.survival_kit import Collector, Ground, ground, until
 from tests.collect.test_store_failures import small_disk
 from tests.postgres import Postgres, running_postgres
 
-AWAY = 6.0  # seconds: long enough for several attempts, between which it waits for 1, 2, 4 ... 30 s
+AWAY = 60.0  # seconds: so long that it waits for the longest time between two attempts
 ROOM = 600_000  # bytes that are left on a disk
 LOCK = """
 import sqlite3, sys
