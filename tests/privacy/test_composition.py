@@ -14,10 +14,10 @@ from cloakwork.privacy import Level, NoiseTable, noise_table
 from cloakwork.privacy.cuts import cut_count
 from cloakwork.privacy.table import (
     COMPOSITION_ERROR,
-    LARGEST_ERROR,
-    LARGEST_RATIO,
-    MOST_BYTES,
+    DEVICE,
+    SERVER,
     Part,
+    TableSize,
     composed,
     fewest_parts,
     parts,
@@ -128,18 +128,20 @@ def test_the_variance_is_never_below_the_one_asked_for(ratio: float) -> None:
     assert float(variance - wanted) == pytest.approx(1 / 12, abs=max(0.05 if ratio < 1 else 1e-9, 2e-11 * ratio**2))
 
 
-@pytest.mark.parametrize("ratio", [float(ratio) for ratio in np.geomspace(0.05, LARGEST_RATIO, 41)])
-def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(ratio: float) -> None:
-    table = noise_table(ratio)
-    assert 0 < table.error < LARGEST_ERROR
-    assert len(table.cuts) <= MOST_BYTES
+@pytest.mark.parametrize("size", [DEVICE, SERVER])
+@pytest.mark.parametrize("part", [float(part) for part in np.linspace(0.0, 1.0, 41)])
+def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(part: float, size: TableSize) -> None:
+    table = noise_table(min(0.05 * (size.ratio / 0.05) ** part, size.ratio), size=size)
+    assert 0 < table.error < size.error
+    assert len(table.cuts) <= size.bytes
 
 
-def test_every_split_is_smooth_enough_and_never_less_noise(rng: np.random.Generator) -> None:
-    ratios = [*rng.uniform(265, 20_000, 1000), *np.exp(rng.uniform(math.log(265), math.log(LARGEST_RATIO), 3000))]
-    for ratio in [*ratios, LARGEST_RATIO]:
-        chosen = fewest_parts(float(ratio))
-        assert sum(cut_count(part.parameter) for part in chosen) * 16 <= MOST_BYTES
+@pytest.mark.parametrize("size", [DEVICE, SERVER])
+def test_every_split_is_smooth_enough_and_never_less_noise(rng: np.random.Generator, size: TableSize) -> None:
+    ratios = [*rng.uniform(265, 20_000, 1000), *np.exp(rng.uniform(math.log(265), math.log(size.ratio), 3000))]
+    for ratio in [*ratios, size.ratio]:
+        chosen = fewest_parts(float(ratio), size.bytes)
+        assert sum(cut_count(part.parameter) for part in chosen) * 16 <= size.bytes
         assert len(chosen) <= 5
         square = scale(chosen)
         assert Fraction(float(ratio)) ** 2 <= square <= Fraction(float(ratio)) ** 2 * (1 + Fraction(1, 2**36))
@@ -160,7 +162,7 @@ def test_smooth_enough_means_the_error_that_is_stated() -> None:
 
 @pytest.mark.parametrize("terms", [1, 2, 3, 4])
 def test_one_more_level_is_taken_where_fewer_no_longer_fit(terms: int) -> None:
-    low, high = 1.0, LARGEST_RATIO
+    low, high = 1.0, DEVICE.ratio
     while math.nextafter(low, high) < high:
         middle = (low + high) / 2
         low, high = (middle, high) if len(fewest_parts(middle)) <= terms else (low, middle)

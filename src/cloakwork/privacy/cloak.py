@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.privacy.allowed import allowed_mu
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
-from cloakwork.privacy.gaussian import Calibration, Profile, claim, largest_mu, paper_mu
+from cloakwork.privacy.gaussian import Calibration, Profile, claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.levels import Allowance, Levels
 from cloakwork.privacy.sampler import Words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensitivity import Scope, sensitivity
-from cloakwork.privacy.table import LARGEST_ERROR, LARGEST_RATIO, noise_table
+from cloakwork.privacy.table import DEVICE, noise_table, rounded_up
 
 MOST_STEPS = 2.0**31
 
@@ -99,9 +100,13 @@ class Cloak:
         self._sigma, self._step, self._bound = frozen(levels.sigma), frozen(levels.step), levels.bound
         self._frame_mu = self.allowance.cost(self._sigma, self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
-        self._ratios = frozen(np.array([_rounded_up(ratio) for ratio in self._sigma / self._step]))
+        self._ratios = frozen(np.array([rounded_up(ratio) for ratio in self._sigma / self._step]))
         self._refuse_too_fine_a_step()
-        self._ledger = Ledger(self.readings_per_window)
+        self._ledger = Ledger(
+            self.readings_per_window,
+            remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak when the "
+            "next window has begun; to experiment, use simulate(readings, rng=...).",
+        )
         self._sealed = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -200,18 +205,7 @@ class Cloak:
     def _allowed_mu(self) -> float:
         """Mu of a whole window, with the error of the noise table taken off delta first."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
-        log_loss = math.log(LARGEST_ERROR * draws) + np.logaddexp(0.0, self.epsilon)
-        delta = self.delta - math.exp(min(float(log_loss), 0.0))
-        if delta <= 0:
-            raise CalibrationError(
-                f"epsilon={self.epsilon:g} with delta={self.delta:g}: the error of the noise table exceeds delta. "
-                "Use a smaller epsilon or a larger delta.",
-                epsilon=self.epsilon,
-                delta=self.delta,
-            )
-        return (
-            largest_mu(self.epsilon, delta) if self.calibration is Calibration.EXACT else paper_mu(self.epsilon, delta)
-        )
+        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration)
 
     def _levels(self, sigma: ArrayLike | None) -> Levels:
         if sigma is not None:
@@ -242,10 +236,10 @@ class Cloak:
 
     def _refuse_too_fine_a_step(self) -> None:
         largest = int(np.argmax(self._ratios))
-        if self._ratios[largest] > LARGEST_RATIO:
+        if self._ratios[largest] > DEVICE.ratio:
             raise CalibrationError(
                 f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
-                f"steps; there are tables for up to {LARGEST_RATIO:,.0f}. Give a coarser resolution.",
+                f"steps; there are tables for up to {DEVICE.ratio:,.0f}. Give a coarser resolution.",
                 resolution=float(self._step[largest]),
             )
 
@@ -272,12 +266,6 @@ class Cloak:
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)
         return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
-
-
-def _rounded_up(ratio: float) -> float:
-    """Noise in steps, a hair more, to 40 bits: never less noise, and one table for sensors that differ by roundings."""
-    mantissa, exponent = math.frexp(ratio * (1 + 1e-15))
-    return math.ldexp(math.ceil(mantissa * 2**40) / 2**40, exponent)
 
 
 def _choice(kind: Any, name: str, given: object) -> Any:

@@ -11,7 +11,7 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, Physics
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.steepest import exceeding, steepest
-from cloakwork.privacy.table import LARGEST_RATIO
+from cloakwork.privacy.table import DEVICE
 from cloakwork.privacy.variance import Moves
 
 MOST_SENSORS = 2_000
@@ -183,7 +183,7 @@ def sensors_that_see(slopes: FloatArray) -> IntArray:
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     """Nearly the same noise with few different ratios of sigma to step, so that few tables serve all sensors."""
     ratios = 2.0 ** (np.rint(TABLES * np.log2(sigma / step)) / TABLES)
-    return np.asarray(step * np.minimum(ratios, max(LARGEST_RATIO / 2, float(ratios.min()))))
+    return np.asarray(step * np.minimum(ratios, max(DEVICE.ratio / 2, float(ratios.min()))))
 
 
 def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None) -> DesignReport:

@@ -11,7 +11,7 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.sensitivity import Scope, exposure
-from cloakwork.privacy.table import LARGEST_RATIO
+from cloakwork.privacy.table import DEVICE
 from cloakwork.privacy.variance import mean_variance
 
 RESOLUTION_COST = 0.01
@@ -55,7 +55,7 @@ class Allowance:
     @property
     def ratio(self) -> float:
         """Noise in steps where they follow it: such that rounding costs 1 %, as far as there are tables."""
-        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, LARGEST_RATIO / 1.001)
+        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE.ratio / 1.001)
 
     def cost(self, sigma: FloatArray, step: FloatArray) -> float:
         """The exact mu of a frame with this noise, rounded up."""

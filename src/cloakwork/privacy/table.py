@@ -2,7 +2,7 @@
 
 Rounded Gaussian noise of s = sigma / step steps needs a table of 13.5 s cut points. Up to a few hundred steps there is
 one such table. Noise of more steps is a sum: a fine table for the last steps, and coarser ones that count in
-multiples of a factor, so that no device needs more than `MOST_BYTES`.
+multiples of a factor, so that no device needs more than 56 kB.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,21 @@ from cloakwork.errors import CalibrationError
 from cloakwork.privacy.cuts import cut_count, cuts_error, discrete_cuts, rounded_cuts
 from cloakwork.sensor import WORD_BYTES
 
-LARGEST_RATIO = 2.0**24
-MOST_BYTES = 56 * 1024
-LARGEST_ERROR = 1e-33  # no table has more, whatever its ratio
 COMPOSITION_ERROR = 2.2e-34  # what adding one coarser level costs at the most
 _SMOOTH = Fraction(33, 16)  # fine noise in units of the coarse step: less, and the sum would show the coarse steps
 _BITS = 40
+
+
+class TableSize(NamedTuple):
+    """What a kind of machine can hold: steps of noise, bytes, and the most error that any of its tables has."""
+
+    ratio: float
+    bytes: int
+    error: float
+
+
+DEVICE = TableSize(2.0**24, 56 * 1024, 1e-33)
+SERVER = TableSize(2.0**40, 512 * 1024, 2e-33)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,26 +88,32 @@ class Part:
     parameter: Fraction
 
 
+def rounded_up(ratio: float) -> float:
+    """Noise in steps, a hair more, to 40 bits: never less noise, and one table for ratios that differ by roundings."""
+    mantissa, exponent = math.frexp(ratio * (1 + 1e-15))
+    return math.ldexp(math.ceil(mantissa * 2**40) / 2**40, exponent)
+
+
 @lru_cache(maxsize=64)
-def noise_table(ratio: float) -> NoiseTable:
-    """The table for noise of `ratio` steps standard deviation: as few levels as fit in `MOST_BYTES`.
+def noise_table(ratio: float, *, size: TableSize = DEVICE) -> NoiseTable:
+    """The table for noise of `ratio` steps standard deviation: as few levels as fit in `size`.
 
     >>> [(level.factor, level.count) for level in noise_table(3017.0).levels]
     [(38, 1073), (1, 1060)]
     """
     ratio = positive("sigma/step", ratio, error=CalibrationError)
-    if ratio > LARGEST_RATIO:
+    if ratio > size.ratio:
         raise CalibrationError(
-            f"sigma is {ratio:,.0f} steps: there are tables for up to {LARGEST_RATIO:,.0f}. Give a coarser resolution.",
+            f"sigma is {ratio:,.0f} steps: there are tables for up to {size.ratio:,.0f}. Give a coarser resolution.",
             ratio=ratio,
         )
-    return composed(ratio, fewest_parts(ratio))
+    return composed(ratio, fewest_parts(ratio, size.bytes))
 
 
-def fewest_parts(ratio: float) -> tuple[Part, ...]:
-    """Noise of at least `ratio` steps as the sum of as few terms as fit in `MOST_BYTES`, from coarse to fine."""
+def fewest_parts(ratio: float, most_bytes: int = DEVICE.bytes) -> tuple[Part, ...]:
+    """Noise of at least `ratio` steps as the sum of as few terms as fit in `most_bytes`, from coarse to fine."""
     terms = 1
-    while sum(cut_count(part.parameter) for part in parts(ratio, terms)) * WORD_BYTES > MOST_BYTES:
+    while sum(cut_count(part.parameter) for part in parts(ratio, terms)) * WORD_BYTES > most_bytes:
         terms += 1
     return parts(ratio, terms)
 
@@ -154,6 +170,6 @@ def _whole_root(value: int, degree: int) -> int:
 
 def _root_above(square: Fraction) -> Fraction:
     """The smallest number of 40 bits whose square is not below `square`, which is above 1."""
-    shift = (2 * _BITS - math.floor(square).bit_length()) & ~1
+    shift = max(2 * _BITS - math.floor(square).bit_length(), 0) & ~1
     goal = math.ceil(square * (1 << shift))
     return Fraction(math.isqrt(goal - 1) + 1, 1 << (shift // 2))

@@ -1,0 +1,233 @@
+"""A private series: the claim, what it costs, and the release."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, IntArray, count, frames, positive
+from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy import Explanation
+from cloakwork.privacy.gaussian import claim as check_claim
+from cloakwork.privacy.ledger import Ledger
+from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.series.explain import explain
+from cloakwork.series.filters import Filter
+from cloakwork.series.mechanisms import Least, Mechanism
+from cloakwork.series.noise import Claim
+from cloakwork.series.published import Published
+from cloakwork.series.spectra import spectral_shape
+from cloakwork.series.strategies import Task, ideal_cost
+
+_MOST = 2.0**61  # a release must fit into 63 bits, with its noise
+_WHOLE = 1e-9
+
+
+@final
+class SeriesCloak:
+    """Publishes filters of one or more private series, once, with the least noise that meets the claim.
+
+    Parameters
+    ----------
+    filters
+        What to publish, one filter or several; several share one release.
+    n
+        Values in each series.
+    epsilon, delta
+        The claim, for the whole release.
+    contribution
+        How much one protected event or person may change in all, over all times and series: the l1 distance of
+        neighbours, in the unit of the values.
+    step
+        Values are rounded to multiples of this. None, the default, says that they are whole numbers.
+    touched
+        With `step`: at how many places, at the most, one event or person changes a value, since each may be rounded to
+        another multiple. All of them by default; 0 if the values are multiples of the step already.
+    series
+        How many series are released together.
+    circular
+        Whether the last value is followed by the first. Otherwise there is nothing before and after, and averages are
+        over what there is.
+    mechanism
+        `Fourier()`, `SquareRoot()` or `PaperLaplace()`; by default the better of the first two.
+
+    Notes
+    -----
+    What is released is w * x + noise for a filter w of whole numbers (`Strategy`); outputs are made from that.
+
+    Examples
+    --------
+    >>> from cloakwork.series import RunningSum, SeriesCloak
+    >>> cloak = SeriesCloak(RunningSum(), 1024, epsilon=1.0, delta=1e-6)
+    >>> round(cloak.expected_mse, 1), cloak.rounding_cost < 0.002
+    (172.6, True)
+    """
+
+    def __init__(
+        self,
+        filters: Filter | Sequence[Filter],
+        n: int,
+        *,
+        epsilon: float,
+        delta: float,
+        contribution: float = 1,
+        step: float | None = None,
+        touched: int | None = None,
+        series: int = 1,
+        circular: bool = False,
+        mechanism: Mechanism | None = None,
+    ) -> None:
+        check_claim(epsilon, delta)
+        self.single = not isinstance(filters, Sequence)
+        self.filters: tuple[Filter, ...] = (filters,) if not isinstance(filters, Sequence) else tuple(filters)
+        if not self.filters:
+            raise InputError("filters: give at least one, such as RunningSum().")
+        self.n, self.series = count("n", n), count("series", series)
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self.contribution = positive("contribution", contribution, error=CalibrationError)
+        self.step, self.whole = 1.0 if step is None else positive("step", step), step is None
+        self.touched = self._touched(touched)
+        self.circular = circular
+        self.mechanism: Mechanism = Least() if mechanism is None else mechanism
+        self.task = Task(self.n, tuple(one.taps(self.n) for one in self.filters), circular)
+        self.strategy = self.mechanism.strategy(self.task)
+        self.claim = Claim(self.epsilon, self.delta, self.units, self.series)
+        self.noise = self.mechanism.noise(self.strategy, self.claim)
+        self._ledger = Ledger(
+            1,
+            unit="release",
+            owner="series cloak",
+            remedy="Publishing once more costs as much again: make a new cloak with part of the budget for each "
+            "release; to experiment, use simulate(x, rng=...).",
+        )
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
+        object.__setattr__(self, name, value)
+
+    @property
+    def units(self) -> int:
+        """How many steps one event or person may change in all, with what rounding can add."""
+        return math.floor(self.contribution / self.step * (1 + 1e-12)) + self.touched
+
+    @cached_property
+    def expected_mses(self) -> FloatArray:
+        """Mean squared error of each filter's output, shape (filters,)."""
+        return np.asarray(self.variances.mean(axis=1))
+
+    @property
+    def expected_mse(self) -> float:
+        """Mean squared error over all outputs, with the cost of rounding."""
+        return float(self.expected_mses.mean())
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Variance of each output, shape (filters, n)."""
+        return np.asarray(self.strategy.variances * self.noise.variance * self.step**2)
+
+    @property
+    def ideal_mse(self) -> float:
+        """What coefficients, values and noise of any precision would reach with this mechanism."""
+        return self.strategy.ideal * self.noise.ideal * self.contribution**2
+
+    @property
+    def rounding_cost(self) -> float:
+        """How much more mean squared error whole coefficients, values and noise cost, as a fraction."""
+        return self.expected_mse / self.ideal_mse - 1
+
+    @property
+    def papers_mse(self) -> float:
+        """What the formula of Fawaz, Muthukrishnan and Nikolov gives for these filters at this claim."""
+        return ideal_cost(self.task) * 4 * math.log(1 / self.delta) / self.epsilon**2 * self.contribution**2
+
+    @property
+    def spectral_shape(self) -> float:
+        """The papers' specLB of the filters, to compare filters by: known up to a constant only."""
+        return spectral_shape(self.task) * self.contribution**2
+
+    def release(self, x: ArrayLike) -> Published:
+        """Publish true values, for real: shape (n,), or (series, n). A cloak does so once.
+
+        What was published says nothing more about the values than the claim allows.
+        """
+        steps = self._steps(x)
+        self._ledger.spend(1)
+        return self._published(steps, np.ndim(x), private_words)
+
+    def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Published:
+        """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        if not isinstance(rng, np.random.Generator):
+            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
+        return self._published(self._steps(x), np.ndim(x), partial(simulated_words, rng=rng))
+
+    def explain(self) -> Explanation:
+        """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
+        return explain(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(one.name for one in self.filters)
+        return f"SeriesCloak({names}, n={self.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _touched(self, given: int | None) -> int:
+        if self.whole:
+            if given is not None:
+                raise CalibrationError("touched without step: whole numbers are not rounded. Leave it out.")
+            if self.contribution != int(self.contribution):
+                raise CalibrationError(
+                    f"contribution={self.contribution!r}: whole numbers change by whole numbers. Give one, or a step.",
+                    contribution=self.contribution,
+                )
+            return 0
+        places = self.n * self.series
+        if given is None:
+            return places
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 0 <= given <= places:
+            raise CalibrationError(f"touched={given!r}: give a whole number from 0 to {places}.", touched=given)
+        return int(given)
+
+    def _steps(self, x: ArrayLike) -> IntArray:
+        values = frames("x", x, self.n, error=ReadingError)
+        if values.ndim > 2 or values.size != self.n * self.series:
+            raise ReadingError(
+                f"x has shape {values.shape}: this cloak was made for {self.series} series of {self.n} values.",
+                shape=values.shape,
+            )
+        steps = values.reshape(self.series, self.n) / self.step
+        whole = np.rint(steps)
+        if self.touched == 0:
+            self._refuse_fractions(steps, whole)
+        weight = float(np.abs(self.strategy.weights).sum())
+        if not (np.abs(whole).max() * weight < _MOST):
+            raise ReadingError(f"values are too large for steps of {self.step:g}: give a coarser step.", step=self.step)
+        return whole.astype(np.int64)
+
+    def _refuse_fractions(self, steps: FloatArray, whole: FloatArray) -> None:
+        far = np.argwhere(np.abs(steps - whole) > _WHOLE * np.maximum(np.abs(whole), 1.0))
+        if not len(far):
+            return
+        place = int(far[0][-1])
+        advice = (
+            f"Round them, or give step, such as step={self.contribution / 100:g}"
+            if self.whole
+            else "Leave out touched=0"
+        )
+        raise ReadingError(
+            f"{len(far)} values, the first at place {place}, are not multiples of {self.step:g}. {advice}.",
+            place=place,
+        )
+
+    def _published(self, steps: IntArray, axes: int, words: Words) -> Published:
+        exact = self.strategy.applied(steps)
+        released = exact + self.noise.draw(exact.size, words).reshape(exact.shape)
+        values = self.strategy.outputs(released.astype(np.float64)) * self.step
+        spread = np.sqrt(self.variances)
+        if axes == 1:
+            values = values[:, 0]
+        if self.single:
+            values, spread = values[0], spread[0]
+        return Published(values=values, standard_deviation=spread, cloak=self)

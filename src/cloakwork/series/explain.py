@@ -1,0 +1,65 @@
+"""A private series in plain sentences."""
+
+import math
+from typing import TYPE_CHECKING
+
+from cloakwork._checks import up
+from cloakwork.privacy import Explanation
+
+if TYPE_CHECKING:
+    from cloakwork.series.cloak import SeriesCloak
+
+
+def explain(cloak: "SeriesCloak") -> Explanation:
+    """Say what a release of a series hides and costs."""
+    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak))
+
+
+def _hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
+    places = "" if cloak.series == 1 else f" in all {cloak.series} series together"
+    return (
+        f"Someone who sees everything that is published cannot tell well whether a change of up to "
+        f"{cloak.contribution:g}{places} was made to the values: any event they wait for is at most "
+        f"e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with it than without, plus "
+        f"{cloak.delta:g}.",
+        "If each event adds at most that much, single events are hidden (event level); if all that one person adds "
+        "stays below it, persons are (user level).",
+    )
+
+
+def _not_hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
+    return (
+        f"The {cloak.n} times, the filters and the error bands are public, and so is that something was published.",
+        f"A change of k times {cloak.contribution:g} is hidden with k mu only: someone who adds more than the stated "
+        "contribution is hidden less.",
+        "Publishing the same values again, or another view of the same events, adds up: each release spends its own "
+        "(epsilon, delta).",
+    )
+
+
+def _cost(cloak: "SeriesCloak") -> tuple[str, ...]:
+    found, ideal = math.sqrt(cloak.expected_mse), math.sqrt(cloak.ideal_mse)
+    lines = [
+        f"Values are off by {found:.4g} (root mean square); unrounded, by {ideal:.4g}: whole numbers "
+        f"cost {100 * cloak.rounding_cost:.2g} % of the mean squared error.",
+        f"The formula of the paper on private convolution gives {math.sqrt(cloak.papers_mse):.4g}.",
+    ]
+    if cloak.touched:
+        lines.append(
+            f"Values are rounded to multiples of {cloak.step:g}, which may move {cloak.touched} of them to another: "
+            f"the noise covers {cloak.units * cloak.step:.4g} instead of {cloak.contribution:g}."
+        )
+    return tuple(lines)
+
+
+def _drivers(cloak: "SeriesCloak") -> tuple[str, ...]:
+    edges = (
+        "The series is taken as a circle: its last value is followed by its first."
+        if cloak.circular
+        else "Before the first value and after the last there is nothing; averages near an end are over what there is."
+    )
+    return (
+        f"{type(cloak.mechanism).__name__}: {cloak.strategy.length:,} whole numbers are released, each with noise of "
+        f"its own; all that is published follows from them.",
+        edges,
+    )

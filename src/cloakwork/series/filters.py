@@ -1,0 +1,212 @@
+"""Filters: what is made of a series. Each is a handful of taps, and public."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, count, frozen, positive
+from cloakwork.errors import InputError
+
+_NEGLIGIBLE = 2.0**-60
+
+
+@dataclass(frozen=True, eq=False)
+class Taps:
+    """y_t = sum over k of values[k] x_{t - first - k}, so that a negative `first` looks ahead.
+
+    `averaging` says that near the ends of the series, where taps reach beyond it, what is left of them is scaled up to
+    the same total.
+    """
+
+    values: FloatArray
+    first: int = 0
+    averaging: bool = False
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+            raise InputError("a filter needs a list of finite coefficients, at least one.")
+        if not values.any():
+            raise InputError("all coefficients of the filter are 0: there is nothing to publish.")
+        object.__setattr__(self, "values", frozen(values))
+
+    def scale(self, n: int) -> FloatArray:
+        """What each of the `n` outputs is multiplied by, shape (n,): 1, but near the ends of an average."""
+        if not self.averaging:
+            return np.ones(n)
+        sums = np.concatenate([[0.0], np.cumsum(self.values)])
+        times = np.arange(n) - self.first
+        inside = sums[np.clip(times + 1, 0, len(self.values))] - sums[np.clip(times - n + 1, 0, len(self.values))]
+        if not (inside > 0).all():
+            raise InputError(
+                f"a filter of {len(self.values)} coefficients has nothing to average at an end of {n} values: give a "
+                "longer series or a shorter filter."
+            )
+        return np.asarray(sums[-1] / inside)
+
+
+class Filter(Protocol):
+    """Anything that has a name and taps for a series of length n."""
+
+    @property
+    def name(self) -> str:
+        """What a legend or a column calls it."""
+
+    def taps(self, n: int) -> Taps:
+        """The coefficients for a series of `n` values; none that no output uses."""
+
+
+@dataclass(frozen=True)
+class RunningSum:
+    """All so far: y_t = x_0 + ... + x_t."""
+
+    @property
+    def name(self) -> str:
+        return "running-sum"
+
+    def taps(self, n: int) -> Taps:
+        return Taps(np.ones(n))
+
+
+@dataclass(frozen=True)
+class WindowSum:
+    """The last `width` values together."""
+
+    width: int
+
+    def __post_init__(self) -> None:
+        count("width", self.width)
+
+    @property
+    def name(self) -> str:
+        return f"window-{self.width}"
+
+    def taps(self, n: int) -> Taps:
+        return Taps(np.ones(min(self.width, n)))
+
+
+@dataclass(frozen=True)
+class MovingAverage:
+    """The mean of the last `width` values; at the start, of those there are."""
+
+    width: int
+
+    def __post_init__(self) -> None:
+        count("width", self.width)
+
+    @property
+    def name(self) -> str:
+        return f"average-{self.width}"
+
+    def taps(self, n: int) -> Taps:
+        return Taps(np.full(min(self.width, n), 1 / self.width), averaging=True)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """y_t = x_t + rate x_{t-1} + rate^2 x_{t-2} + ..., for a rate between 0 and 1."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        if positive("rate", self.rate) >= 1:
+            raise InputError(f"rate={self.rate!r}: give a number between 0 and 1.", rate=self.rate)
+
+    @property
+    def name(self) -> str:
+        return f"decay-{self.rate:g}"
+
+    def taps(self, n: int) -> Taps:
+        needed = int(np.log(_NEGLIGIBLE) / np.log(self.rate)) + 1
+        return Taps(np.power(self.rate, np.arange(min(n, max(needed, 1)), dtype=np.float64)))
+
+
+@dataclass(frozen=True)
+class PowerDecay:
+    """y_t = x_t + x_{t-1} / 2^power + x_{t-2} / 3^power + ..."""
+
+    power: float
+
+    def __post_init__(self) -> None:
+        positive("power", self.power)
+
+    @property
+    def name(self) -> str:
+        return f"power-{self.power:g}"
+
+    def taps(self, n: int) -> Taps:
+        weights = np.arange(1.0, n + 1) ** -self.power
+        return Taps(weights[weights >= _NEGLIGIBLE])
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A centred mean over `width` values, which looks ahead as far as back.
+
+    An even width takes half of each end, so that a cycle of this length disappears.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        count("width", self.width)
+
+    @property
+    def name(self) -> str:
+        return f"trend-{self.width}"
+
+    def taps(self, n: int) -> Taps:
+        half = self.width // 2
+        values = np.full(2 * half + 1, 1 / self.width)
+        if self.width % 2 == 0:
+            values[[0, -1]] /= 2
+        cut = max(half - (n - 1), 0)
+        return Taps(values[cut : len(values) - cut], first=cut - half, averaging=True)
+
+
+@dataclass(frozen=True)
+class Seasonal:
+    """The mean of the same moment in the last `cycles` cycles of `period` values, such as all Mondays at nine."""
+
+    period: int
+    cycles: int = 4
+
+    def __post_init__(self) -> None:
+        count("period", self.period)
+        count("cycles", self.cycles)
+
+    @property
+    def name(self) -> str:
+        return f"seasonal-{self.period}x{self.cycles}"
+
+    def taps(self, n: int) -> Taps:
+        values = np.zeros((self.cycles - 1) * self.period + 1)
+        values[:: self.period] = 1 / self.cycles
+        return Taps(values[:n], averaging=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Any filter: y_t = values[0] x_{t-first} + values[1] x_{t-first-1} + ..."""
+
+    values: Sequence[float] | FloatArray
+    first: int = 0
+    label: str = "filter"
+    _taps: Taps = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_taps", Taps(np.asarray(self.values, dtype=np.float64), self.first))
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def taps(self, n: int) -> Taps:
+        """All coefficients that any output can meet: lags from -(n-1) to n-1."""
+        values, first = self._taps.values, self._taps.first
+        low, high = max(-(n - 1) - first, 0), n - first
+        if low >= min(high, len(values)):
+            raise InputError(f"no coefficient of {self.label} reaches into a series of {n} values.", n=n)
+        return Taps(values[low:high], first + low)

@@ -1,0 +1,74 @@
+"""The noise on a release, and the claim it meets."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cloakwork._checks import IntArray
+from cloakwork.privacy import NoiseTable, Profile, largest_mu, noise_table
+from cloakwork.privacy.allowed import allowed_mu
+from cloakwork.privacy.sampler import Words, noise_of_frames
+from cloakwork.privacy.table import SERVER, rounded_up
+from cloakwork.series.strategies import Strategy, norm_above
+
+
+@dataclass(frozen=True)
+class Claim:
+    """(epsilon, delta) for a change of up to `units` steps in all, in `series` series that are released together."""
+
+    epsilon: float
+    delta: float
+    units: int
+    series: int = 1
+
+
+class Noise(Protocol):
+    """Whole-number noise, independent from entry to entry."""
+
+    @property
+    def variance(self) -> float:
+        """Of one draw."""
+
+    @property
+    def ideal(self) -> float:
+        """What unrounded noise would need for a strategy of norm 1 and a change of one unit."""
+
+    def draw(self, count: int, words: Words) -> IntArray:
+        """`count` draws, in steps of the release."""
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta that the release meets at `epsilon`, rounded up."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise:
+    """Rounded Gaussian noise from exact tables; `mu` is the largest shift of the release in standard deviations.
+
+    Notes
+    -----
+    The release is whole, so w * x + round(N) equals round(w * x + N): post-processing of the Gaussian mechanism, whose
+    sensitivity is units ||w||_2 exactly, since a change of one unit anywhere moves the release by a shifted w, and all
+    changes of up to so many units are mixtures of those.
+    """
+
+    table: NoiseTable
+    mu: float
+    ideal: float
+
+    @classmethod
+    def meeting(cls, strategy: Strategy, claim: Claim) -> "GaussianNoise":
+        """The least noise with which a strategy meets a claim."""
+        mu = allowed_mu(claim.epsilon, claim.delta, draws=strategy.length * claim.series, error=SERVER.error)
+        shift = claim.units * norm_above(strategy.weights) * (1 + 1e-15)
+        table = noise_table(rounded_up(shift / mu), size=SERVER)
+        return cls(table, shift / table.ratio, largest_mu(claim.epsilon, claim.delta) ** -2)
+
+    @property
+    def variance(self) -> float:
+        """Of one draw, with what rounding adds."""
+        return self.table.ratio**2 + 1 / 12
+
+    def draw(self, count: int, words: Words) -> IntArray:
+        return noise_of_frames([self.table], count, words)[:, 0]
+
+    def delta(self, epsilon: float) -> float:
+        return Profile(self.mu).delta(epsilon)

@@ -1,0 +1,38 @@
+"""Power series modulo z^n: product, inverse and square root, by Newton's method and Fourier transforms."""
+
+import numpy as np
+from scipy import signal
+
+from cloakwork._checks import FloatArray
+
+
+def product(first: FloatArray, second: FloatArray, n: int) -> FloatArray:
+    """The first `n` coefficients of the product, with zeros where there are fewer."""
+    found = signal.convolve(first[:n], second[:n])[:n]
+    return np.pad(found, (0, n - len(found)))
+
+
+def inverse(series: FloatArray, n: int) -> FloatArray:
+    """The first `n` coefficients of 1 / series; the constant term must not be 0."""
+    found = np.array([1.0 / series[0]])
+    while len(found) < n:
+        size = min(2 * len(found), n)
+        rest = -product(series, found, size)
+        rest[0] += 2.0
+        found = product(found, rest, size)
+    return found
+
+
+def square_root(series: FloatArray, n: int) -> FloatArray:
+    """The first `n` coefficients of the square root; the constant term must be above 0.
+
+    >>> square_root(np.ones(4), 4).tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    """
+    found = np.array([1.0 / np.sqrt(series[0])])
+    while len(found) < n:
+        size = min(2 * len(found), n)
+        rest = -product(series, product(found, found, size), size)
+        rest[0] += 3.0
+        found = product(found, rest, size) / 2
+    return product(series, found, n)

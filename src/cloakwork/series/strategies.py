@@ -1,0 +1,218 @@
+"""What is released in place of a series: a filter of it with whole coefficients, so that nothing is ever rounded.
+
+A series of whole numbers x goes out as w * x + noise, where the strategy w is a public filter of whole numbers: exact
+arithmetic, an exact sensitivity ||w||_2 per unit, and noise that is independent from entry to entry. All answers are
+worked out from that release alone, and so it does not matter for privacy that they are floating point.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isqrt
+from typing import Protocol
+
+import numpy as np
+from scipy import fft
+
+from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork.errors import InputError
+from cloakwork.series.exact import convolve_whole, wrapped
+from cloakwork.series.filters import Taps
+from cloakwork.series.power import inverse, product
+
+_NEGLIGIBLE = 1e-13  # of the largest coefficient: what a Fourier transform leaves of a zero
+_FEWEST_BITS, _MOST_BITS = 10, 30  # of the norm of a strategy
+_ROUNDING_COST = 1e-3  # more bits are taken until whole coefficients cost less than this
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is wanted of a series of `n` values: one output series for each of the `taps`.
+
+    `circular` says that the last value is followed by the first; otherwise there is nothing before and after.
+    """
+
+    n: int
+    taps: tuple[Taps, ...]
+    circular: bool = False
+
+    @cached_property
+    def period(self) -> int:
+        """A length at which circular outputs of the padded series are the linear ones."""
+        if self.circular:
+            return self.n
+        ahead = max(max(-taps.first, 0) for taps in self.taps)
+        back = max(max(taps.first + len(taps.values) - 1, 0) for taps in self.taps)
+        return int(fft.next_fast_len(self.n + min(ahead, self.n - 1) + min(back, self.n - 1), real=True))
+
+    @cached_property
+    def spectra(self) -> FloatArray:
+        """The Fourier coefficients of each filter on the padded circle, shape (filters, period // 2 + 1), complex."""
+        kernels = np.zeros((len(self.taps), self.period))
+        for kernel, taps in zip(kernels, self.taps, strict=True):
+            np.add.at(kernel, (taps.first + np.arange(len(taps.values))) % self.period, taps.values)
+        return np.asarray(fft.rfft(kernels, axis=1))
+
+    @cached_property
+    def magnitude(self) -> FloatArray:
+        """What each frequency is worth, shape (period // 2 + 1,): the norm of its coefficients in all filters."""
+        size = np.sqrt((np.abs(self.spectra) ** 2).sum(axis=0))
+        size[size <= _NEGLIGIBLE * size.max()] = 0.0
+        return np.asarray(size)
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """What outputs are multiplied by near the ends, shape (filters, n)."""
+        if self.circular:
+            return np.ones((len(self.taps), self.n))
+        return np.stack([taps.scale(self.n) for taps in self.taps])
+
+
+class Strategy(Protocol):
+    """A filter of whole numbers to release, and how the outputs follow from the release."""
+
+    @property
+    def weights(self) -> IntArray:
+        """The coefficients of the filter."""
+
+    @property
+    def length(self) -> int:
+        """Entries that are released for each series."""
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each output where the noise has variance 1, shape (filters, n)."""
+
+    @property
+    def ideal(self) -> float:
+        """The mean of variances times ||weights||^2 that coefficients of any precision would reach."""
+
+    def applied(self, steps: IntArray) -> IntArray:
+        """The filtered series without noise, shape (k, n) in, (k, length) out."""
+
+    def outputs(self, released: FloatArray) -> FloatArray:
+        """All outputs, shape (k, length) in, (filters, k, n) out."""
+
+
+def norm_above(weights: IntArray) -> float:
+    """||weights||_2, rounded up: how far one unit moves the release."""
+    square = sum(int(weight) ** 2 for weight in weights[weights != 0])
+    return float(np.nextafter(float(isqrt(square << 64) + 1) * 2.0**-32, np.inf))
+
+
+def rounding_cost(strategy: Strategy) -> float:
+    """How much more mean squared error whole coefficients cost, as a fraction."""
+    return float(strategy.variances.mean()) * norm_above(strategy.weights) ** 2 / strategy.ideal - 1.0
+
+
+def ideal_cost(task: Task) -> float:
+    """The mean over all outputs of variance times ||weights||^2 for the best weights on a circle, of any precision."""
+    used = task.magnitude > 0
+    twice = multiplicity(task.period)[used]
+    mean = float((task.magnitude[used] * twice).sum()) / task.period
+    each = (np.abs(task.spectra[:, used]) ** 2 / task.magnitude[used] * twice).sum(axis=1) / task.period
+    return float((each * (task.scales**2).mean(axis=1)).mean()) * mean
+
+
+def finest(root: FloatArray, made: Callable[[IntArray], Strategy]) -> Strategy:
+    """The strategy with coefficients proportional to `root`, rounded to as few bits as cost next to nothing."""
+    norm = float(np.linalg.norm(root))
+    if not (np.isfinite(norm) and norm > 0):
+        raise InputError("this filter has no such strategy: its coefficients are out of bounds. Use Fourier().")
+    for bits in range(_FEWEST_BITS, _MOST_BITS + 1, 2):
+        strategy = made(np.rint(root * (2.0**bits / norm)).astype(np.int64))
+        cost = rounding_cost(strategy)
+        if cost <= _ROUNDING_COST:
+            break
+    return strategy
+
+
+@dataclass(frozen=True, eq=False)
+class CircularStrategy:
+    """A strategy on a circle that the series is padded to.
+
+    Notes
+    -----
+    With spectra H_f of the filters and W of the weights, output f has the spectrum H_f / W times that of the release,
+    and so the variance (1/N) sum |H_f / W|^2 for noise of variance 1. Frequencies that no filter uses are left out.
+    """
+
+    task: Task
+    weights: IntArray
+    variances: FloatArray = field(init=False)
+    _gains: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        spectrum = fft.rfft(self.weights.astype(np.float64))
+        used = (self.task.magnitude > 0) & (spectrum != 0)
+        if (used != (self.task.magnitude > 0)).any():
+            used[:] = False
+        gains = np.zeros_like(self.task.spectra)
+        np.divide(self.task.spectra, spectrum, out=gains, where=used)
+        twice = multiplicity(self.task.period)
+        each = (np.abs(gains) ** 2 * twice).sum(axis=1) / self.task.period if used.any() else np.inf
+        object.__setattr__(self, "_gains", gains)
+        object.__setattr__(self, "weights", frozen(self.weights))
+        object.__setattr__(self, "variances", frozen(np.reshape(each, (-1, 1)) * self.task.scales**2))
+
+    @property
+    def length(self) -> int:
+        return self.task.period
+
+    @property
+    def ideal(self) -> float:
+        return ideal_cost(self.task)
+
+    def applied(self, steps: IntArray) -> IntArray:
+        return wrapped(convolve_whole(self.weights, steps), self.task.period)
+
+    def outputs(self, released: FloatArray) -> FloatArray:
+        spectra = fft.rfft(released, axis=-1)
+        found = fft.irfft(self._gains[:, None, :] * spectra, self.task.period, axis=-1)
+        return np.asarray(found[..., : self.task.n] * self.task.scales[:, None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class CausalStrategy:
+    """A strategy that looks back only, for one filter that looks back only: it can be released as data arrives."""
+
+    task: Task
+    weights: IntArray
+    ideal: float
+    variances: FloatArray = field(init=False)
+    _answer: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        taps = self.task.taps[0]
+        answer = np.full(self.task.n, np.nan)
+        if self.weights[0]:
+            answer = product(taps.values, inverse(self.weights.astype(np.float64), self.task.n), self.task.n)
+        each = np.cumsum(answer**2)
+        object.__setattr__(self, "_answer", frozen(answer))
+        object.__setattr__(self, "weights", frozen(self.weights))
+        object.__setattr__(self, "variances", frozen((each * self.task.scales[0] ** 2)[None, :]))
+
+    @property
+    def length(self) -> int:
+        return self.task.n
+
+    @property
+    def answer(self) -> FloatArray:
+        """The filter that turns the release into the output."""
+        return self._answer
+
+    def applied(self, steps: IntArray) -> IntArray:
+        return convolve_whole(self.weights, steps)[..., : self.task.n]
+
+    def outputs(self, released: FloatArray) -> FloatArray:
+        found = np.stack([product(self._answer, row, self.task.n) for row in released])
+        return np.asarray(found * self.task.scales[0])[None]
+
+
+def multiplicity(period: int) -> FloatArray:
+    """How many of the `period` frequencies each of the `period // 2 + 1` stored ones stands for."""
+    twice = np.full(period // 2 + 1, 2.0)
+    twice[0] = 1.0
+    if period % 2 == 0:
+        twice[-1] = 1.0
+    return twice
