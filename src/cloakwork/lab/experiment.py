@@ -35,12 +35,18 @@ class Experiment:
         The class of what it finds, for reading results back.
     work
         The experiment itself.
+    shows
+        The figures and tables of the papers that it repeats, such as "Gilbert and McMillan, Figure 2a".
+    minutes
+        How long a run at full size takes on one core, about: long ones are begun first.
     """
 
     name: str
     title: str
     finding: type[Finding]
     work: Work
+    shows: tuple[str, ...] = ()
+    minutes: float = 0.1
 
     def run(self, *, quick: bool = False, seed: int = 1, progress: Progress | None = None) -> Result:
         """Do it; `progress` is told (done, in all) from time to time."""

@@ -2,18 +2,24 @@
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from cloakwork.errors import InputError
+from cloakwork.lab import experiments
 from cloakwork.lab.experiment import Experiment
-from cloakwork.lab.experiments import estimators, vicinities
 from cloakwork.lab.result import Result
 
-EXPERIMENTS: Mapping[str, Experiment] = {
-    experiment.name: experiment for experiment in (estimators.EXPERIMENT, vicinities.EXPERIMENT)
-}
+
+def _found() -> Mapping[str, Experiment]:
+    """Every module of `experiments` has one experiment; they are listed in the order of `experiments.ORDER`."""
+    modules = [import_module(f"{experiments.__name__}.{name}") for name in experiments.ORDER]
+    return {module.EXPERIMENT.name: module.EXPERIMENT for module in modules}
+
+
+EXPERIMENTS = _found()
 
 
 def find(name: str) -> Experiment:

@@ -1,8 +1,10 @@
 """What an experiment hands back: numbers that print as tables, travel as JSON and draw as a picture."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, final
 
@@ -30,6 +32,45 @@ class Goal:
     met: bool
 
 
+class Agreement(StrEnum):
+    """How a printed claim and what was measured stand to each other."""
+
+    AGREES = "agrees"
+    LOOSER = "looser than it need be"
+    WRONG = "wrong as printed"
+    UNDECIDED = "cannot be told"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says, where it says it, what was found, and how the two stand to each other."""
+
+    text: str
+    source: str
+    found: str
+    verdict: Agreement
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that another run, of any size and seed, gives again within the errors of both.
+
+    `error` is its standard error, 0 where it does not depend on chance; `slack` is how far a quick run may be off for
+    other reasons, such as a coarser grid.
+    """
+
+    name: str
+    value: float
+    error: float = 0.0
+    slack: float = 0.0
+
+    def agrees(self, other: "Measure", *, errors: float = 5.0) -> bool:
+        """Whether two runs gave the same, within so many standard errors of their difference."""
+        chance = errors * math.hypot(self.error, other.error)
+        rounding = 1e-6 * max(abs(self.value), abs(other.value))
+        return abs(self.value - other.value) <= chance + max(self.slack, other.slack) + rounding
+
+
 class Finding(ABC):
     """The numbers of one experiment.
 
@@ -53,6 +94,18 @@ class Finding(ABC):
         """What was to be shown, if anything; judged at full size only."""
         return ()
 
+    def claims(self) -> tuple[Claim, ...]:
+        """What papers say of the same, and whether it holds; judged at full size only."""
+        return ()
+
+    def measures(self) -> tuple[Measure, ...]:
+        """The numbers by which one run is compared with another."""
+        return ()
+
+    def words(self) -> tuple[str, ...]:
+        """What the picture shows and how to read it, a few paragraphs, with the numbers of this run."""
+        return ()
+
 
 @final
 @dataclass(frozen=True)
@@ -66,10 +119,16 @@ class Result:
     finding: Finding
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables of the finding, and one of the goals after a run at full size."""
-        goals = () if self.quick else self.finding.goals()
-        rows = tuple((goal.text, goal.reached, "met" if goal.met else "MISSED") for goal in goals)
-        return (*self.finding.tables(), *([Table("Goals", ("goal", "reached", ""), rows)] if rows else []))
+        """The tables of the finding; after a run at full size also what became of the papers' claims and the goals."""
+        found = list(self.finding.tables())
+        if not self.quick:
+            claims = [(one.text, one.source, one.found, str(one.verdict)) for one in self.finding.claims()]
+            goals = [(one.text, one.reached, "met" if one.met else "MISSED") for one in self.finding.goals()]
+            if claims:
+                found.append(Table("What the papers say", ("claim", "where", "found", "verdict"), tuple(claims)))
+            if goals:
+                found.append(Table("Goals", ("goal", "reached", ""), tuple(goals)))
+        return tuple(found)
 
     @property
     def met(self) -> bool:

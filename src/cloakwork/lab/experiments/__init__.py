@@ -1,1 +1,6 @@
-"""One file an experiment."""
+"""The experiments, one a module; `ORDER` is the order in which they are listed and reported."""
+
+ORDER = (
+    "estimators",
+    "vicinities",
+)
