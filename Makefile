@@ -37,8 +37,9 @@ check: $(STAMP) ## lint, types, import layers and documentation
 bench: $(STAMP) ## measure speed and memory against named rivals
 	@$(BIN)/python -m benchmarks.run
 
-lab: $(STAMP) ## run every experiment at full size; writes out/lab
+lab: $(STAMP) ## run every experiment at full size and write docs/results.md; goes on where it was interrupted
 	@$(BIN)/cloakwork lab run all --out out/lab
+	@$(BIN)/cloakwork lab report out/lab --docs docs
 
 docs: $(STAMP) ## build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict

@@ -97,12 +97,24 @@ def lab_run(
     quick: Annotated[bool, typer.Option("--quick", help="A small version, with rough numbers.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for NAME.json and NAME.png.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, other draws.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
     json: Json = False,
 ) -> None:
-    """Run one experiment, or all, and print what was found."""
+    """Run one experiment, or all, and print what was found. What --out has already is not run again."""
     from cloakwork.cli.lab import run_lab
 
-    run_lab(name, quick=quick, out=out, seed=seed, json=json)
+    run_lab(name, quick=quick, out=out, seed=seed, jobs=jobs, json=json)
+
+
+@lab.command("report")
+def lab_report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `lab run all --out FOLDER` wrote.")],
+    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md and results/.")] = Path("docs"),
+) -> None:
+    """Write the page of results, with its pictures, from a run of all experiments."""
+    from cloakwork.cli.lab import run_report
+
+    run_report(folder, docs=docs)
 
 
 class RoleName(StrEnum):

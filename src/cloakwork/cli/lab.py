@@ -1,13 +1,15 @@
 """`cloakwork lab`."""
 
-import json as text
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from cloakwork.cli.output import as_json, bar, note, say, table, written
-from cloakwork.lab import EXPERIMENTS, Experiment, Result, find
+from cloakwork.cli.output import as_json, bars, note, say, table
+from cloakwork.lab import EXPERIMENTS, Result, find
+from cloakwork.lab.report import PAGE, write_report
+from cloakwork.lab.runs import run_all
 
 ALL = "all"
-STEPS = 1000  # of a progress bar
 
 
 def run_list(*, json: bool) -> None:
@@ -19,27 +21,31 @@ def run_list(*, json: bool) -> None:
         say("\n".join(f"{one.name:<{width}}  {one.title}" for one in EXPERIMENTS.values()))
 
 
-def run_lab(name: str, *, quick: bool, out: Path | None, seed: int, json: bool) -> None:
-    """Run one experiment or all, print what they found, and write it to a folder."""
+def run_lab(name: str, *, quick: bool, out: Path | None, seed: int, jobs: int, json: bool) -> None:
+    """Run one experiment or all, print what they found, and keep it in a folder."""
     chosen = tuple(EXPERIMENTS.values()) if name == ALL else (find(name),)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    results = []
-    for experiment in chosen:
-        result = _run(experiment, quick=quick, seed=seed)
-        results.append(result.to_json())
-        if not json:
-            _print(result)
-        if out is not None:
-            _write(result, out)
+    with ExitStack() as stack:
+        folder = out or Path(stack.enter_context(TemporaryDirectory()))
+        show = stack.enter_context(bars())
+        records = []
+        for record in run_all(chosen, folder, quick=quick, seed=seed, jobs=jobs, progress=show):
+            records.append(record)
+            note(f"{record.result.name}: {record.result.title}{' (quick)' if quick else ''}, {record.seconds:.0f} s")
+    order = [one.name for one in chosen]
+    records.sort(key=lambda record: order.index(record.result.name))
     if json:
-        as_json({"results": results})
+        as_json({"results": [record.result.to_json() for record in records]})
+    else:
+        for record in records:
+            _print(record.result)
+    if out is not None:
+        note(f"the results and their pictures are in {out}")
 
 
-def _run(experiment: Experiment, *, quick: bool, seed: int) -> Result:
-    note(f"{experiment.name}: {experiment.title}{' (quick)' if quick else ''} ...")
-    with bar(experiment.name, STEPS) as show:
-        return experiment.run(quick=quick, seed=seed, progress=lambda done, total: show(STEPS * done // max(total, 1)))
+def run_report(folder: Path, *, docs: Path) -> None:
+    """Write the page of results from a folder with all of them."""
+    write_report(folder, docs)
+    note(f"wrote {docs / PAGE}, and pictures and numbers beside it")
 
 
 def _print(result: Result) -> None:
@@ -47,11 +53,3 @@ def _print(result: Result) -> None:
         table(one.title, one.columns, one.rows)
     if result.quick:
         say("(A quick run: it shows that the experiment works. Its numbers are rough.)\n")
-
-
-def _write(result: Result, folder: Path) -> None:
-    picture = folder / f"{result.name}.png"
-    with written(folder / f"{result.name}.json") as file:
-        file.write(text.dumps(result.to_json(), indent=2, allow_nan=False) + "\n")
-    result.draw(picture)
-    note(f"wrote {folder / result.name}.json and {picture}")

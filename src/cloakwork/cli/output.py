@@ -11,7 +11,7 @@ from typing import TextIO
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -127,10 +127,28 @@ def busy(title: str) -> AbstractContextManager[object]:
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on standard error (nothing when that is not a terminal); call it with the amount done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with _progress() as progress:
         task = progress.add_task(title, total=max(total, 1))
         yield lambda done: progress.update(task, completed=done)
+
+
+@contextmanager
+def bars() -> Iterator[Callable[[str, float], None]]:
+    """A progress bar for each name that is told, with the part that is done, from 0 to 1; gone when it is."""
+    with _progress() as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def show(name: str, done: float) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=1.0)
+            progress.update(tasks[name], completed=done, visible=done < 1)
+
+        yield show
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 
 
 def shown_place(at: object) -> str:

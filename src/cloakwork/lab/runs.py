@@ -1,0 +1,138 @@
+"""Many experiments, one after the other or several at once, and none twice."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from cloakwork.errors import CloakworkError
+from cloakwork.lab.experiment import Experiment
+from cloakwork.lab.records import Record, code, is_done, read, write
+from cloakwork.lab.registry import find
+
+Progress = Callable[[str, float], None]
+"""Told the name of an experiment and the part of it that is done, from 0 to 1."""
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_TOLD_EVERY = 0.2  # seconds
+
+
+def run_all(
+    experiments: Sequence[Experiment], folder: Path, *, quick: bool, seed: int, jobs: int, progress: Progress
+) -> Iterator[Record]:
+    """Run experiments, `jobs` at a time, and yield each when it is done; several have a process each.
+
+    What the folder has already, of this size and seed and by this code, is not run again: a run that was interrupted
+    goes on where it was. Long experiments are begun first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    done = [one for one in experiments if is_done(one.name, folder, quick=quick, seed=seed)]
+    for one in done:
+        progress(one.name, 1.0)
+        yield read(one.name, folder)
+    waiting = sorted((one for one in experiments if one not in done), key=lambda one: -one.minutes)
+    if min(jobs, len(waiting)) <= 1:
+        for one in waiting:
+            yield run_one(one, folder, quick=quick, seed=seed, progress=partial(_pass_on, progress, one.name))
+        return
+    for name in _finished(waiting, folder, quick=quick, seed=seed, jobs=jobs, progress=progress):
+        yield read(name, folder)
+
+
+def _pass_on(progress: Progress, name: str, done: int, total: int) -> None:
+    progress(name, done / max(total, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    name: str
+    process: Any
+    ear: Connection
+
+
+def _finished(
+    waiting: list[Experiment], folder: Path, *, quick: bool, seed: int, jobs: int, progress: Progress
+) -> Iterator[str]:
+    context = multiprocessing.get_context("spawn")
+    running: list[_Job] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                name = waiting.pop(0).name
+                ear, mouth = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(name, str(folder), quick, seed, mouth), daemon=True)
+                with _one_thread():
+                    process.start()
+                mouth.close()
+                running.append(_Job(name, process, ear))
+            for job in [job for job in running if job.ear in wait([one.ear for one in running])]:
+                if _heard(job, progress):
+                    running.remove(job)
+                    yield job.name
+    finally:
+        for job in running:
+            job.process.terminate()
+
+
+def _heard(job: _Job, progress: Progress) -> bool:
+    """Pass on what a job says; True when it is done, an error when it has failed."""
+    try:
+        said = job.ear.recv()
+    except EOFError:
+        job.process.join()
+        raise CloakworkError(f"{job.name} ended without a result (exit status {job.process.exitcode}).") from None
+    if isinstance(said, float):
+        progress(job.name, said)
+        return False
+    job.process.join()
+    if said:
+        raise CloakworkError(f"{job.name} failed: {said}")
+    progress(job.name, 1.0)
+    return True
+
+
+def _work(name: str, folder: str, quick: bool, seed: int, mouth: Connection) -> None:
+    last = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > _TOLD_EVERY:
+            last = time.monotonic()
+            mouth.send(done / max(total, 1))
+
+    try:
+        run_one(find(name), Path(folder), quick=quick, seed=seed, progress=tell)
+        mouth.send("")
+    except Exception as error:
+        mouth.send(f"{type(error).__name__}: {error}")
+
+
+def run_one(
+    experiment: Experiment, folder: Path, *, quick: bool, seed: int, progress: Callable[[int, int], None]
+) -> Record:
+    """Run one experiment here, and write its result and picture to a folder."""
+    began = time.perf_counter()
+    result = experiment.run(quick=quick, seed=seed, progress=progress)
+    record = Record(result, code(), time.perf_counter() - began)
+    write(record, folder)
+    return record
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes side by side get a thread each: libraries read this when they are loaded."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
