@@ -25,7 +25,7 @@ demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a pi
 
 test: $(STAMP) ## run all tests
 	@scripts/install-parts
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 check: $(STAMP) ## lint, types, import layers and documentation
 	@$(BIN)/ruff check .

@@ -24,8 +24,8 @@ def line() -> HeatLine:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
     yield
-    if parts.missing:
-        terminalreporter.write_line(
-            f"Some tests did not run, because of missing parts: {', '.join(sorted(parts.missing))}."
-        )
+    skipped = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
+    missing = parts.named_in(reason[2] for reason in skipped if isinstance(reason, tuple))
+    if missing:
+        terminalreporter.write_line(f"Some tests did not run, because of missing parts: {', '.join(sorted(missing))}.")
         terminalreporter.write_line("To install them: sudo scripts/install-parts")

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / ".parts" / "node_modules"
 MANIFEST = ROOT / "tests" / "micropython" / "package.json"
-missing: set[str] = set()
+_MISSING = " missing: run `sudo scripts/install-parts`"
 
 
 def program(name: str) -> str | None:
@@ -58,8 +59,13 @@ def needs(*parts: str) -> None:
     gone = [part for part in parts if not has(part)]
     if not gone:
         return
-    missing.update(gone)
-    reason = f"{', '.join(gone)} missing: run `sudo scripts/install-parts`"
+    reason = ", ".join(gone) + _MISSING
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def named_in(reasons: Iterable[str]) -> set[str]:
+    """The parts that are named in reasons to skip a test."""
+    found = (reason.partition(_MISSING) for reason in reasons)
+    return {part for names, said, _ in found if said for part in names.rpartition(": ")[2].split(", ")}
