@@ -39,6 +39,10 @@ class MeasureError(InputError):
     """Two maps that cannot be compared."""
 
 
+class UnverifiableError(InputError):
+    """A privacy claim that no finite number of queries can verify."""
+
+
 class SiteError(InputError):
     """A site file that says something impossible; names the line, the key, what was given and what is allowed."""
 

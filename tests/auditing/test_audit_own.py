@@ -72,14 +72,27 @@ def test_keyed_noise_keeps_its_claim_and_four_fifths_of_it_do_not(factor: float,
 
 def test_a_key_that_counts_the_same_numbers_again_is_not_independent() -> None:
     table = noise_table(30.0)
-    stream = Keystream(bytes(32), "flat", "s0", 0)
+    streams = [Keystream(bytes([database] * 32), "flat", "s0", 0) for database in (0, 1)]
 
     def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
-        return stream.noise(table, np.arange(size)) + database
+        return streams[database].noise(table, np.arange(size)) + database
 
     result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
     assert result.verdict is Verdict.WITHHELD
     assert "as when it was asked before" in result.dependence
+
+
+def test_a_counter_that_starts_again_for_the_second_input_is_noticed() -> None:
+    table = noise_table(30.0)
+    stream = Keystream(bytes(32), "flat", "s0", 0)
+    counters = [itertools.count(), itertools.count(7)]
+
+    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        return stream.noise(table, list(itertools.islice(counters[database], size))) + 50 * database
+
+    result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
+    assert result.verdict is Verdict.WITHHELD
+    assert "on input 0 follows that on input 1, 7 reports before: the same noise" in result.dependence
 
 
 def test_the_boundary_of_the_claim_is_where_these_tests_put_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.mechanisms import laplace, on_grid
+from benchmarks.mechanisms import laplace
 from scipy.stats import laplace as law
 
 from cloakwork.auditing import Audit, Profile, Verdict, Witness, audit
@@ -15,7 +15,7 @@ from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, 
 from cloakwork.auditing.choosing import Choice
 from cloakwork.auditing.events import HalfLine, Interval, OneOf, Ranges
 from cloakwork.auditing.lines import LowestBit, Special, Value, spacing_of
-from cloakwork.auditing.reports import Past, Reports, draw
+from cloakwork.auditing.reports import Past, Reports, ask, kind_of, read
 from cloakwork.auditing.slots import portfolio
 from cloakwork.errors import InputError
 
@@ -23,7 +23,8 @@ Rng = np.random.Generator
 
 
 def reports(values: Any) -> Reports:
-    return draw(lambda _d, _n, _r: values, 0, len(values), np.random.default_rng(0))
+    answers = ask(lambda _d, _n, _r: values, len(values), np.random.default_rng(0))
+    return read(answers[0], kind_of(answers))
 
 
 def past(x: Any, y: Any) -> Past:
@@ -38,9 +39,10 @@ def test_a_bet_pays_nothing_on_average_at_the_boundary_and_less_within_the_claim
         for slack in (0.0, 0.01):
             p = math.exp(epsilon) * q + delta - slack
             if 0 <= p <= 1:
-                chances = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
                 expected = -slack / (math.exp(epsilon) + delta)
-                assert float(chances @ pays) == pytest.approx(expected, abs=1e-12)
+                for both in (p * q, min(p, q), max(p + q - 1, 0.0)):  # whether or not x and y of a pair hang together
+                    chances = np.array([both, p - both, q - both, 1 - p - q + both])
+                    assert float(chances @ pays) == pytest.approx(expected, abs=1e-12)
     assert (1 + LARGEST_STAKE * pays > 0).all()
 
 
@@ -108,69 +110,28 @@ def test_what_is_remembered_is_an_even_sample_of_pairs() -> None:
     assert kept.x.values.mean() == pytest.approx(200_000, rel=0.02)
 
 
-def sticky(database: int, size: int, rng: Rng) -> np.ndarray:
-    fresh = rng.random(size) < 0.7
-    fresh[0] = True
-    return on_grid(database + 2 * rng.laplace(size=size))[np.maximum.accumulate(np.where(fresh, np.arange(size), 0))]
+def test_other_slots_share_what_was_won() -> None:
+    slots = portfolio(reports([0.0]).kind, 1, None)
+    book = Book([replace(slots[0], share=1.0)], epsilon=1.0, delta=0.0, confidence=0.95)
+    book.choose([(Choice(HalfLine(Value(), 0.5, above=True), 0.6, 0.1, 1.0), None)])
+    book.settle(reports([1.0] * 9), reports([0.0] * 9))
+    won, bounds = book.wealth, (book.epsilon_lower, book.delta_lower)
+    assert won > 2
+    book.reopen(slots)
+    assert book.wealth == pytest.approx(won)
+    assert (book.epsilon_lower, book.delta_lower) == bounds
 
 
-def one_noise_a_call(database: int, size: int, rng: Rng) -> np.ndarray:
-    return on_grid(database + 2 * rng.laplace() + 0.3 * rng.normal(size=size))
-
-
-def same_seed(database: int, size: int, rng: Rng) -> np.ndarray:
-    return on_grid(database + 2 * np.random.default_rng(5).laplace(size=size))
-
-
-def in_a_circle(database: int, size: int, rng: Rng) -> np.ndarray:
-    return on_grid(database + 2 * np.tile(rng.laplace(size=50), size // 50 + 1)[:size])
-
-
-def calm_and_storm(database: int, size: int, rng: Rng) -> np.ndarray:
-    scale = np.repeat(np.where(rng.random(size // 10 + 1) < 0.5, 0.5, 2.0), 10)[:size]
-    return on_grid(database + 2 * scale * rng.laplace(size=size))
-
-
-def filtered(database: int, size: int, rng: Rng) -> np.ndarray:
-    noise = rng.normal(size=size + 1)
-    return on_grid(database + 2 * (noise[1:] + 0.5 * noise[:-1]))
-
-
-def twice_the_same_row(database: int, size: int, rng: Rng) -> np.ndarray:
-    return on_grid(database + np.repeat(4 * rng.laplace(size=(size // 2 + 1, 3)), 2, axis=0)[:size])
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "words"),
-    [
-        (sticky, "are equal"),
-        (one_noise_a_call, "from one call to the next"),
-        (same_seed, "as when it was asked before"),
-        (in_a_circle, "50 apart"),
-        (calm_and_storm, "the size of the output is correlated"),
-        (filtered, "correlated between reports one after the other"),
-        (twice_the_same_row, "are equal"),
-    ],
-)
-def test_reports_that_depend_on_each_other_withhold_the_verdict(mechanism: Any, words: str) -> None:
-    result = audit(mechanism, epsilon=1.0, reports=50_000, rng=np.random.default_rng(1))
-    assert result.verdict is Verdict.WITHHELD
-    assert not result.independent
-    assert words in result.dependence
-    assert result.witness is None
-    assert (result.epsilon_lower, result.delta_lower) == (0.0, 0.0)
-    assert "nothing is concluded" in str(result)
-
-
-def test_rare_reports_are_not_taken_for_dependent_ones() -> None:
-    for seed in range(5):
-        result = audit(
-            lambda _d, n, r: np.where(r.random(n) < 0.01, 7, 0),
-            epsilon=1.0,
-            reports=50_000,
-            rng=np.random.default_rng(seed),
-        )
-        assert result.verdict is Verdict.NONE_FOUND, result.dependence
+def test_a_bound_on_delta_is_one_test_and_not_the_better_of_two() -> None:
+    book = Book(portfolio(reports([0.0]).kind, 1, None), epsilon=1.0, delta=0.1, confidence=0.95)
+    most = vars(book)["_most"]
+    most[:] = math.log(100)
+    assert book.violation
+    assert book.delta_lower > 0.9
+    deltas = vars(book)["_deltas"]
+    most[len(most) - len(deltas) + np.searchsorted(deltas, 0.05)] = 0.0  # this delta stands, below the claimed one
+    assert book.violation
+    assert 0.0 < book.delta_lower < 0.05
 
 
 def test_the_band_holds_the_true_profile_at_all_epsilons() -> None:
@@ -211,6 +172,26 @@ def test_a_result_reads_as_text_json_and_picture() -> None:
     axes = found.plot()
     assert axes.get_xlabel() == "epsilon"
     assert found.plot(axes) is axes
+
+
+def test_a_withheld_result_has_no_band_and_no_curve() -> None:
+    found = audit(lambda _d, n, r: np.repeat(r.normal(size=n), 2)[:n], epsilon=1.0, rng=np.random.default_rng(1))
+    assert found.verdict is Verdict.WITHHELD
+    assert found.profile.reports == len(found.profile.epsilons) == 0
+    assert "band" not in str(found)
+    assert json.loads(json.dumps(found.to_json()))["profile"]["upper"] == []
+    axes = found.plot()
+    assert [line.get_label() for line in axes.get_lines()] == ["claim"]
+    assert not axes.collections
+
+
+def test_where_the_band_and_the_bets_disagree_the_result_says_which_counts() -> None:
+    found = audit(laplace(1.0), epsilon=1.0, reports=1_000, rng=np.random.default_rng(1))
+    assert "the verdict counts" not in str(found)
+    above = replace(found.profile, lower=np.full_like(found.profile.lower, 0.25), estimate=found.profile.upper)
+    text = str(replace(found, profile=replace(above, upper=np.ones_like(above.upper))))
+    assert text.startswith("No violation found\n")
+    assert "lies above the claim (delta at least 0.25): the verdict counts" in text
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 3.0, 700.0])

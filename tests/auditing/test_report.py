@@ -113,7 +113,30 @@ def test_the_first_paragraph_says_it_all_in_plain_words() -> None:
     assert "We took 12,400 reports with each." in said
     assert "the output is above 12 in 3.2 % of the reports with input 0, and in 1 % of the reports with input 1" in said
     assert "That is 3.2 times as often, where the promise allows 2.72 times (2.72 %)." in said
-    assert "in at most 5 of 100 audits" in said
+    assert "Some of that may be luck; with 95 % confidence, something is at least 2.944 times as likely" in said
+    assert "with one as with the other, where at most 2.72 times was promised." in said
+    assert (
+        "whose reports do not depend on each other would look like this by chance in at most 5 of 100 audits." in said
+    )
+    assert said.endswith("We conclude that this one does not keep it.")
+
+
+def test_a_violation_that_may_have_another_cause_convicts_nobody() -> None:
+    found = report(made(), doubt="Either the device or the set-up.")
+    assert found.headline == "The claim does not hold, or the set-ups differ too much"
+    assert "Either the device or the set-up." in found.summary
+    assert "We conclude" not in found.summary
+    assert "the set-ups differed by more than was stated" in found.not_excluded()[0]
+    page = found.to_html()
+    assert f"<h1>{found.headline}</h1>" in page
+    assert f"<title>{found.headline}" in page
+    clear = report(made(verdict=Verdict.NONE_FOUND), doubt="Either the device or the set-up.")
+    assert (clear.headline, "Either" in clear.summary) == ("No violation was found", False)
+
+
+def test_what_weakens_an_audit_is_in_the_first_paragraph() -> None:
+    found = report(made(verdict=Verdict.NONE_FOUND), cautions=("It tested little.",))
+    assert found.summary.endswith("did not show it broken. It tested little.")
 
 
 def test_the_direction_says_which_input_is_compared_with_which() -> None:
@@ -143,17 +166,36 @@ def test_a_witness_that_no_longer_shows_the_excess_is_not_said_to() -> None:
 
 def test_no_violation_is_never_called_a_proof() -> None:
     found = report(made(verdict=Verdict.NONE_FOUND, delta=0.001))
+    assert "We found nothing that breaks the promise by more than chance explains." in found.summary
     assert "does not prove the promise" in found.summary
     assert "could be as large as 0.0742" in found.not_excluded()[0]
     everything = str(found) + found.to_html() + json.dumps(found.to_json())
     assert not re.search(r"\bverified\b|\bis safe\b|\bpassed\b", everything)
 
 
-def test_a_withheld_verdict_gives_no_bounds_and_says_what_was_seen() -> None:
+def test_a_withheld_verdict_gives_no_bounds_and_no_picture_and_says_what_was_seen() -> None:
     found = report(made(verdict=Verdict.WITHHELD, epsilon_lower=0.0))
     assert "on input 0, reports repeat" in " ".join(found.found())
-    assert "at least" not in " ".join(found.found())
     assert "says nothing about the claim" in found.summary
+    page = read(found.to_html())
+    assert not {"svg", "figure"} & set(page.tags)
+    for word in ("at least", "band", "cross", "confidence", "false alarm"):
+        assert word not in page.seen + str(found)
+
+
+def test_bounds_are_said_to_be_as_sure_as_they_are() -> None:
+    assert "hold with 95 % confidence" in report(made()).not_excluded()[-1]
+    assert "With 95 % confidence: at delta = 0, epsilon is at least 1.08." in report(made()).found()
+    nothing = report(made(verdict=Verdict.NONE_FOUND, epsilon_lower=0.0)).found()
+    assert "At delta = 0, these reports show no epsilon above 0." in nothing
+
+
+def test_where_the_band_speaks_against_the_claim_and_the_bets_do_not_it_says_which_counts() -> None:
+    # the band of the picture is from 0.034 to 0.075 at epsilon 1
+    above, within = (report(made(verdict=Verdict.NONE_FOUND, delta=delta)) for delta in (0.03, 0.05))
+    assert "The verdict rests on the bets alone" in " ".join(above.found())
+    assert "The verdict rests on the bets alone" not in " ".join(within.found())
+    assert "The verdict rests on the bets alone" not in " ".join(report(made()).found())
 
 
 def test_what_an_audit_can_never_prove_is_on_every_report() -> None:
@@ -190,6 +232,7 @@ def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
 
 def test_json_holds_the_audit_and_the_sentences() -> None:
     found = report(made(), notes=("N.",))
+    assert "The event that the output is above 12 was found among half-lines." in found.found()
     values = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert values["verdict"] == "violation"
     assert values["claim"] == {"epsilon": 1.0, "delta": 0.0}
@@ -228,7 +271,9 @@ def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_p
     file = tmp_path / "report.html"
     file.write_text(report(made(event=f"the output is {EVIL}"), name=EVIL).to_html(), encoding="utf-8")
     usual = tmp_path / "usual.html"
-    usual.write_text(report(made(), claim=("By the plan.",), notes=("Seen.",)).to_html(), encoding="utf-8")
+    long = "A sentence of the usual length, which says what was planned, what was stated, and what came of it at last. "
+    told = {"claim": (3 * long,), "notes": (long, 2 * long), "limits": (2 * long, long), "doubt": 2 * long}
+    usual.write_text(report(made(delta=0.01), **told).to_html(), encoding="utf-8")
     with running_browser() as browser:
         for scheme in ("light", "dark"):
             with visiting(browser, file.as_uri(), color_scheme=scheme, viewport={"width": 420, "height": 800}) as visit:

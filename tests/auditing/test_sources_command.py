@@ -45,12 +45,13 @@ def test_a_rare_fault_code_that_leaks_is_found_and_named(tmp_path: Path) -> None
 import random, sys
 rng = random.Random(int(sys.argv[1]))
 while True:
-    print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else rng.randrange(1000))
+    print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else
+        "LOW" if rng.random() < 0.05 else rng.randrange(1000))
 """
-    with CommandSource(program(tmp_path, text), form=Form.NUMBERS) as source:
+    with CommandSource(program(tmp_path, text)) as source:
         found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
-        assert found.witness is not None
-        assert '"ERR7"' in source.reader.explain(found.witness.event)
+    assert found.witness is not None
+    assert found.witness.event == 'the output is "ERR7"'
 
 
 def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
@@ -91,6 +92,10 @@ def test_rows_come_as_rows(tmp_path: Path) -> None:
         ("import sys\nwhile True: sys.stdout.write('9' * 1000)", "more than 65,536 characters"),
         ("import os, time; os.close(1); time.sleep(60)", "closed its output and did not end"),
         ("print(5)\nwhile True: print('1 2')", "has 2 entries"),
+        (
+            "import os, sys; os.close(1); print('x' * 200_000, file=sys.stderr); sys.exit('no sensor')",
+            "exit code 1: no sensor",
+        ),
     ],
 )
 def test_a_program_that_misbehaves_is_named_with_what_it_did(
@@ -104,14 +109,27 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(
 
 def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
     text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
-    with CommandSource(program(tmp_path, text)) as source:
+    with CommandSource(program(tmp_path, text), form=Form.WHOLE) as source:
         source(0, 200, RNG)
         with pytest.raises(InputError, match=r"line 251 on input 0 is .*\\x1b\[2Jboo.*--as numbers"):
             source(0, 60, RNG)
-    with CommandSource(program(tmp_path, text), form=Form.NUMBERS) as source:
-        found = source(0, 252, RNG)
-        assert np.isnan(found[250])
-        assert found[251] == 1
+    with CommandSource(program(tmp_path, text)) as source:
+        assert source(0, 200, RNG).dtype == np.int64
+        found = source(0, 52, RNG)
+        assert found.tolist() == [*range(200, 250), r"\udcff\x1b[2Jboo", 1]
+
+
+@pytest.mark.parametrize("later", ["'ERR'", "k + 0.5"])
+def test_an_audit_goes_on_when_whole_numbers_are_not_all_that_comes(tmp_path: Path, later: str) -> None:
+    text = f"""
+import random, sys
+rng = random.Random(int(sys.argv[1]))
+for k in range(5000):
+    print({later} if k > 300 and k % 7 == 0 else rng.randrange(1000))
+"""
+    with CommandSource(program(tmp_path, text)) as source:
+        found = audit(source, epsilon=1.0, delta=0.1, reports=2_000, confidence=0.999, rng=np.random.default_rng(2))
+    assert found.reports_used > 300
 
 
 @pytest.mark.parametrize(("command", "said"), [("", "is empty"), ("'", "cannot be read"), ("/no/such", "No such file")])
@@ -134,6 +152,16 @@ child.wait()
     while _alive(child) and time.monotonic() < end:
         time.sleep(0.02)
     assert not _alive(child)
+
+
+def test_what_has_ended_by_itself_is_not_killed_under_its_old_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr("os.killpg", lambda group, _: killed.append(group))
+    with CommandSource(program(tmp_path, "import os\nprint(os.getpid())")) as source:
+        ended = source(0, 3, RNG).tolist()[:2]
+    assert not set(ended) & set(killed)
 
 
 def _alive(process: int) -> bool:

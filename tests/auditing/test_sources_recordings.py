@@ -38,8 +38,7 @@ def test_columns_are_chosen_by_name_in_the_order_given(tmp_path: Path) -> None:
 def test_one_form_is_chosen_for_both(tmp_path: Path) -> None:
     found = read_recordings(files(tmp_path, "v\n1\n2\n", "v\n1.5\nFAULT\n"))
     assert found.reader.form is Form.NUMBERS
-    assert {part.dtype for part in found.reports} == {np.dtype(np.float64)}
-    assert np.isnan(found(1, 2, RNG)[1])
+    assert both(found) == [[1.0, 2.0], [1.5, "FAULT"]]
     assert read_recordings(files(tmp_path, "v\non\n", "v\noff\n")).reader.form is Form.WORDS
 
 
@@ -56,7 +55,35 @@ def test_only_so_many_are_read(tmp_path: Path) -> None:
     assert read_recordings(files(tmp_path, text, text), most=10).lengths == (10, 10)
 
 
+def test_one_recording_is_not_taken_for_two(tmp_path: Path) -> None:
+    first, second = files(tmp_path, "v\n1\n2\n", "v\n1\n2\n")
+    assert read_recordings((first, second)).ceiling == 2
+    second.unlink()
+    second.symlink_to(first)
+    for again in (first, second, tmp_path / "." / "a.csv"):
+        with pytest.raises(InputError, match="is given twice"):
+            read_recordings((first, again))
+
+
 READINGS = "time,sensor,seq,value\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("30,s1,3,7\n40,s1,2,7\n", r"b\.csv, row 3: number 2 has another value in .*a\.csv. Noise was used twice"),
+        ("30,s1,3,7\n20,s1,2,6\n", r"b\.csv, row 3: number 2 is in .*a\.csv too, with the same value"),
+        ("30,s2,3,7\n", r"'s1' in .*a\.csv and 's2' in .*b\.csv: both recordings must be of one sensor"),
+    ],
+)
+def test_a_number_that_is_in_both_recordings_is_refused(tmp_path: Path, second: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_recordings(files(tmp_path, f"{READINGS}10,s1,1,5\n20,s1,2,6\n", READINGS + second))
+
+
+def test_numbers_of_other_sensors_may_be_in_both(tmp_path: Path) -> None:
+    texts = [f"{READINGS}10,s1,{seq},5\n10,s2,7,{seq}\n" for seq in (1, 2)]
+    assert both(read_recordings(files(tmp_path, *texts), sensor="s1")) == [[5], [5]]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`cloakwork audit`: a real program, two recordings, and a real device over a real broker."""
 
 import json
+import re
 import shlex
 import sys
 import threading
@@ -15,8 +16,10 @@ from tests.cli.conftest import Outcome, Run
 from tests.cli.test_story import SITE
 
 from cloakwork.agent import Agent, FileSource
+from cloakwork.auditing import Witness
 from cloakwork.auditing.sources import BenchClaim
-from cloakwork.cli.audit_mqtt import moved
+from cloakwork.cli.audit_mqtt import lost, steps
+from cloakwork.errors import InputError
 from cloakwork.privacy.table import noise_table
 from cloakwork.site import load_plan
 from cloakwork.site.broker import Broker as Reached
@@ -28,6 +31,12 @@ value, spread = int(sys.argv[2]), int(sys.argv[1])
 rng = random.Random(value)
 while True:
     print(value * 10 + rng.randrange(spread))
+"""
+CHANGE = """
+import os, shutil, sys
+shutil.copy(*sys.argv[1:])
+with open(sys.argv[2] + ".to", "w") as told:
+    told.write("standard error" if os.path.sameopenfile(1, 2) else "elsewhere")
 """
 
 
@@ -103,9 +112,9 @@ while True:
 def recordings(folder: Path, *, shift: int, lengths: tuple[int, int] = (4000, 3000)) -> tuple[Path, Path]:
     rng = np.random.default_rng(7)
     paths = folder / "a.csv", folder / "b.csv"
-    for path, at, size in zip(paths, (0, shift), lengths, strict=True):
+    for path, at, size, first in zip(paths, (0, shift), lengths, (0, 10_000), strict=True):
         values = np.rint(rng.normal(at, 100, size)).astype(int)
-        rows = [f"{10 * k},s1,{k},{value}" for k, value in enumerate(values)]
+        rows = [f"{10 * k},s1,{k},{value}" for k, value in enumerate(values, start=first)]
         path.write_text("\n".join(["time,sensor,seq,value", *rows]) + "\n", encoding="utf-8")
     return paths
 
@@ -119,6 +128,17 @@ def test_two_recordings_are_compared_as_far_as_the_shorter_goes(run: Run, tmp_pa
     assert run("audit", "readings", *recordings(tmp_path, shift=200), *words).code == 3
     few = run("audit", "readings", *recordings(tmp_path, shift=0, lengths=(299, 400)), *words)
     assert (few.code, "at least 300 in each" in few.err) == (2, True)
+
+
+def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(run: Run, tmp_path: Path) -> None:
+    first, second = recordings(tmp_path, shift=0)
+    rows = [row.split(",") for row in first.read_text(encoding="utf-8").splitlines()]
+    moved = [",".join([*row[:3], str(int(row[3]) + 50)]) for row in rows[1:]]
+    second.write_text("\n".join([",".join(rows[0]), *moved]), encoding="utf-8")
+    reused = run("audit", "readings", first, second, "--epsilon", 1)
+    assert (reused.code, "number 0 has another value in" in reused.err) == (2, True), reused.said
+    same = run("audit", "readings", first, first, "--epsilon", 1)
+    assert (same.code, "is given twice" in same.err) == (2, True), same.said
 
 
 def test_the_page_is_never_written_over_a_recording(run: Run, tmp_path: Path) -> None:
@@ -166,7 +186,9 @@ def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
         thread.join(20)
 
 
-def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, wrong_by: float = 1.0) -> Outcome:
+def audit_bench(
+    run: Run, site: Path, broker: Broker, *, scale: float, wrong_by: float = 1.0, reports: int = 400
+) -> Outcome:
     folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
     if scale != 1:
         tamper(folder, scale)
@@ -174,10 +196,12 @@ def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, wrong_by:
     value, other = site.parent / "value", site.parent / "other"
     value.write_text("20.0\n", encoding="utf-8")
     other.write_text(f"{20 + 2 * sigma * wrong_by:.6f}\n", encoding="utf-8")
+    (site.parent / "change.py").write_text(CHANGE, encoding="utf-8")
+    change = shlex.join([sys.executable, str(site.parent / "change.py"), str(other), str(value)])
     with at_work(folder, value, broker):
         return run(
             *("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}"),
-            *("--shift", f"{2 * sigma:.6f}", "--reports", 400, "--between", shlex.join(["cp", str(other), str(value)])),
+            *("--shift", f"{2 * sigma:.6f}", "--reports", reports, "--between", change),
             *("--html", site.parent / "page.html", "--confidence", 0.999, "--json", "--patience", 20),
         )
 
@@ -186,6 +210,8 @@ def test_an_honest_device_on_the_bench_shows_no_violation(run: Run, site: Path, 
     done = audit_bench(run, site, broker, scale=1.0)
     assert done.code == 0, done.said
     assert done.values["reports_used"] == 400
+    assert done.values["subject"]["cautions"] == []
+    assert (site.parent / "value.to").read_text(encoding="utf-8") == "standard error"
     claim = " ".join(done.values["claimed"])
     assert "a single reading of it has at most this epsilon and delta for set-ups whose true readings differ" in claim
     assert "Anything about all sensors together" in " ".join(done.values["never_proved"])
@@ -205,9 +231,9 @@ def audit_bench_again(run: Run, site: Path, broker: Broker) -> Outcome:
 def test_a_device_with_half_the_noise_is_found_out(run: Run, site: Path, broker: Broker) -> None:
     done = audit_bench(run, site, broker, scale=0.5)
     assert done.code == 3, done.said
-    found = " ".join(done.values["found"])
-    assert "differ by more than was stated" not in found
-    assert "and scatter by" in found
+    assert "noise is missing" in " ".join(done.values["found"])
+    assert done.values["headline"] == "The claim does not hold"
+    assert "We conclude that this one does not keep it." in done.values["summary"]
 
 
 def test_set_ups_that_differ_by_more_than_was_said_are_told_from_missing_noise(
@@ -215,17 +241,39 @@ def test_set_ups_that_differ_by_more_than_was_said_are_told_from_missing_noise(
 ) -> None:
     done = audit_bench(run, site, broker, scale=1.0, wrong_by=2.0)
     assert done.code == 3, done.said
-    assert "the set-ups differ by more than was stated" in " ".join(done.values["found"])
+    assert done.values["headline"] == "The claim does not hold, or the set-ups differ too much"
+    assert "Either the device breaks its claim or the set-ups differ by more than they should" in done.values["summary"]
+    assert "We conclude" not in done.values["summary"]
+    assert "noise is missing" not in " ".join(done.values["found"])
 
 
-def test_recordings_that_are_nearer_than_was_said_weaken_an_audit_and_are_named() -> None:
+def test_a_set_up_that_was_not_changed_is_not_taken_for_privacy(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=1.0, wrong_by=0.0, reports=300)
+    assert done.code == 0, done.said
+    assert "differed by less than was stated, if at all" in done.values["summary"]
+    assert "The readings cannot show whether the set-ups differed." in done.values["found"]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("the output is above -40", ("Readings are whole steps of 0.5 °C: -40 stands for -20 °C.",)),
+        ("the lowest bits are 3", ("Readings are whole steps of 0.5 °C.",)),
+        (None, ()),
+    ],
+)
+def test_a_number_of_steps_is_told_in_the_unit_of_the_site(event: str | None, said: tuple[str, ...]) -> None:
     claim = BenchClaim(
         sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
     )
-    rng = np.random.default_rng(3)
-    for shift, said in ((8, "planned"), (4, "tested less than it says"), (16, "differ by more than was stated")):
-        values = tuple(np.rint(rng.normal(at, 4, 2000)).astype(np.int64) for at in (0, shift))
-        assert said in moved(claim, (values[0], values[1]))[-1]
+    witness = event and Witness(event=event, direction="0->1", counts=(3, 2), reports=9, source="half-lines")
+    assert steps(claim, witness or None) == said
+
+
+def test_readings_that_never_came_are_said() -> None:
+    assert lost(0) == ()
+    assert lost(1)[0].startswith("By their numbers, 1 reading never came")
+    assert lost(1200)[0].startswith("By their numbers, 1,200 readings never came")
 
 
 def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None:
@@ -242,11 +290,36 @@ def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None
         (["--id", "s99"], "no sensor 's99'"),
         (["--id", "s2", "--reports", 20], "at least 300"),
         (["--id", "s2", "--shift", 1e9], "does not hide at all"),
+        (["--id", "s2", "--between", ""], "no such program"),
+        (["--id", "s2", "--between", "/no/such"], "no such program"),
+        (["--id", "s2", "--between", "'"], "cannot be read as a command"),
     ],
 )
 def test_a_bench_audit_that_cannot_work_is_refused_first(run: Run, site: Path, words: list[object], said: str) -> None:
     done = run("audit", "mqtt", site, "--broker", "mqtt://localhost:1", *words)
     assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
+    run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = run("provision", site, "--id", "s2", "--bench", "--period", 0.25, "--json")
+    (site.parent / "value").write_text("20.0", encoding="utf-8")
+    settled = []
+
+    def enough(*_: object, settle: float) -> None:
+        settled.append(settle)
+        raise InputError("enough")
+
+    monkeypatch.setattr("cloakwork.cli.audit_mqtt.Setup", enough)
+    with at_work(Path(told.values["folder"]), site.parent / "value", broker):
+        done = run("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}")
+    seen = re.search(r"a reading every (\S+) s: about (\d+) min in all", done.err)
+    assert seen is not None, done.err
+    period = float(seen[1])
+    assert period / 0.25 == pytest.approx(max(1, round(period / 0.25)), abs=0.1)  # a slot may have stayed empty
+    assert settled == pytest.approx([2 * period + 0.5])
+    assert int(seen[2]) == pytest.approx(2 * 2000 * period / 60, abs=1)
 
 
 def test_nobody_there_to_change_the_set_up_is_said(

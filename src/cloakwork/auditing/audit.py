@@ -11,8 +11,8 @@ from cloakwork.auditing.choosing import Claim
 from cloakwork.auditing.independence import Watch
 from cloakwork.auditing.lines import Given
 from cloakwork.auditing.profile import Band
-from cloakwork.auditing.reports import Kind, Mechanism, Past, Reports, alike, draw
-from cloakwork.auditing.result import Audit, Verdict, Witness
+from cloakwork.auditing.reports import Answers, Kind, Mechanism, Past, ask, kind_of, read
+from cloakwork.auditing.result import NO_PROFILE, Audit, Verdict, Witness
 from cloakwork.auditing.slots import portfolio
 from cloakwork.errors import InputError
 
@@ -20,6 +20,7 @@ Density: TypeAlias = Callable[[FloatArray], Any]
 Progress: TypeAlias = Callable[[int, int], None]
 
 _FIRST = 200  # reports to learn from before the first bet
+_ANNOUNCED = 1_000  # reports before a violation is announced: with fewer, reports that depend on each other pass
 _LEAST = 100
 _GROWTH = 0.25
 _MOST_ROWS = 1 << 15
@@ -43,11 +44,13 @@ def audit(
     ----------
     mechanism
         `mechanism(database, size, rng)` gives `size` reports on input `database` (0 or 1): numbers, whole numbers,
-        bools or words, shape (size,), or rows of numbers or bits, shape (size, k). NaN and infinities are outcomes.
+        bools or words, shape (size,), or rows of numbers or bits, shape (size, k). NaN and infinities are outcomes, and
+        so are words among numbers (as in an array of objects).
     epsilon, delta
         The claim; epsilon at most 700, delta below 1.
     reports
-        The most reports to ask for on each input; the audit stops earlier when it has found a violation.
+        The most reports to ask for on each input; the audit stops earlier when it has found a violation, but not before
+        1,000.
     confidence
         Of a violation, and of each bound.
     rng
@@ -111,13 +114,15 @@ class _Session:
     ) -> None:
         self._mechanism, self._rng = mechanism, rng
         self._claim, self._ceiling, self._confidence = claim, ceiling, confidence
-        self._watches = Watch(0), Watch(1)
+        self._given = given
+        self._watch = Watch()
         self._band = Band(confidence=confidence, given=given)
-        x, y = self._draw(_FIRST)
-        self._kind, self._width = x.kind, x.width
+        answers = ask(mechanism, _FIRST, rng)
+        self._kind, self._width = kind_of(answers), int(answers[0].shape[1])
         if given is not None and self._kind is Kind.TEXT:
             raise InputError("densities are of numbers, and this mechanism gives words: leave them out.")
-        self._dependence = self._look(x, y)
+        x, y = (read(answer, self._kind) for answer in answers)
+        self._dependence = self._watch.look(x, y)
         self._past = Past(x, y, np.random.default_rng(int(rng.integers(1 << 63))))
         self._slots = portfolio(self._kind, self._width, given)
         self._book = Book(self._slots, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
@@ -125,17 +130,24 @@ class _Session:
 
     def run(self, progress: Progress | None) -> Audit:
         """Bet until the claim is rejected, the reports run out, or they turn out to depend on each other."""
-        while self._used < self._ceiling and not self._dependence and not self._book.violation:
+        while self._used < self._ceiling and not self._dependence and not self._decided:
             self._choose()
-            x, y = self._next()
-            self._dependence = self._look(x, y)
-            self._book.settle(x, y)
-            self._band.add(self._past, x, y)
-            self._past.add(x, y)
-            self._used += len(x)
+            self._bet(ask(self._mechanism, self._size, self._rng, width=self._width))
             if progress is not None:
                 progress(self._used, self._ceiling)
+        if self._book.violation:
+            self._dependence = self._dependence or self._watch.look_again()
         return self._result()
+
+    @property
+    def _decided(self) -> bool:
+        return self._book.violation and self._used >= _ANNOUNCED
+
+    @property
+    def _size(self) -> int:
+        """How many reports to ask for next."""
+        most = min(_MOST_ROWS, max(_LEAST, _MOST_NUMBERS // self._width))
+        return min(max(_LEAST, int(_GROWTH * self._used)), most, self._ceiling - self._used)
 
     def _choose(self) -> None:
         """Choose events anew when there is more to choose from; rows cost more to look through."""
@@ -143,26 +155,23 @@ class _Session:
             self._book.choose([slot.choose(self._past, self._claim) for slot in self._slots])
             self._chosen_at = self._used
 
-    def _next(self) -> tuple[Reports, Reports]:
-        most = min(_MOST_ROWS, max(_LEAST, _MOST_NUMBERS // self._width))
-        size = min(max(_LEAST, int(_GROWTH * self._used)), most, self._ceiling - self._used)
-        x, y = self._draw(size)
-        if self._kind is Kind.FLOAT:
-            x, y = x.as_floats(), y.as_floats()
-        if x.kind is not self._kind or x.width != self._width:
-            raise InputError(
-                f"the mechanism first gave {self._kind} of width {self._width}, and now {x.kind} of width {x.width}: "
-                "all reports must be of one type and width.",
-                kind=x.kind,
-                width=x.width,
-            )
-        return x, y
+    def _bet(self, answers: Answers) -> None:
+        x, y = (read(answer, self._kind) for answer in answers)
+        self._dependence = self._watch.look(x, y)
+        self._book.settle(x, y)
+        self._band.add(self._past, x, y)
+        self._past.add(x, y)
+        self._used += len(x)
+        if kind_of(answers, self._kind) is not self._kind and not self._book.violation:
+            self._as_floats()
 
-    def _draw(self, size: int) -> tuple[Reports, Reports]:
-        return alike(draw(self._mechanism, 0, size, self._rng), draw(self._mechanism, 1, size, self._rng))
-
-    def _look(self, x: Reports, y: Reports) -> str:
-        return self._watches[0].look(x) or self._watches[1].look(y)
+    def _as_floats(self) -> None:
+        """Go on with floats, now that one has come; bets on whole numbers are settled by then."""
+        self._kind = Kind.FLOAT
+        self._past.as_floats()
+        self._slots = portfolio(self._kind, self._width, self._given)
+        self._book.reopen(self._slots)
+        self._chosen_at = 0
 
     def _result(self) -> Audit:
         withheld, violation = bool(self._dependence), self._book.violation
@@ -179,7 +188,7 @@ class _Session:
             ceiling=self._ceiling,
             independent=not withheld,
             dependence=self._dependence,
-            profile=self._band.profile(self._claim),
+            profile=NO_PROFILE if withheld else self._band.profile(self._claim),
             events=tuple(slot.source for slot in self._slots),
         )
 

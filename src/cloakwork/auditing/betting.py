@@ -33,6 +33,9 @@ class Book:
     Under the claim Z has mean at most 0, so the product of these factors, and any average of such products over events,
     stakes and directions, is a non-negative supermartingale that starts at 1: it ever reaches 1/a with probability at
     most a (Ville's inequality). Hence no split of the data and no correction for looking often.
+
+    That needs the law of x, and that of y, to be the same whatever the pairs before were. How x and y of one pair hang
+    together is of no matter: the mean of Z is a difference of two.
     """
 
     def __init__(self, slots: list[Slot], *, epsilon: float, delta: float, confidence: float) -> None:
@@ -44,13 +47,24 @@ class Book:
         deltas = np.concatenate([np.full(len(self._epsilons), delta), self._deltas])
         self._pays = payments(epsilons, deltas)
         self._threshold = -math.log1p(-confidence)
+        self._most = np.zeros(len(epsilons))
+        self._share_out(slots, self._most)
+
+    def reopen(self, slots: list[Slot]) -> None:
+        """Go on with other slots: they share what the present ones have won, so nothing is won or lost by it."""
+        self._share_out(slots, self._total())
+
+    def _share_out(self, slots: list[Slot], wealth: FloatArray) -> None:
         self._plain = np.array([slot.plain for slot in slots])
         shares = np.array([slot.share for slot in slots])
         self._log_share = np.log(shares / (2 * len(PARTS)))[:, None, None, None]
-        self._wealth = np.zeros((len(slots), 2, len(PARTS), len(epsilons)))
-        self._most = np.zeros(len(epsilons))
+        self._wealth = np.zeros((len(slots), 2, len(PARTS), 1)) + wealth
         self._stakes = np.zeros_like(self._wealth)
         self._choices: list[Pair] = [(None, None)] * len(slots)
+
+    def _total(self) -> FloatArray:
+        """The logarithm of the wealth against each claim of the grid."""
+        return np.asarray(logsumexp(self._wealth + self._log_share, axis=(0, 1, 2)))
 
     def choose(self, choices: list[Pair]) -> None:
         """Fix the events and stakes of the next batch."""
@@ -69,13 +83,12 @@ class Book:
                     counts[:, slot, way] = _four(ins[way], ins[1 - way])
         for number, pays in zip(counts, self._pays, strict=True):
             self._wealth += number[:, :, None, None] * np.log1p(self._stakes * pays)
-        total = logsumexp(self._wealth + self._log_share, axis=(0, 1, 2))
-        self._most = np.maximum(self._most, total)
+        self._most = np.maximum(self._most, self._total())
 
     @property
     def wealth(self) -> float:
         """What a stake of 1 has become by betting against the claim."""
-        return float(np.exp(logsumexp((self._wealth + self._log_share)[..., self._at_claim])))
+        return float(np.exp(self._total()[self._at_claim]))
 
     @property
     def violation(self) -> bool:
@@ -89,9 +102,12 @@ class Book:
 
     @property
     def delta_lower(self) -> float:
-        """The largest delta of the grid up to which all are rejected at the claimed epsilon, 0 where none is."""
-        found = _up_to(self._deltas, self._most[len(self._epsilons) :] >= self._threshold)
-        return max(found, self._claim[1]) if self.violation else found
+        """The largest delta of the grid up to which all are rejected at the claimed epsilon, 0 where none is.
+
+        Not raised to the claimed delta where the claim is rejected and a smaller delta stands: a bound from two tests
+        would be wrong whenever either is.
+        """
+        return _up_to(self._deltas, self._most[len(self._epsilons) :] >= self._threshold)
 
     def winner(self) -> tuple[int, int, Choice]:
         """The slot, direction and choice that has won most against the claim; a plain one if it is not far behind."""

@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.result import Audit
+from cloakwork.auditing.result import Audit, Verdict
 
 _WIDTH, _HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 16, 44
@@ -35,10 +35,10 @@ def bars(title: str, rows: Sequence[tuple[str, float]], limit: tuple[str, float]
 
 
 def profile_chart(audit: Audit) -> str:
-    """The privacy profile with its band and the claim; empty where no report has come."""
-    profile = audit.profile
-    if not profile.reports:
+    """The privacy profile with its band and the claim; empty where no report has come, or where they mean nothing."""
+    if audit.verdict is Verdict.WITHHELD or not audit.profile.reports:
         return ""
+    profile = audit.profile
     right = float(profile.epsilons[-1]) or 1.0
     top = _nice(max(float(profile.estimate.max()), float(profile.lower.max()), audit.delta, 1e-9) * 1.3)
 

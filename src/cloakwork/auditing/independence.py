@@ -1,139 +1,318 @@
-"""Do successive reports depend on each other? Then counting them as independent would prove nothing."""
+"""Do reports depend on each other, or was noise used twice? Then counting them as independent would prove nothing."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import fft
 
 from cloakwork._checks import FloatArray
 from cloakwork.auditing.lines import Combination, Entry, Figure, Identity, Value
-from cloakwork.auditing.reports import Kind, Line, Reports
+from cloakwork.auditing.reports import Codes, Kind, Line, Reports
 
-LEVEL = 1e-4  # of all tests together
-_TESTS = 1e8  # more than there are in the longest audit
-_EXPONENT = math.log(2 * _TESTS / LEVEL)
+LEVEL = 1e-4  # of all tests of an audit together
+SECOND_LEVEL = 1e-3  # of the second look together
+_TESTS = 1e9  # each call makes at most 131,000 (8 lines, 2 series of each, 4 times 2,000 lags and some): 7,000 calls
+_STRICT = math.log(2 * _TESTS / LEVEL)
 _MOST_LAGS = 2_000
-_KEPT_LAGS = 32
+_NEAR = 32
+_FEWEST_RUNS = 4
+_NEAR_TESTS = 4 * _NEAR + 1 + 2 * 20  # lags on each input and across the two, there also 0; lengths of runs
 _ALIGNED = 256
 _MOST_ENTRIES = 6
 _RANKS = np.linspace(0.0, 1.0, 257)[1:-1]
+_EQUAL_LAGS = 4
+_TWICE = "the same noise seems to have been used for both"
 
 
-@dataclass(eq=False)
 class Watch:
-    """Looks at one input's reports, call after call, for anything that independent reports do not show.
+    """Looks at the reports on both inputs, call after call, for anything that independent reports do not show.
 
     Notes
     -----
     Each entry is turned into its rank among the first reports, a number from 0 to 1. Tested are the products of ranks
-    (and of their distances from the middle) at all lags within a call, and summed over calls at the first 32; the mean
-    of a call against all before it; equal reports one after another; and a call that begins like the one before.
+    (and of their distances from the middle) up to 2,000 reports apart, on each input and across the two, of each call
+    and summed over all; the same of all pairs within runs of 32, 64, ... reports; the mean of a call against all before
+    it; equal reports one after another; a call that begins like the one before; and reports, or steps from one report
+    to the next, that are the same on both inputs.
     Thresholds are Bernstein's inequality, at a level of 1e-4 for all tests of an audit together.
+
+    Bets need reports that do not depend on earlier ones, of either input. Two reports that come together may depend on
+    each other without a bet being unfair, since Z in `Book` is a difference of what each does by itself. But then noise
+    was used twice, and whoever sees both reports has the difference of what they hide: a fault that no audit of single
+    reports shows.
     """
 
-    database: int
-    _cuts: dict[Line, FloatArray] = field(default_factory=dict)
-    _sums: dict[str, "_Sums"] = field(default_factory=dict)
-    _before: FloatArray | None = None
+    def __init__(self) -> None:
+        self._cuts: dict[tuple[int, Line], FloatArray] = {}
+        self._series: dict[str, _Series] = {}
+        self._repeats = _Repeats(), _Repeats()
 
-    def look(self, reports: Reports) -> str:
-        """What shows a dependence, as a sentence; empty if nothing does."""
-        for line in _lines(reports):
-            ranks = self._ranks(line, reports)
-            for name, values in ((line.name(), ranks), (f"the size of {line.name()}", np.abs(ranks - 0.5))):
-                found = self._sums.setdefault(name, _Sums()).look(values)
-                if found:
-                    return f"on input {self.database}, {name} {found}"
-        found = self._repeats(reports)
-        return f"on input {self.database}, {found}" if found else ""
+    def look(self, x: Reports, y: Reports) -> str:
+        """What these reports show of a dependence, as a sentence without its full stop; empty if nothing."""
+        return next(self._seen(x, y), "")
 
-    def _ranks(self, line: Line, reports: Reports) -> FloatArray:
+    def look_again(self) -> str:
+        """What all reports so far show up to 32 apart or in longer runs, at a level of 1e-3; empty if nothing.
+
+        For once, before a violation is announced: where reports hang together, chance makes an event frequent on one
+        input and wins bets, and that before the tests of `look` are sure.
+        """
+        tests = len(self._series) * _NEAR_TESTS + 2 * _EQUAL_LAGS
+        exponent = math.log(2 * tests / SECOND_LEVEL)
+        near = chain.from_iterable(series.near(exponent) for series in self._series.values())
+        return next(chain(near, self._told([part.far(exponent) for part in self._repeats])), "")
+
+    def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
+        for line in _lines(x):
+            ranks = self._ranks(0, line, x), self._ranks(1, line, y)
+            yield from self._seen_in(line.name(), *ranks)
+            if x.kind is not Kind.TEXT:  # words have no size, and nothing between them
+                yield from self._seen_in(f"the size of {line.name()}", *(np.abs(part - 0.5) for part in ranks))
+                yield from _same_steps(line, x, y)
+        yield from self._told([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
+        yield from _same_reports(x, y)
+
+    def _seen_in(self, name: str, x: FloatArray, y: FloatArray) -> Iterator[str]:
+        return self._series.setdefault(name, _Series(name)).look(x, y)
+
+    def _ranks(self, database: int, line: Line, reports: Reports) -> FloatArray:
         values = np.asarray(reports.line(line), dtype=np.float64)
-        if line not in self._cuts:
+        if (database, line) not in self._cuts:
             usable = values[~np.isnan(values)]
-            self._cuts[line] = np.unique(np.quantile(usable, _RANKS, method="nearest")) if len(usable) else np.zeros(1)
-        cuts = self._cuts[line]
+            cuts = np.unique(np.quantile(usable, _RANKS, method="nearest")) if len(usable) else np.zeros(1)
+            self._cuts[database, line] = cuts
+        cuts = self._cuts[database, line]
         # NaN is the last rank, and so an outcome like others
         return np.asarray(np.searchsorted(cuts, values) / len(cuts), dtype=np.float64)
 
-    def _repeats(self, reports: Reports) -> str:
-        codes = reports.line(Identity())
-        size = len(codes)
-        numbers = np.unique(codes, return_counts=True)[1].astype(np.float64)
-        same = float((numbers * (numbers - 1)).sum() / max(size * (size - 1), 1))
-        cubes = float((numbers**3).sum() / size**3)
-        before, self._before = self._before, codes[:_ALIGNED].copy()
-        for lag in range(1, min(4, size - 1) + 1):
-            equal = np.count_nonzero(codes[lag:] == codes[:-lag])
-            if abs(equal - size * same) > _bernstein(size * (same + 5 * max(cubes - same**2, 0.0)), 1.0) + lag:
-                return f"reports {_apart(lag)} are equal {equal:,} times where {size * same:,.0f} would be expected"
-        if before is not None:
-            length = min(len(before), size)
-            equal = np.count_nonzero(before[:length] == codes[:length])
-            if equal - length * same > _bernstein(length * same, 1.0):
-                return f"{equal} of the first {length} reports are the same as when it was asked before"
-        return ""
+    @staticmethod
+    def _told(found: Sequence[str]) -> Iterator[str]:
+        yield from (f"on input {database}, {what}" for database, what in enumerate(found) if what)
 
 
 @dataclass(eq=False)
 class _Sums:
-    """Running sums of one series of numbers from 0 to 1."""
+    """Sums of products of a series with what came 0, 1, ... reports before, on the same input or on the other."""
+
+    products: FloatArray = field(default_factory=lambda: np.zeros(_MOST_LAGS + 1))
+    spread: float = 0.0
+    largest: float = 0.0
+
+    def add(self, more: "_Sums") -> None:
+        self.products += more.products
+        self.spread += more.spread
+        self.largest = max(self.largest, more.largest)
+
+    def far(self, exponent: float, most: int = _MOST_LAGS) -> tuple[int, float] | None:
+        """The lag, and the sign, at which independent series have no such products."""
+        lag = int(np.argmax(np.abs(self.products[: most + 1])))
+        found = float(self.products[lag])
+        return (lag, found) if abs(found) > _bernstein(self.spread, self.largest, exponent) else None
+
+
+class _Series:
+    """One number from 0 to 1 of each report, on both inputs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._latest = np.empty(0), np.empty(0)
+        self._sums = {ways: _Sums() for ways in product((0, 1), repeat=2)}
+        self._means = _Mean(), _Mean()
+        self._runs = _Runs(), _Runs()
+
+    def look(self, x: FloatArray, y: FloatArray) -> Iterator[str]:
+        """What shows a dependence."""
+        batches = _Batch(self._latest[0], x), _Batch(self._latest[1], y)
+        self._latest = batches[0].latest, batches[1].latest
+        for (now, before), sums in self._sums.items():
+            new = batches[now].products(batches[before])
+            new.products[: 1 if now <= before else 0] = 0.0  # nothing with itself, and each pair once
+            sums.add(new)
+            for found in (new.far(_STRICT), sums.far(_STRICT)):
+                if found is not None:
+                    yield self._words(now, before, *found)
+        for database, values in enumerate((x, y)):
+            if self._means[database].drifts(values):
+                yield f"on input {database}, {self.name} changes from one call to the next by more than chance explains"
+            self._runs[database].add(values)
+        yield from self._slow(_STRICT)
+
+    def near(self, exponent: float) -> Iterator[str]:
+        """What all reports so far show up to 32 apart, and in longer runs."""
+        for (now, before), sums in self._sums.items():
+            found = sums.far(exponent, _NEAR)
+            if found is not None:
+                yield self._words(now, before, *found)
+        yield from self._slow(exponent)
+
+    def _slow(self, exponent: float) -> Iterator[str]:
+        for database, runs in enumerate(self._runs):
+            length = runs.far(exponent)
+            if length:
+                yield f"on input {database}, {self.name} changes slowly: it is correlated over {length} reports"
+
+    def _words(self, now: int, before: int, lag: int, sign: float) -> str:
+        if now == before:
+            return f"on input {now}, {self.name} is correlated between reports {_apart(lag)}"
+        ago = f", {lag} report{'s' if lag > 1 else ''} before" if lag else ""
+        verb = "follows" if sign > 0 else "mirrors"
+        return f"{self.name} on input {now} {verb} that on input {before}{ago}: {_TWICE}"
+
+
+class _Batch:
+    """New values of a series on one input, and the latest before them; both as spectra too."""
+
+    def __init__(self, latest: FloatArray, values: FloatArray) -> None:
+        centred = values - values.mean()
+        every = np.concatenate([latest, centred])
+        self.latest = every[-_MOST_LAGS:].copy()
+        self.variance, self.largest = float(centred.var()), float(np.abs(every).max())
+        self._size, self._length = len(values), fft.next_fast_len(len(every) + _MOST_LAGS, real=True)
+        self.spectrum = fft.rfft(every, self._length)
+        every[: len(latest)] = 0.0
+        self._new = fft.rfft(every, self._length)
+
+    def products(self, other: "_Batch") -> _Sums:
+        """Sums of products of the new values with those of `other` that came 0, 1, ... before."""
+        variance = self.variance * other.variance
+        if variance <= 1e-30:  # what never changes tells nothing, and its products are rounding errors
+            return _Sums()
+        products = fft.irfft(self._new * other.spectrum.conj(), self._length)[: _MOST_LAGS + 1]
+        return _Sums(products, self._size * variance, self.largest * other.largest)
+
+
+@dataclass(eq=False)
+class _Mean:
+    """The mean of a series on one input, over all calls."""
 
     number: int = 0
     total: float = 0.0
-    products: FloatArray = field(default_factory=lambda: np.zeros(_KEPT_LAGS))
-    spread: float = 0.0
 
-    def look(self, values: FloatArray) -> str:
-        size = len(values)
-        centred = values - values.mean()
-        variance = float(centred.var())
-        if variance <= 1e-20:
-            return self._drift(values, variance)
-        lags = min(_MOST_LAGS, size // 2)
-        products = _autocovariance(centred, lags)
-        found = _beyond(products, size * variance**2, float(np.abs(centred).max()) ** 2)
-        short = min(_KEPT_LAGS, lags)
-        self.products[:short] += products[:short]
-        self.spread += size * variance**2
-        found = found or _beyond(self.products, self.spread, 1.0)
-        return found or self._drift(values, variance)
-
-    def _drift(self, values: FloatArray, variance: float) -> str:
-        """Compare the mean of this call with all calls before."""
+    def drifts(self, values: FloatArray) -> bool:
+        """Whether the mean of this call is too far from that of all before."""
         size, before = len(values), self.number
         mean, old = float(values.mean()), self.total / max(before, 1)
         self.number += size
         self.total += float(values.sum())
-        if not before:
-            return ""
         pooled = self.total / self.number
-        variance = max(variance, pooled * (1 - pooled) / size)
+        variance = max(float(values.var()), pooled * (1 - pooled) / size)
         few = min(size, before)
-        if abs(mean - old) * few > _bernstein(few * variance * 2, 1.0):
-            return "changes from one call to the next by more than chance explains"
-        return ""
+        return before > 0 and abs(mean - old) * few > _bernstein(few * variance * 2, 1.0)
 
 
-def _autocovariance(centred: FloatArray, lags: int) -> FloatArray:
-    """Sums of products at lags 1 to `lags`."""
-    length = fft.next_fast_len(len(centred) + lags + 1, real=True)
-    power = np.abs(fft.rfft(centred, length)) ** 2
-    return np.asarray(fft.irfft(power, length)[1 : lags + 1])
+class _Runs:
+    """A series on one input in runs of 32 values, and of 64, 128, ...: what changes slowly differs from run to run."""
+
+    def __init__(self) -> None:
+        self._rest = np.empty(0)
+        self._runs: list[FloatArray] = []  # the sums of runs, and of their squares
+        self._highest = 0.0
+
+    def add(self, values: FloatArray) -> None:
+        every = np.concatenate([self._rest, values])
+        runs = every[: len(every) // _NEAR * _NEAR].reshape(-1, _NEAR)
+        self._runs.append(np.stack([runs.sum(axis=1), (runs**2).sum(axis=1)]))
+        self._rest = every[runs.size :].copy()
+        self._highest = max(self._highest, float(values.max()))
+
+    def far(self, exponent: float) -> int:
+        """The length of runs within which values are correlated, all pairs taken together; 0 if there is none."""
+        runs, length = np.concatenate(self._runs, axis=1), _NEAR
+        mean, square = runs.sum(axis=1) / max(runs.shape[1] * length, 1)
+        variance, largest = max(square - mean**2, 0.0), max(mean, self._highest - mean)
+        while runs.shape[1] >= _FEWEST_RUNS:
+            sums, squares = runs[0] - length * mean, runs[1] - 2 * mean * runs[0] + length * mean**2
+            pairs = len(sums) * length * (length - 1) / 2
+            allowed = _bernstein(pairs * variance**2, largest * float(np.abs(sums).max()), exponent)
+            if variance > 1e-15 and (sums @ sums - squares.sum()) / 2 > allowed:
+                return length
+            runs, length = runs[:, : len(sums) // 2 * 2].reshape(2, -1, 2).sum(axis=2), 2 * length
+        return 0
 
 
-def _beyond(products: FloatArray, variance: float, largest: float) -> str:
-    place = int(np.argmax(np.abs(products)))
-    if abs(products[place]) > _bernstein(variance, largest):
-        return f"is correlated between reports {_apart(place + 1)}"
-    return ""
+class _Repeats:
+    """Equal reports on one input: one after another, and where two calls begin."""
+
+    def __init__(self) -> None:
+        self._begun: tuple[Kind, Codes] | None = None
+        self._equal, self._expected = np.zeros(_EQUAL_LAGS), np.zeros(_EQUAL_LAGS)
+        self._spread = 0.0
+
+    def look(self, reports: Reports) -> str:
+        codes = reports.line(Identity())
+        size = len(codes)
+        numbers = np.unique(codes, return_counts=True)[1].astype(np.float64)
+        same = float((numbers * (numbers - 1)).sum() / (size * (size - 1)))
+        cubes = float((numbers**3).sum() / size**3)
+        for place in range(_EQUAL_LAGS):
+            self._equal[place] += np.count_nonzero(codes[place + 1 :] == codes[: -place - 1])
+            self._expected[place] += (size - place - 1) * same
+        self._spread += size * (same + 5 * max(cubes - same**2, 0.0))
+        return self.far(_STRICT) or self._begins(reports.kind, codes[:_ALIGNED], same)
+
+    def far(self, exponent: float) -> str:
+        """Whether reports so far are equal more often, or more rarely, than chance explains."""
+        place = int(np.argmax(np.abs(self._equal - self._expected)))
+        equal, expected = float(self._equal[place]), float(self._expected[place])
+        if abs(equal - expected) <= _bernstein(self._spread, 1.0, exponent):
+            return ""
+        return f"reports {_apart(place + 1)} are equal {equal:,.0f} times where {expected:,.0f} would be expected"
+
+    def _begins(self, kind: Kind, codes: Codes, same: float) -> str:
+        begun, self._begun = self._begun, (kind, codes.copy())
+        if begun is None or begun[0] is not kind:
+            return ""
+        length = min(len(begun[1]), len(codes))
+        equal = np.count_nonzero(begun[1][:length] == codes[:length])
+        if equal - length * same <= _bernstein(length * same, 1.0):
+            return ""
+        return f"{equal} of the first {length} reports are the same as when it was asked before"
 
 
-def _bernstein(variance: float, largest: float) -> float:
+def _same_reports(x: Reports, y: Reports) -> Iterator[str]:
+    """Reports that come together and are the same, or are never the same."""
+    equal, expected = _matches(x.line(Identity()), y.line(Identity()))
+    if abs(equal - expected) > _matching(expected):
+        yield (
+            f"reports on inputs 0 and 1 that come together are equal {equal:,} times where {expected:,.0f} would be "
+            f"expected: {_TWICE}"
+        )
+
+
+def _same_steps(line: Line, x: Reports, y: Reports) -> Iterator[str]:
+    """Steps from one report to the next that are the same on both inputs: one noise on two values."""
+    sides = [np.asarray(reports.line(line), dtype=np.float64) for reports in (x, y)]
+    size = float(max(np.abs(side[np.isfinite(side)]).max(initial=0.0) for side in sides))
+    with np.errstate(all="ignore"):  # a sum of float and noise is rounded, hence the 44 bits
+        steps = [np.round((side[1::2] - side[: len(side) // 2 * 2 : 2]) / (size * 2.0**-44)) for side in sides]
+    usable = np.isfinite(steps[0]) & np.isfinite(steps[1])
+    equal, expected = _matches(steps[0][usable], steps[1][usable])
+    if equal - expected > _matching(expected):
+        yield (
+            f"{line.name()} changes by the same on inputs 0 and 1 {equal:,} times of {len(usable):,}, where "
+            f"{expected:,.0f} would be expected: {_TWICE}"
+        )
+
+
+def _matches(first: NDArray[np.generic], second: NDArray[np.generic]) -> tuple[int, float]:
+    """How often two series have the same value at the same place, and would if one were shuffled."""
+    values, which = np.unique(np.concatenate([first, second]), return_inverse=True)
+    numbers = [np.bincount(part, minlength=len(values)) for part in (which[: len(first)], which[len(first) :])]
+    return int(np.count_nonzero(first == second)), float(numbers[0] @ numbers[1]) / max(len(first), 1)
+
+
+def _matching(expected: float) -> float:
+    """The matches of two shuffled series are hardly ever further than this from what is expected (Chatterjee, 2007)."""
+    return math.sqrt(4 * expected * _STRICT) + 2 * _STRICT
+
+
+def _bernstein(variance: float, largest: float, exponent: float = _STRICT) -> float:
     """A sum of terms of at most `largest` with this variance in all is hardly ever further than this from its mean."""
-    return math.sqrt(2 * variance * _EXPONENT) + 2 / 3 * largest * _EXPONENT
+    return math.sqrt(2 * variance * exponent) + 2 / 3 * largest * exponent
 
 
 def _apart(lag: int) -> str:
@@ -141,7 +320,9 @@ def _apart(lag: int) -> str:
 
 
 def _lines(reports: Reports) -> Sequence[Line]:
-    if reports.kind is Kind.TEXT or reports.width == 1:
+    if reports.kind is Kind.TEXT:
+        return [Identity()]
+    if reports.width == 1:
         return [Value()]
     entries: list[Line] = [Entry(index) for index in range(min(reports.width, _MOST_ENTRIES))]
     return [*entries, Combination(0, 1, -1), Figure("the sum of the entries")]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import down
+from cloakwork._checks import FloatArray, down
 from cloakwork.auditing.charts import bars, profile_chart
 from cloakwork.auditing.result import Audit, Verdict, Witness
 
@@ -21,10 +21,14 @@ _HEADLINES = {
     Verdict.NONE_FOUND: ("none", "No violation was found"),
     Verdict.WITHHELD: ("withheld", "Nothing can be concluded"),
 }
+_KEEPER = "device that keeps its promise and whose reports do not depend on each other"
+_DOUBTED = "The claim does not hold, or the set-ups differ too much"
 NEVER = (
     "That a claim holds. Reports can show that it is broken, and never that it is kept: an event that is rare enough, "
     "or that nobody thought of, is in no sample.",
     "That a device behaves at work as it did here. Whoever is examined may notice it, and behave better meanwhile.",
+    "That reports do not depend on each other. They can show that they do; all that an audit says is for those that do "
+    "not.",
     "Anything about other inputs. Two were compared, and a claim is about all pairs of neighbours.",
     "Anything about what else a device gives away: when it sends, what it sends elsewhere, how much power it draws.",
 )
@@ -46,6 +50,10 @@ class Subject:
         What the two inputs are called within a sentence: "set-up 0" and "set-up 1".
     claim, notes, limits
         More sentences: where the claim comes from, what else was seen, what else this audit says nothing about.
+    cautions
+        Sentences that belong into the summary: why this audit shows less than it seems to.
+    doubt
+        Why a violation may have another cause than the device: then it is not said to break its promise.
     """
 
     name: str
@@ -53,6 +61,8 @@ class Subject:
     claim: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +76,12 @@ class Report:
     @property
     def headline(self) -> str:
         """The verdict in a few words."""
-        return _HEADLINES[self.audit.verdict][1]
+        return _DOUBTED if self._doubt else _HEADLINES[self.audit.verdict][1]
 
     @property
     def summary(self) -> str:
         """What a reader needs who reads one paragraph only."""
-        return " ".join([self._promise(), self._asked(), *self._outcome()])
+        return " ".join([self._promise(), self._asked(), *self._outcome(), *self.subject.cautions])
 
     def claimed(self) -> tuple[str, ...]:
         """What was claimed, as sentences."""
@@ -87,13 +97,16 @@ class Report:
         """What was tested, as sentences."""
         audit = self.audit
         most = f" of at most {audit.ceiling:,}" if audit.reports_used < audit.ceiling else ""
+        alarms = (
+            f"All of them together raise a false alarm in at most {_of_hundred(1 - audit.confidence)} audits of a "
+            f"{_KEEPER}.",
+        )
         return (
             f"{audit.reports_used:,} reports{most} with each input.",
             f"Kinds of events that were tried: {', '.join(audit.events)}.",
-            f"All of them together raise a false alarm in at most {_of_hundred(1 - audit.confidence)} audits of a "
-            "device that keeps its promise.",
-            "Reports one after the other were checked for depending on each other"
-            + (", and nothing of the kind was seen." if audit.independent else f": {audit.dependence}."),
+            *(alarms if audit.independent else ()),
+            "Reports were checked for depending on each other, and "
+            + ("nothing of the kind was seen." if audit.independent else "they do."),
         )
 
     def found(self) -> tuple[str, ...]:
@@ -102,18 +115,12 @@ class Report:
         if audit.verdict is Verdict.WITHHELD:
             return (
                 f"Reports depend on each other: {audit.dependence}.",
-                "An audit counts reports as if each were drawn afresh, so what it would say is not to be trusted. Let "
-                "the set-up settle, read the device as it really reports, and audit again.",
+                "An audit counts reports as if each were drawn afresh, so what it would say is not to be trusted. "
+                "Usual causes: the set-up had not settled, the device repeats its last report, or it uses noise more "
+                "than once. The last is a fault in itself.",
                 *self.subject.notes,
             )
-        sure = f"With {100 * audit.confidence:g} % confidence:"
-        lines = [
-            f"{sure} at delta = {audit.delta:.6g}, epsilon is at least {down(audit.epsilon_lower)}.",
-            f"{sure} at epsilon = {audit.epsilon:.6g}, delta is at least {down(audit.delta_lower)}.",
-        ]
-        if audit.witness is not None:
-            lines.insert(0, f"{self._witness(audit.witness)} (found among: {audit.witness.source}).")
-        return (*lines, *self.subject.notes)
+        return (*self._shown(), *self._bounds(), *self._contradiction(), *self.subject.notes)
 
     def not_excluded(self) -> tuple[str, ...]:
         """What this audit leaves open, as sentences."""
@@ -121,9 +128,12 @@ class Report:
         if audit.verdict is Verdict.WITHHELD:
             return ("Anything: the claim may hold or not.",)
         if audit.verdict is Verdict.VIOLATION:
-            return ("That it is worse. The bounds above are what is certain; the truth may lie far above them.",)
-        places = np.flatnonzero(audit.profile.epsilons >= audit.epsilon)
-        upper = float(audit.profile.upper[places[0]]) if len(places) else 1.0
+            other = ("That the device keeps its promise, and the set-ups differed by more than was stated.",)
+            return (
+                *(other if self._doubt else ()),
+                f"That it is worse. The bounds above hold with {self._sure}; the truth may lie far above them.",
+            )
+        upper = self._at_claim(audit.profile.upper, 1.0)
         seen = "" if upper > audit.delta else ", which the claim allows"
         return (
             f"A leak too small for {audit.reports_used:,} reports. Even among the events that the picture is of, delta "
@@ -155,7 +165,7 @@ class Report:
 
     def to_html(self) -> str:
         """The report as one page that needs nothing else: no network, no script."""
-        audit, (kind, headline) = self.audit, _HEADLINES[self.audit.verdict]
+        kind, headline = _HEADLINES[self.audit.verdict][0], self.headline
         page = Template(files("cloakwork.auditing").joinpath("report.html").read_text(encoding="utf-8"))
         return page.substitute(
             title=escape(f"{headline}: audit of {_small(self.subject.name)}"),
@@ -170,8 +180,7 @@ class Report:
             not_excluded=_listed(self.not_excluded()),
             never=_listed(self.never()),
             made=escape(f", {self.made}" if self.made else ""),
-            chart=profile_chart(audit),
-            chart_words=escape(_chart_words(audit)),
+            picture=self._picture(),
             data=_data(self.to_json()),
         )
 
@@ -207,15 +216,52 @@ class Report:
             )
             return
         if audit.witness is None:
-            yield "We found nothing that happens more often with one than the promise allows."
+            yield "We found nothing that breaks the promise by more than chance explains."
             yield "That does not prove the promise: it says that this many reports did not show it broken."
             return
         yield self._witness(audit.witness) + "."
         yield from self._excess(audit.witness)
-        yield (
-            "A device that keeps its promise would look like this by chance in at most "
-            f"{_of_hundred(1 - audit.confidence)} audits. We conclude that this one does not keep it."
-        )
+        yield f"A {_KEEPER} would look like this by chance in at most {_of_hundred(1 - audit.confidence)} audits."
+        yield self._doubt or "We conclude that this one does not keep it."
+
+    @property
+    def _doubt(self) -> str:
+        return self.subject.doubt if self.audit.verdict is Verdict.VIOLATION else ""
+
+    @property
+    def _sure(self) -> str:
+        return f"{100 * self.audit.confidence:g} % confidence"
+
+    def _shown(self) -> Iterable[str]:
+        witness = self.audit.witness
+        if witness is not None:
+            yield f"The event that {witness.event} was found among {witness.source}."
+
+    def _bounds(self) -> Iterable[str]:
+        audit = self.audit
+        allowed = ", which the claim allows" if audit.witness is None else ""
+        for at, name, lower in (
+            (f"delta = {audit.delta:.6g}", "epsilon", audit.epsilon_lower),
+            (f"epsilon = {audit.epsilon:.6g}", "delta", audit.delta_lower),
+        ):
+            if lower > 0:
+                yield f"With {self._sure}: at {at}, {name} is at least {down(lower)}{allowed}."
+            else:
+                yield f"At {at}, these reports show no {name} above 0."
+
+    def _contradiction(self) -> Iterable[str]:
+        """The band and the bets may disagree; which of them counts."""
+        if self.audit.witness is None and self._at_claim(self.audit.profile.lower, 0.0) > self.audit.delta:
+            yield (
+                "The band in the picture lies above the claim all the same. The verdict rests on the bets alone, which "
+                f"did not reject it; each is wrong in at most {_of_hundred(1 - self.audit.confidence)} audits. Take "
+                "this as a reason for more reports."
+            )
+
+    def _at_claim(self, deltas: FloatArray, otherwise: float) -> float:
+        """A curve of the profile at the claimed epsilon."""
+        places = np.flatnonzero(self.audit.profile.epsilons >= self.audit.epsilon)
+        return float(deltas[places[0]]) if len(places) else otherwise
 
     def _witness(self, witness: Witness) -> str:
         first, second = (
@@ -234,7 +280,7 @@ class Report:
                 f"That is {_times(often / rare)} times as often, where the promise allows {_times(allowed / rare)} "
                 f"times ({_percent(allowed)})."
             )
-            yield f"Some of that may be luck: what is certain is a factor of {self._certain()} or more."
+            yield f"Some of that may be luck; with {self._sure}, {self._certain()}."
         elif allowed > 0:
             yield (
                 f"By the promise, what never happens with one may happen in at most {_percent(allowed)} with the other."
@@ -243,8 +289,13 @@ class Report:
             yield "By the promise, what never happens with one never happens with the other."
 
     def _certain(self) -> str:
-        beyond = f", beyond that probability of {_percent(self.audit.delta)}" if self.audit.delta else ""
-        return f"{down(math.exp(min(self.audit.epsilon_lower, 700.0)))}{beyond}"
+        audit = self.audit
+        factor, promised = down(math.exp(min(audit.epsilon_lower, 700.0))), _times(math.exp(audit.epsilon))
+        both = f", give or take {_percent(audit.delta)} again" if audit.delta else ""
+        return (
+            f"something is at least {factor} times as likely with one as with the other, where at most {promised} "
+            f"times was promised{both}"
+        )
 
     def _allowed(self, witness: Witness) -> float:
         return min(1.0, math.exp(self.audit.epsilon) * _favoured(witness)[1] + self.audit.delta)
@@ -257,6 +308,14 @@ class Report:
             f"How often {witness.event}",
             [(f"with {name}", share) for name, share in zip(self.subject.inputs, witness.frequencies, strict=True)],
             ("the most that was promised", self._allowed(witness)),
+        )
+
+    def _picture(self) -> str:
+        """The profile with its band; nothing where they would mean nothing."""
+        if self.audit.verdict is Verdict.WITHHELD:
+            return ""
+        return (
+            f"<figure>{profile_chart(self.audit)}<figcaption>{escape(_chart_words(self.audit))}</figcaption></figure>"
         )
 
 
@@ -272,8 +331,8 @@ def _chart_words(audit: Audit) -> str:
     return (
         f"The delta that is needed at each epsilon, from {audit.profile.reports:,} reports with each input, for "
         f"{audit.profile.events}. The band holds everywhere at once with {100 * audit.confidence:g} % confidence; the "
-        "cross is the claim. A claim below the band is broken. Other events may need more than the band shows. The "
-        "verdict rests on a sharper test than this picture."
+        "cross is the claim. Other events may need more than the band shows. The verdict rests on another test, which "
+        "is sharper than this picture."
     )
 
 
@@ -313,7 +372,7 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(text).replace(" %", "&nbsp;%")
+    return escape(text).replace(" %", "&nbsp;%").replace(" °", "&nbsp;°")
 
 
 def _data(values: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import numbers
+import struct
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -13,11 +14,15 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CloakworkError, InputError
 
 Codes: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.object_]
+Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 Mechanism: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 
 _KEPT_ROWS = 1 << 16
 _KEPT_NUMBERS = 1 << 20
 _WORD = (1 << 64) - 1
+_WHOLE = numbers.Integral | np.bool_
+_NUMBER = numbers.Real | np.bool_
 
 
 class Kind(StrEnum):
@@ -43,10 +48,11 @@ class Line(Protocol):
 class Reports:
     """A row of reports: `values` (size, width) as floats, `codes` (size, width) that differ where reports differ.
 
-    Codes are the bits of a float (so -0.0 is not 0.0), the lower 64 bits of a whole number, a hash of a word.
+    Codes are the bits of a float (so -0.0 is not 0.0), the lower 64 bits of a whole number, a hash of a word. A word
+    among numbers is a NaN with a payload of its own; `words` (size, width) has it, and None for each number.
     """
 
-    def __init__(self, kind: Kind, values: FloatArray, codes: Codes, words: NDArray[np.object_] | None = None) -> None:
+    def __init__(self, kind: Kind, values: FloatArray, codes: Codes, words: Words | None = None) -> None:
         self.kind, self.values, self.codes, self.words = kind, values, codes, words
         self._lines: dict[Line, NDArray[Any]] = {}
 
@@ -71,8 +77,8 @@ class Reports:
         return Reports(self.kind, self.values[which], self.codes[which], words)
 
     def as_floats(self) -> "Reports":
-        """Whole numbers as floats, where the other input gives floats."""
-        return Reports(Kind.FLOAT, self.values, self.values.view(np.uint64)) if self.kind is Kind.WHOLE else self
+        """Whole numbers as floats, once floats have come too."""
+        return Reports(Kind.FLOAT, self.values, self.values.view(np.uint64), self.words)
 
 
 class Past:
@@ -98,14 +104,74 @@ class Past:
             )
         self.seen += len(x)
 
+    def as_floats(self) -> None:
+        """Remember whole numbers as floats from now on."""
+        self.x, self.y = self.x.as_floats(), self.y.as_floats()
+
     def every_other(self, first: int) -> "Past":
         """Half of what is remembered: what is learned on one half is judged on the other."""
         half = slice(first, None, 2)
         return Past(self.x.take(half), self.y.take(half), self._rng)
 
 
-def draw(mechanism: Mechanism, database: int, size: int, rng: np.random.Generator) -> Reports:
-    """Ask the mechanism for `size` reports on input `database`, and refuse anything else than that."""
+def ask(mechanism: Mechanism, size: int, rng: np.random.Generator, *, width: int | None = None) -> Answers:
+    """Ask the mechanism for `size` reports on each input: two arrays (size, width), of numbers or of objects."""
+    answers = _draw(mechanism, 0, size, rng), _draw(mechanism, 1, size, rng)
+    first = answers[0].shape[1] if width is None else width
+    for answer in answers:
+        if answer.shape[1] != first:
+            raise InputError(
+                f"the mechanism gave reports with {first} entries and reports with {answer.shape[1]}: all reports must "
+                "have the same number of entries.",
+                widths=(first, answer.shape[1]),
+            )
+    return answers
+
+
+def kind_of(answers: Answers, before: Kind | None = None) -> Kind:
+    """What a mechanism puts out that gave these answers, and gave `before` until now.
+
+    Words if it began with nothing else, floating-point numbers once one has come, whole numbers else.
+    """
+    if before in {Kind.TEXT, Kind.FLOAT}:
+        return before
+    if before is None and all(_is_words(answer) for answer in answers):
+        if answers[0].shape[1] > 1:
+            raise InputError(
+                "the mechanism gave rows of words: give one word per report, such as the row joined by commas."
+            )
+        return Kind.TEXT
+    return Kind.FLOAT if any(_has_floats(answer) for answer in answers) else Kind.WHOLE
+
+
+def read(answer: NDArray[Any], kind: Kind) -> Reports:
+    """The reports of an answer, as this kind.
+
+    Each is read by itself, whatever else is in the answer, so that a bet on whole numbers stays fair when the first
+    float or word comes.
+    """
+    if kind is Kind.TEXT:
+        return _read_words(answer)
+    if answer.dtype == object:
+        return _read_objects(answer, kind)
+    with np.errstate(over="ignore"):
+        values = np.array(answer, dtype=np.float64, order="C")
+    if kind is Kind.FLOAT:
+        return Reports(kind, values, values.view(np.uint64))
+    if answer.dtype.kind == "f":
+        return Reports(kind, values, _whole_codes(values))
+    whole = answer.astype(np.uint64 if answer.dtype.kind == "u" else np.int64)
+    return Reports(kind, values, np.ascontiguousarray(whole).view(np.uint64))
+
+
+def word_code(word: str) -> float:
+    """A NaN whose payload is a hash of the word: among numbers, an outcome of its own."""
+    payload = _hash(word) >> 16 | 1
+    found: float = struct.unpack("<d", struct.pack("<Q", 0x7FF8 << 48 | payload))[0]
+    return found
+
+
+def _draw(mechanism: Mechanism, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:
     try:
         answer = mechanism(database, size, rng)
     except CloakworkError:
@@ -117,14 +183,7 @@ def draw(mechanism: Mechanism, database: int, size: int, rng: np.random.Generato
             database=database,
             size=size,
         ) from error
-    try:
-        array = np.asarray(answer)
-    except (ValueError, TypeError):
-        raise InputError(
-            f"the mechanism's reports on input {database} are not of one width: give each report the same number of "
-            "entries.",
-            database=database,
-        ) from None
+    array = _array(answer, database)
     if array.ndim not in {1, 2} or len(array) != size or array.size == 0:
         raise InputError(
             f"the mechanism gave an array of shape {array.shape} for {size} reports on input {database}: give shape "
@@ -133,72 +192,84 @@ def draw(mechanism: Mechanism, database: int, size: int, rng: np.random.Generato
             size=size,
             database=database,
         )
-    return _read(array, database)
-
-
-def alike(first: Reports, second: Reports) -> tuple[Reports, Reports]:
-    """Both in one form; refused when they cannot be compared."""
-    if first.width != second.width:
+    if array.dtype.kind not in "biufUSO":
         raise InputError(
-            f"the mechanism gave reports with {first.width} entries and reports with {second.width}: all reports must "
-            "have the same number of entries.",
-            widths=(first.width, second.width),
-        )
-    if first.kind is second.kind:
-        return first, second
-    if Kind.TEXT in {first.kind, second.kind}:
-        raise InputError(
-            f"the mechanism gave {first.kind} and {second.kind}: give arrays of objects where both occur.",
-            kinds=(first.kind, second.kind),
-        )
-    return first.as_floats(), second.as_floats()
-
-
-def _read(array: NDArray[Any], database: int) -> Reports:
-    if array.dtype.kind in "USO":
-        return _read_objects(array, database)
-    rows = array.reshape(len(array), -1)
-    if array.dtype.kind in "biu":
-        whole = rows.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
-        return Reports(Kind.WHOLE, whole.astype(np.float64), np.ascontiguousarray(whole).view(np.uint64))
-    if array.dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            return _floats(rows)
-    raise InputError(
-        f"the mechanism gave an array of {array.dtype} on input {database}: give numbers, bools or words.",
-        dtype=array.dtype,
-        database=database,
-    )
-
-
-def _floats(rows: NDArray[Any]) -> Reports:
-    values = np.array(rows, dtype=np.float64, order="C")
-    return Reports(Kind.FLOAT, values, values.view(np.uint64))
-
-
-def _read_objects(array: NDArray[Any], database: int) -> Reports:
-    entries = array.ravel().tolist()
-    if all(_is_whole(entry) for entry in entries):
-        values = np.array([_float(entry) for entry in entries]).reshape(len(array), -1)
-        codes = np.array([int(entry) & _WORD for entry in entries], dtype=np.uint64).reshape(values.shape)
-        return Reports(Kind.WHOLE, values, codes)
-    if all(isinstance(entry, numbers.Real) for entry in entries):
-        return _floats(np.array([_float(entry) for entry in entries]).reshape(len(array), -1))
-    if array.ndim == 2 and array.shape[1] > 1:
-        raise InputError(
-            f"the mechanism gave rows of objects that are not all numbers on input {database}: give one word per "
-            "report, such as the row joined by commas.",
+            f"the mechanism gave an array of {array.dtype} on input {database}: give numbers, bools or words.",
+            dtype=array.dtype,
             database=database,
         )
+    rows = array.reshape(size, -1)
+    return rows.astype(object) if array.dtype.kind in "US" else rows
+
+
+def _array(answer: Any, database: int) -> NDArray[Any]:
+    try:
+        array = np.asarray(answer)
+        # of numbers and words in one list numpy would make words
+        return np.asarray(answer, dtype=object) if array.dtype.kind in "US" and array is not answer else array
+    except (ValueError, TypeError):
+        raise InputError(
+            f"the mechanism's reports on input {database} are not of one width: give each report the same number of "
+            "entries.",
+            database=database,
+        ) from None
+
+
+def _is_words(answer: NDArray[Any]) -> bool:
+    return answer.dtype == object and not any(isinstance(entry, _NUMBER) for entry in answer.flat)
+
+
+def _has_floats(answer: NDArray[Any]) -> bool:
+    if answer.dtype != object:
+        return answer.dtype.kind == "f"
+    return any(not isinstance(entry, str | _WHOLE) for entry in map(_meant, answer.flat))
+
+
+def _read_words(answer: NDArray[Any]) -> Reports:
+    entries = answer.ravel().tolist()
     words = np.array([entry if isinstance(entry, str) else repr(entry) for entry in entries], dtype=object)
-    values = np.array([_float(entry) if isinstance(entry, numbers.Real) else np.nan for entry in entries])
+    values = np.array([_float(entry) if isinstance(entry, _NUMBER) else np.nan for entry in entries])
     known = {word: _hash(word) for word in set(words.tolist())}
     codes = np.array([known[word] for word in words.tolist()], dtype=np.uint64)
-    return Reports(Kind.TEXT, values[:, None], codes[:, None], words)
+    return Reports(Kind.TEXT, values[:, None], codes[:, None], words[:, None])
 
 
-def _is_whole(entry: object) -> bool:
-    return isinstance(entry, numbers.Integral | np.bool_)
+def _read_objects(answer: NDArray[Any], kind: Kind) -> Reports:
+    entries = [_meant(entry) for entry in answer.flat]
+    known = {word: word_code(word) for word in {entry for entry in entries if isinstance(entry, str)}}
+    found = [known[entry] if isinstance(entry, str) else _float(entry) for entry in entries]
+    values = np.array(found).reshape(answer.shape)
+    codes = values.view(np.uint64)
+    if kind is Kind.WHOLE:
+        codes = _whole_codes(values)
+        exact = [place for place, entry in enumerate(entries) if isinstance(entry, _WHOLE)]
+        codes.flat[exact] = [int(entries[place]) & _WORD for place in exact]
+    if not known:
+        return Reports(kind, values, codes)
+    words = np.array([entry if isinstance(entry, str) else None for entry in entries], dtype=object)
+    return Reports(kind, values, codes, words.reshape(answer.shape))
+
+
+def _whole_codes(values: FloatArray) -> Codes:
+    """The lower 64 bits of floats that are whole numbers; the bits of those that are not, and of words."""
+    codes = values.view(np.uint64).copy()
+    whole = (np.abs(values) < 2.0**63) & (values == np.floor(values))
+    codes[whole] = values[whole].astype(np.int64).view(np.uint64)
+    return codes
+
+
+def _meant(entry: Any) -> Any:
+    """A number or a word; a word that is a number as Python writes it is that number, which numpy makes of [1, "x"]."""
+    if not isinstance(entry, str):
+        return entry if isinstance(entry, _NUMBER) else repr(entry)
+    for reads in (int, float):
+        try:
+            number = reads(entry)
+        except ValueError:
+            continue
+        if repr(number) == entry:
+            return number
+    return entry
 
 
 def _float(entry: Any) -> float:
@@ -213,7 +284,9 @@ def _hash(word: str) -> int:
 
 
 def _joined(first: Reports, second: Reports) -> Reports:
-    words = None if first.words is None or second.words is None else np.concatenate([first.words, second.words])
+    words = None
+    if first.words is not None or second.words is not None:
+        words = np.concatenate([_words_of(first), _words_of(second)])
     return Reports(
         first.kind,
         np.concatenate([first.values, second.values]),
@@ -226,6 +299,12 @@ def _replaced(old: Reports, places: IntArray, new: Reports) -> Reports:
     """`old` with some rows exchanged, in place; a new object, since lines were worked out for the old one."""
     old.values[places] = new.values
     old.codes[places] = new.codes
-    if old.words is not None and new.words is not None:
-        old.words[places] = new.words
-    return Reports(old.kind, old.values, old.codes, old.words)
+    words = old.words
+    if words is not None or new.words is not None:
+        words = _words_of(old)
+        words[places] = _words_of(new)
+    return Reports(old.kind, old.values, old.codes, words)
+
+
+def _words_of(reports: Reports) -> Words:
+    return np.full(reports.values.shape, None) if reports.words is None else reports.words

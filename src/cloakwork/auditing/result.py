@@ -87,6 +87,10 @@ class Profile:
         For which events the band holds: `upper` says nothing about others; `lower` bounds the true profile.
     reports
         Reports per input that the band rests on.
+
+    Notes
+    -----
+    No epsilons at all (`NO_PROFILE`) where the verdict is withheld: what counts reports as independent says nothing.
     """
 
     epsilons: FloatArray
@@ -109,6 +113,11 @@ class Profile:
             raise InputError("a profile's estimate must lie within its band.")
 
 
+NO_PROFILE = Profile(
+    epsilons=np.empty(0), estimate=np.empty(0), lower=np.empty(0), upper=np.empty(0), events="none", reports=0
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Audit:
     """The outcome of an audit of the claim (epsilon, delta) on one pair of inputs.
@@ -128,9 +137,9 @@ class Audit:
     reports_used, ceiling
         Reports per input that were drawn, and the most that were allowed.
     independent, dependence
-        Whether successive reports looked independent, and what was seen if not.
+        Whether reports looked independent, and what was seen if not.
     profile
-        The whole privacy profile with its band.
+        The whole privacy profile with its band; empty where the verdict is withheld.
     events
         The kinds of events that were tried.
 
@@ -138,6 +147,9 @@ class Audit:
     -----
     The false alarms of all events together are at most 1 - confidence, at whatever time the audit stopped. Each of the
     two bounds holds with this confidence; where reports depend on each other both are 0.
+
+    The band of the profile is another test, with a confidence of its own. Where it lies above a claim that the bets did
+    not reject, the verdict counts: to believe whichever of the two says "violation" would double the false alarms.
     """
 
     verdict: Verdict
@@ -189,14 +201,15 @@ class Audit:
         }
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the profile, its band and the claim; on new axes unless some are given."""
+        """Draw the profile, its band and the claim; on new axes unless some are given. Withheld: the claim alone."""
         from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most audits are not drawn
 
         axes = Figure(figsize=(6.4, 4.2), layout="constrained").subplots() if ax is None else ax
         profile = self.profile
-        band = f"{100 * self.confidence:g} % band"
-        axes.fill_between(profile.epsilons, profile.lower, profile.upper, alpha=0.25, label=band)
-        axes.plot(profile.epsilons, profile.estimate, label="estimate")
+        if len(profile.epsilons):
+            band = f"{100 * self.confidence:g} % band"
+            axes.fill_between(profile.epsilons, profile.lower, profile.upper, alpha=0.25, label=band)
+            axes.plot(profile.epsilons, profile.estimate, label="estimate")
         axes.plot([self.epsilon], [self.delta], "kx", label="claim")
         axes.set(xlabel="epsilon", ylabel="delta", ylim=(0.0, 1.0), title=self.verdict.value)
         axes.legend()
@@ -220,7 +233,18 @@ class Audit:
             f"epsilon is at least {down(self.epsilon_lower)} at delta {self.delta:g}; "
             f"delta is at least {down(self.delta_lower)} at epsilon {self.epsilon:g}"
         )
-        return [bounds] if self.witness is None else [bounds, f"witness: {self.witness}"]
+        if self.witness is not None:
+            return [bounds, f"witness: {self.witness}"]
+        return [bounds, *self._contradiction()]
+
+    def _contradiction(self) -> list[str]:
+        at_claim = self.profile.lower[self.profile.epsilons >= self.epsilon]
+        if not len(at_claim) or at_claim[0] <= self.delta:
+            return []
+        return [
+            f"the band of the profile lies above the claim (delta at least {down(float(at_claim[0]))}): the verdict "
+            "counts. Each holds with its own confidence; more reports would tell."
+        ]
 
 
 def _plain(witness: Witness) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def joined(parts: Sequence[str], *, of: int | None = None) -> str:
 def report_words(line: Line, value: Any, past: Past) -> str:
     """What a value of a line stands for: for a code, the report that has it."""
     if isinstance(line, Special):
-        return SPECIALS[int(value)]
+        return _special(int(value), past)
     if not isinstance(line, Identity):
         return number(float(value))
     for reports in (past.x, past.y):
@@ -46,22 +46,29 @@ def report_words(line: Line, value: Any, past: Past) -> str:
     return "a value seen before"
 
 
+def _special(place: int, past: Past) -> str:
+    """The special value; where words among numbers are meant, with one of them."""
+    shown = [word for reports in (past.x, past.y) if reports.words is not None for word in reports.words.flat if word]
+    return f'{SPECIALS[place]}, such as "{shown[0]}"' if place == 1 and shown else SPECIALS[place]
+
+
 def _report(reports: Reports, place: int) -> str:
-    if reports.words is not None:
-        return f'"{reports.words[place]}"'
-    if reports.width == 1 and reports.kind is Kind.WHOLE:
-        return _whole(reports, place)
-    entries = [repr(float(entry)) for entry in reports.values[place, :_MOST_ENTRIES]]
-    if reports.width == 1:
-        return "not a number" if entries[0] == "nan" else f"exactly {entries[0]}"
-    if reports.kind is Kind.WHOLE:
-        entries = [number(float(entry)) for entry in reports.values[place, :_MOST_ENTRIES]]
-    return f"({', '.join(entries)}{', ...' if reports.width > _MOST_ENTRIES else ''})"
+    entries = [_entry(reports, place, column) for column in range(min(reports.width, _MOST_ENTRIES))]
+    if reports.width > 1:
+        return f"({', '.join(entries)}{', ...' if reports.width > _MOST_ENTRIES else ''})"
+    plain = reports.kind is not Kind.FLOAT or entries[0].startswith('"')
+    return entries[0] if plain else "not a number" if entries[0] == "nan" else f"exactly {entries[0]}"
 
 
-def _whole(reports: Reports, place: int) -> str:
-    """A whole number in full, where a float would have rounded it."""
-    value, code = float(reports.values[place, 0]), int(reports.codes[place, 0])
-    if abs(value) >= 2.0**64:
+def _entry(reports: Reports, place: int, column: int) -> str:
+    word = None if reports.words is None else reports.words[place, column]
+    if word is not None:
+        return f'"{word}"'
+    value = float(reports.values[place, column])
+    if abs(value) >= 2.0**64 and reports.kind is not Kind.FLOAT:
         return number(value)
+    if reports.kind is Kind.FLOAT or not value.is_integer():
+        return repr(value)
+    # a whole number in full, where a float would have rounded it
+    code = int(reports.codes[place, column])
     return str(code - (1 << 64) if value < 0 else code)

@@ -1,7 +1,7 @@
 """`cloakwork audit command` and `cloakwork audit readings`, and what all audits share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def run_command(
         notes=_seen(reader),
         limits=("Anything about runs with other inputs, other settings, or on another day.",),
     )
-    finish(_explained(found, reader), subject, wanted)
+    finish(found, subject, wanted)
 
 
 def run_readings(
@@ -87,7 +87,7 @@ def run_readings(
             "left out, and with set-ups no further apart than the claim covers.",
         ),
     )
-    finish(_explained(found, recorded.reader), subject, wanted)
+    finish(found, subject, wanted)
 
 
 def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted: Wanted, reports: int) -> Audit:
@@ -102,13 +102,6 @@ def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted:
             rng=wanted.rng,
             progress=lambda done, _: show(done),
         )
-
-
-def _explained(found: Audit, reader: Reader) -> Audit:
-    """The same audit, with the words that stand behind a NaN."""
-    if found.witness is None:
-        return found
-    return replace(found, witness=replace(found.witness, event=reader.explain(found.witness.event)))
 
 
 def _seen(reader: Reader) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from cloakwork.auditing.sources.bench import BenchClaim, bench_claim
 from cloakwork.auditing.sources.command import CommandSource
+from cloakwork.auditing.sources.comparison import Comparison, compare
 from cloakwork.auditing.sources.forms import Form, Reader
 from cloakwork.auditing.sources.mqtt import Bench, BenchSource, Setup
 from cloakwork.auditing.sources.recordings import Recordings, read_recordings
@@ -11,10 +12,12 @@ __all__ = [
     "BenchClaim",
     "BenchSource",
     "CommandSource",
+    "Comparison",
     "Form",
     "Reader",
     "Recordings",
     "Setup",
     "bench_claim",
+    "compare",
     "read_recordings",
 ]

@@ -21,6 +21,7 @@ from cloakwork.errors import InputError
 _CHUNK = 1 << 16
 _TAIL = 2000  # bytes kept of what a program says about its troubles
 _LEAVING = 5.0  # seconds for a program that has closed its output to end
+_GLANCE = 0.01  # seconds between two looks at whether it has
 
 
 class CommandSource:
@@ -98,15 +99,16 @@ class _Program:
         return found
 
     def close(self) -> None:
-        """End the program and everything that it started."""
+        """End the program, if it has not ended by itself, and everything that it started."""
         if self._selector is not None:
             self._selector.close()
             self._selector = None
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:  # until we have taken its exit code, its number cannot be someone else's
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
@@ -172,7 +174,7 @@ class _Program:
             raise InputError(
                 f"{self._name}: a line of more than {LONGEST:,} characters. Let it print one report a line."
             )
-        self._ready.extend(line.decode("utf-8", "backslashreplace") for line in lines)
+        self._ready.extend(line.decode("utf-8", "surrogateescape") for line in lines)
         self._printed += len(lines)
 
     def _ended(self) -> None:
@@ -183,13 +185,7 @@ class _Program:
         process = self._process
         if process is None:
             return
-        try:
-            code = process.wait(_LEAVING)
-        except subprocess.TimeoutExpired:
-            raise InputError(f"{self._name}: it closed its output and did not end. Let it end, or go on.") from None
-        if process.stderr is not None:
-            with suppress(BlockingIOError):
-                self._said = (self._said + os.read(process.stderr.fileno(), _CHUNK))[-_TAIL:]
+        code = self._exit_code(process)
         said, printed = _last_line(self._said), self._printed
         self.close()
         if code:
@@ -197,6 +193,20 @@ class _Program:
             raise InputError(f"{self._name}: it ended with {how}{f': {said}' if said else '.'}", code=code)
         if not printed:
             raise InputError(f"{self._name}: it ended without printing a report. Let it print at least one line.")
+
+    def _exit_code(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for it to end, and listen meanwhile: a program whose complaints nobody takes cannot end."""
+        end = time.monotonic() + _LEAVING
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GLANCE)
+            if process.stderr is not None:
+                with suppress(BlockingIOError):
+                    self._said = (self._said + os.read(process.stderr.fileno(), _CHUNK))[-_TAIL:]
+            if process.returncode is not None:
+                return process.returncode
+            if time.monotonic() > end:
+                raise InputError(f"{self._name}: it closed its output and did not end. Let it end, or go on.")
 
 
 def _words(command: str) -> list[str]:

@@ -3,7 +3,6 @@
 import hashlib
 import math
 import re
-import struct
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
@@ -31,28 +30,31 @@ class Form(StrEnum):
 
 
 class Reader:
-    """Turns lines into reports for an audit, all in one form; a line may hold a row of numbers.
+    """Turns lines into reports for an audit; a line may hold a row of numbers.
 
     Parameters
     ----------
     form
-        None to decide by the first lines: whole numbers if all are, words if none is a number, else numbers.
+        None to take each line for what it is: words if none of the first lines is a number, else whole numbers until
+        another number comes.
 
     Notes
     -----
-    Among numbers a word is a NaN whose payload is its hash. The auditor takes NaN for an outcome, and tells two of them
-    apart by their bits, so that a fault code that leaks is found without giving up what it tries on numbers.
+    Among numbers a word is an outcome of its own, so that a fault code that leaks is found without giving up what is
+    tried on numbers. Where the form is left open, numbers stay exactly as they stand beside it.
 
     Examples
     --------
     >>> reader = Reader()
-    >>> reader.decide(["1.5, 2", "3, 4"])
     >>> reader.read(["1.5, 2", "3, 4"]).tolist(), reader.form.value, reader.width
     ([[1.5, 2.0], [3.0, 4.0]], 'numbers', 2)
+    >>> Reader().read(["7", "ERR"]).tolist()
+    [7, 'ERR']
     """
 
     def __init__(self, form: Form | None = None) -> None:
         self.form = form
+        self._told = form is not None
         self.width: int | None = 1 if form is Form.WORDS else None
         self.words: list[str] = []  # seen among numbers, the first of them
 
@@ -62,8 +64,8 @@ class Reader:
         full = [row for row in rows if not any(isinstance(entry, str) for entry in row)]
         some = full or [row for row in rows if not all(isinstance(entry, str) for entry in row)]
         if self.form is None:
-            whole = len(full) == len(rows) and all(isinstance(entry, int) for row in full for entry in row)
-            self.form = Form.WORDS if not some else Form.WHOLE if whole else Form.NUMBERS
+            decimal = any(isinstance(entry, float) for row in some for entry in row)
+            self.form = Form.WORDS if not some else Form.NUMBERS if decimal else Form.WHOLE
         if self.width is None:
             self.width = len(some[0]) if some and self.form is not Form.WORDS else 1
 
@@ -76,21 +78,16 @@ class Reader:
             self.decide(lines)
         if self.form is Form.WORDS:
             return np.array([word_of(line) for line in lines], dtype=object)
-        quick = self._quick(lines) if self.width == 1 else None
-        found = quick if quick is not None else [self._row(line, index, where) for index, line in enumerate(lines)]
+        found = self._quick(lines) if self.width == 1 else None
+        if found is None:
+            found = [entry for index, line in enumerate(lines) for entry in self._row(line, index, where)]
         array = _array(found, whole=self.form is Form.WHOLE)
-        return array.reshape(len(lines), -1) if self.width != 1 else array.reshape(-1)
-
-    def explain(self, event: str) -> str:
-        """An event of the auditor, with the words that stand behind a NaN."""
-        if not self.words:
-            return event
-        shown = [f'"{word}"' for word in self.words[:3]]
-        meant = shown[0] if len(self.words) == 1 else f"a word such as {', '.join(shown)}"
-        return event.replace("exactly nan", meant).replace("not a number", meant)
+        return array if self.width == 1 else array.reshape(len(lines), -1)
 
     def _quick(self, lines: Sequence[str]) -> list[Any] | None:
         """One number in each line, as is usual; None where a line is something else."""
+        if not all(map(_is_plain, lines)):
+            return None
         try:
             return list(map(int if self.form is Form.WHOLE else float, lines))
         except ValueError:
@@ -99,32 +96,32 @@ class Reader:
     def _row(self, line: str, index: int, where: Callable[[int], str]) -> list[Any]:
         width = self.width or 1
         row = _entries(line)
+        if self.form is Form.WHOLE and not all(isinstance(entry, int) for entry in row):
+            self._not_whole(line, row, index, where)
         words = sum(isinstance(entry, str) for entry in row)
-        if words or self.form is Form.WHOLE:
-            self._refuse_unless_whole(line, row, index, where)
         if words == len(row) or (words and len(row) != width):
-            return [self._coded(line)] * width  # a word, or several, in the place of a row
+            return [self._word(line)] * width  # a word, or several, in the place of a row
         if len(row) != width:
             raise InputError(
                 f"{where(index)} has {len(row)} entries, where the first had {width}: every report must have as many.",
                 width=width,
             )
-        return [self._coded(entry) if isinstance(entry, str) else entry for entry in row]
+        return [self._word(entry) if isinstance(entry, str) else entry for entry in row]
 
-    def _refuse_unless_whole(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> None:
-        if self.form is Form.WHOLE and not all(isinstance(entry, int) for entry in row):
+    def _not_whole(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> None:
+        if self._told:
             raise InputError(
                 f'{where(index)} is "{word_of(line)}", where whole numbers are expected: run it again with '
                 "--as numbers, for which a word is an outcome too, or with --as words."
             )
+        if any(isinstance(entry, float) for entry in row):
+            self.form = Form.NUMBERS
 
-    def _coded(self, text: str) -> float:
+    def _word(self, text: str) -> str:
         word = word_of(text)
         if len(self.words) < _KEPT_WORDS and word not in self.words:
             self.words.append(word)
-        payload = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=6).digest(), "big") | 1
-        found: float = struct.unpack("<d", struct.pack("<Q", 0x7FF8 << 48 | payload))[0]
-        return found
+        return word
 
 
 def word_of(line: str) -> str:
@@ -134,7 +131,7 @@ def word_of(line: str) -> str:
     'ERR\\x1b[2J'
     """
     text = line.strip()
-    if not text.isprintable():
+    if not text.isprintable() or "\\" in text:
         text = text.encode("unicode_escape").decode()
     if len(text) > _SHOWN:
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
@@ -146,7 +143,14 @@ def _entries(line: str) -> list[int | float | str]:
     return [_entry(part) for part in _split(line.strip().strip(",;"))]
 
 
+def _is_plain(text: str) -> bool:
+    """Python would take 1_000 for a number, and digits of any script."""
+    return text.isascii() and "_" not in text
+
+
 def _entry(text: str) -> int | float | str:
+    if not _is_plain(text):
+        return text
     try:
         return int(text)
     except ValueError:
@@ -158,19 +162,19 @@ def _entry(text: str) -> int | float | str:
 
 
 def _array(found: list[Any], *, whole: bool) -> NDArray[Any]:
+    if any(isinstance(entry, str) for entry in found):
+        mixed = found if whole else [entry if isinstance(entry, str) else _float(entry) for entry in found]
+        return np.array(mixed, dtype=object)
     if not whole:
-        try:
-            return np.array(found, dtype=np.float64)
-        except OverflowError:  # a whole number beyond all floats
-            return np.array([_finite(entry) for entry in np.ravel(np.array(found, dtype=object))])
+        return np.array([_float(entry) for entry in found])
     try:
         return np.array(found, dtype=np.int64)
     except OverflowError:
         return np.array(found, dtype=object)
 
 
-def _finite(entry: Any) -> float:
+def _float(entry: Any) -> float:
     try:
         return float(entry)
-    except OverflowError:
+    except OverflowError:  # a whole number beyond all floats
         return math.inf if entry > 0 else -math.inf

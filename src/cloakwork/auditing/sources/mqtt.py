@@ -5,7 +5,8 @@ import queue
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -17,6 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork._checks import IntArray
 from cloakwork.errors import CloakworkError, InputError, ReadingError
 from cloakwork.sensor.errors import WireError
+from cloakwork.sensor.keystream import split
 from cloakwork.sensor.wire import Witness, parse_topic, read_reading, topic
 from cloakwork.site.broker import Broker
 from cloakwork.site.keys import Kind, wire_site
@@ -26,6 +28,7 @@ KEEP_ALIVE = 20  # seconds
 ANSWER = 20.0  # seconds for a broker to let us in
 REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
 _LATER = 10  # seconds at most between two attempts to reach a broker
+_PACED = 3  # readings from which it is seen how often the device reads
 
 
 class BrokerError(CloakworkError):
@@ -51,6 +54,11 @@ class Bench:
         Seconds without a reading after which it gives up; while the broker is away it tries to come back.
     note
         Told, in a sentence, when the broker goes and comes back.
+
+    Notes
+    -----
+    It remembers what each sequence number said, over all set-ups that are recorded: one with two values means that
+    noise was used twice, also where the first was in one set-up and the second in the other.
     """
 
     def __init__(
@@ -65,6 +73,7 @@ class Bench:
     ) -> None:
         self.sensor, self.patience, self.clock = sensor, patience, clock
         self.topic = topic(wire_site(site, Kind.BENCH), sensor, Kind.BENCH)
+        self.witness = Witness(REMEMBERED)
         self._broker, self._note = broker, note
         self._heard: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
         self._granted, self._lost, self._refused = False, False, ""
@@ -112,6 +121,21 @@ class Bench:
         while not self._heard.empty():
             self._heard.get()
 
+    def pace(self) -> float | None:
+        """Seconds between two readings, by the stamps of the next few; None if the device has no clock."""
+        stamps: dict[int, int] = {}
+        end = time.monotonic() + _PACED * self.patience
+        while len(stamps) < _PACED:
+            heard = self.next(min(self.patience, end - time.monotonic()))
+            if heard is None:
+                raise self.silence()
+            seq, stamp, _ = _reading(heard)
+            stamps[seq] = stamp
+        ordered = pairwise(sorted(stamps.items()))
+        # a slot that stays empty may cost a number, or not
+        apart = [(later - earlier) / (b - a) for (a, earlier), (b, later) in ordered if 0 < earlier < later]
+        return min(apart) / 1000 if apart else None
+
     def silence(self) -> BrokerError:
         """What to raise when no reading comes."""
         if not self._granted:
@@ -135,8 +159,11 @@ class Bench:
                 pass
 
     def _close(self) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
+        client = self._client
+        client.disconnect()
+        client.loop_stop()
+        # a client that is held in a circle closes its sockets late
+        client.on_connect = client.on_subscribe = client.on_message = client.on_disconnect = None
 
     def _on_connect(self, client: paho.Client, _: object, __: object, code: Any, ___: object) -> None:
         if code.is_failure:
@@ -185,9 +212,9 @@ class Setup:
         self._bench, self._settle = bench, settle
         self.path = path
         self.values: list[int] = []
-        self.dropped = 0
+        self.dropped = self._again = 0
+        self._numbers: list[int] = []
         self._since = self._behind = 0
-        self._witness = Witness(REMEMBERED)
         try:
             self._file = path.open("x", newline="", encoding="utf-8")
         except FileExistsError:
@@ -218,29 +245,39 @@ class Setup:
                 raise self._stale() or self._bench.silence()
         return np.array(self.values[first:], dtype=np.int64)
 
+    @property
+    def missing(self) -> int:
+        """How many sequence numbers between the first and the last reading did not come."""
+        return gaps(self._numbers)
+
     def _keep(self, heard: _Heard) -> bool:
-        try:
-            seq, stamp, value = read_reading(heard.payload)
-        except WireError as problem:
-            raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
+        seq, stamp, value = _reading(heard)
         if heard.at < self._since or 0 < stamp < self._since:
             self._behind = self._since - stamp
             self.dropped += 1
             return False
-        told = self._witness.see(seq, value)
+        told = self._bench.witness.see(seq, value)
         if told == "alarm":
             raise ReadingError(
                 f"number {seq} has two values. Noise was used twice, or someone else speaks in the sensor's name: "
                 "these are not reports of one honest device."
             )
         if told == "again":
+            self._again += 1
             return False
         self._rows.writerow((stamp, self._bench.sensor, seq, value))
         self._file.flush()
         self.values.append(value)
+        self._numbers.append(seq)
+        self._again = 0
         return True
 
     def _stale(self) -> BrokerError | None:
+        if self._again:
+            return BrokerError(
+                f"no new reading for {self._bench.patience:g} s: all {self._again} that came were recorded before. The "
+                "device repeats itself, or someone sends its readings again."
+            )
         if self.values or not self.dropped:
             return None
         return BrokerError(
@@ -270,6 +307,27 @@ class BenchSource:
             return self._second.take(size)
         self._next += size
         return self._first[self._next - size : self._next]
+
+
+def gaps(numbers: Iterable[int]) -> int:
+    """How many sequence numbers are missing between the first and the last, within each provisioning of the device.
+
+    >>> gaps([7, 8, 11, 10])
+    1
+    """
+    counters: dict[int, list[int]] = {}
+    for number in numbers:
+        generation, counter = split(number)
+        counters.setdefault(generation, []).append(counter)
+    return sum(max(part) - min(part) + 1 - len(part) for part in counters.values())
+
+
+def _reading(heard: _Heard) -> tuple[int, int, int]:
+    """Sequence number, stamp and value of a message."""
+    try:
+        return read_reading(heard.payload)
+    except WireError as problem:
+        raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
 
 
 def _context(broker: Broker) -> ssl.SSLContext:

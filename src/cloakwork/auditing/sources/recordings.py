@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import count
-from cloakwork.auditing.sources.forms import Form, Reader
+from cloakwork.auditing.sources.forms import Form, Reader, word_of
 from cloakwork.errors import ReadingError
 from cloakwork.site.readings import HEADER
 
@@ -63,11 +63,19 @@ def read_recordings(
         Of a file of readings, which sensor's; may be left out where there is one only.
     form
         What each report is taken for; decided by all of them if None.
+
+    Notes
+    -----
+    The two must be recordings of their own. One file given twice is refused, and so are files of readings that share a
+    sequence number: with two values its noise was used twice, with one value it is the same reading.
     """
     most = count("most", most)
     if len(paths) != 2:
         raise ReadingError(f"{len(paths)} recordings: give two, one made with each set-up.")
-    lines = [_read(Path(path), tuple(columns), sensor, most) for path in paths]
+    _refuse_same(Path(paths[0]), Path(paths[1]))
+    numbers = _Numbers()
+    lines = [_read(Path(path), tuple(columns), sensor, most, numbers) for path in paths]
+    numbers.refuse_two_sensors()
     reader = Reader(form)
     reader.decide([*lines[0], *lines[1]])
     arrays = tuple(
@@ -77,11 +85,50 @@ def read_recordings(
     return Recordings((arrays[0], arrays[1]), (len(lines[0]), len(lines[1])), reader)
 
 
-def _read(path: Path, columns: tuple[str, ...], sensor: str | None, most: int) -> list[str]:
+class _Numbers:
+    """Which value each sequence number of a sensor has, in both recordings."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, str], tuple[Path, str]] = {}
+        self._sensors: dict[str, Path] = {}
+
+    def is_new(self, path: Path, row: int, sensor: str, seq: str, value: str) -> bool:
+        """Whether this is the number's first reading; refused unless it says the same again in the same file."""
+        if (sensor, seq) not in self._said:
+            self._said[sensor, seq] = path, value
+            self._sensors.setdefault(sensor, path)
+            return True
+        first, said = self._said[sensor, seq]
+        where = f"{path}, row {row:,}: number {word_of(seq)}"
+        if said != value:
+            raise ReadingError(
+                f"{where} has {'two values' if first == path else f'another value in {first}'}. Noise was used twice, "
+                "or someone else speaks in the sensor's name: these are not reports of one honest device."
+            )
+        if first != path:
+            raise ReadingError(
+                f"{where} is in {first} too, with the same value: they are one recording, or overlap. Give two that "
+                "were made one after the other."
+            )
+        return False
+
+    def refuse_two_sensors(self) -> None:
+        """Refuse recordings of two sensors: what tells them apart is not what they measured."""
+        if len(self._sensors) > 1:
+            each = " and ".join(f"{sensor[:64]!r} in {path}" for sensor, path in self._sensors.items())
+            raise ReadingError(f"readings of {each}: both recordings must be of one sensor.")
+
+
+def _refuse_same(first: Path, second: Path) -> None:
+    if first.exists() and second.exists() and first.samefile(second):
+        raise ReadingError(f"{first} is given twice: an audit compares two recordings, one made with each set-up.")
+
+
+def _read(path: Path, columns: tuple[str, ...], sensor: str | None, most: int, numbers: _Numbers) -> list[str]:
     found: list[str] = []
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
-            for line in _reports(path, csv.reader(file), columns, sensor):
+            for line in _reports(path, csv.reader(file), columns, sensor, numbers):
                 found.append(line)
                 if len(found) == most:
                     break
@@ -94,12 +141,14 @@ def _read(path: Path, columns: tuple[str, ...], sensor: str | None, most: int) -
     return found
 
 
-def _reports(path: Path, rows: Iterator[list[str]], columns: tuple[str, ...], sensor: str | None) -> Iterator[str]:
+def _reports(
+    path: Path, rows: Iterator[list[str]], columns: tuple[str, ...], sensor: str | None, numbers: _Numbers
+) -> Iterator[str]:
     header = [name.strip() for name in next(rows, [])]
     if not any(header):
         raise ReadingError(f"{path}: the file is empty. The first line has the names of the columns.")
     if tuple(header) == HEADER and not columns:
-        yield from _of_sensor(path, rows, sensor)
+        yield from _of_sensor(path, rows, sensor, numbers)
         return
     if sensor is not None:
         raise ReadingError(f"--sensor goes with files of readings, whose first line is {','.join(HEADER)}.")
@@ -123,9 +172,8 @@ def _places(path: Path, header: list[str], columns: tuple[str, ...]) -> list[int
     return [header.index(name) for name in chosen]
 
 
-def _of_sensor(path: Path, rows: Iterator[list[str]], wanted: str | None) -> Iterator[str]:
-    """Values of one sensor, each sequence number once; refused where one has two values."""
-    values: dict[str, str] = {}
+def _of_sensor(path: Path, rows: Iterator[list[str]], wanted: str | None, numbers: _Numbers) -> Iterator[str]:
+    """Values of one sensor, each sequence number once."""
     found = wanted
     for number, row in enumerate(rows, start=2):
         if not row:
@@ -138,12 +186,5 @@ def _of_sensor(path: Path, rows: Iterator[list[str]], wanted: str | None) -> Ite
             if wanted is None:
                 raise ReadingError(f"{path}: readings of {found[:64]!r} and of {sensor[:64]!r}. Choose with --sensor.")
             continue
-        if seq in values:
-            if values[seq] != value:
-                raise ReadingError(
-                    f"{path}, row {number:,}: number {seq[:20]} has two values. Noise was used twice, or someone else "
-                    "speaks in the sensor's name: these are not reports of one honest device."
-                )
-            continue
-        values[seq] = value
-        yield value
+        if numbers.is_new(path, number, sensor, seq, value):
+            yield value

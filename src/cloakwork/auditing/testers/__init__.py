@@ -1,7 +1,7 @@
 """Tests of a privacy claim with a guarantee on both sides, and what they cost before they begin."""
 
 from cloakwork.auditing.testers.amplify import Amplified
-from cloakwork.auditing.testers.costs import CostRow, CostTable, UnverifiableError, cost_table, plan_queries
+from cloakwork.auditing.testers.costs import CostRow, CostTable, cost_table, plan_queries
 from cloakwork.auditing.testers.distances import Deltas, Pair, random_distance
 from cloakwork.auditing.testers.known import KnownPair
 from cloakwork.auditing.testers.limits import (
@@ -17,6 +17,7 @@ from cloakwork.auditing.testers.plan import Answer, Promise, QueryPlan, Tester
 from cloakwork.auditing.testers.pure import KnownPure
 from cloakwork.auditing.testers.random_privacy import RandomPrivacy
 from cloakwork.auditing.testers.unknown import UnknownPair
+from cloakwork.errors import UnverifiableError
 
 __all__ = [
     "Amplified",

@@ -11,11 +11,7 @@ from cloakwork.auditing.testers.limits import checked_gap, unnoticed_mass
 from cloakwork.auditing.testers.plan import CONFIDENCE, QueryPlan
 from cloakwork.auditing.testers.pure import KnownPure
 from cloakwork.auditing.testers.unknown import UnknownPair
-from cloakwork.errors import InputError
-
-
-class UnverifiableError(InputError):
-    """A claim that no finite number of queries can verify."""
+from cloakwork.errors import InputError, UnverifiableError
 
 
 def plan_queries(

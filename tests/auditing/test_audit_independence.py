@@ -1,0 +1,228 @@
+"""The watch over reports: dependence on earlier ones and noise used twice are seen, independence is not mistaken."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
+from scipy.signal import lfilter
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.independence import Watch
+from cloakwork.auditing.reports import ask, kind_of, read
+
+Rng = np.random.Generator
+
+
+def sticky(database: int, size: int, rng: Rng) -> np.ndarray:
+    fresh = rng.random(size) < 0.7
+    fresh[0] = True
+    return on_grid(database + 2 * rng.laplace(size=size))[np.maximum.accumulate(np.where(fresh, np.arange(size), 0))]
+
+
+def one_noise_a_call(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * rng.laplace() + 0.3 * rng.normal(size=size))
+
+
+def same_seed(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * np.random.default_rng(5 + database).laplace(size=size))
+
+
+def in_a_circle(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + 2 * np.tile(rng.laplace(size=50), size // 50 + 1)[:size])
+
+
+def calm_and_storm(database: int, size: int, rng: Rng) -> np.ndarray:
+    scale = np.repeat(np.where(rng.random(size // 10 + 1) < 0.5, 0.5, 2.0), 10)[:size]
+    return on_grid(database + 2 * scale * rng.laplace(size=size))
+
+
+def filtered(database: int, size: int, rng: Rng) -> np.ndarray:
+    noise = rng.normal(size=size + 1)
+    return on_grid(database + 2 * (noise[1:] + 0.5 * noise[:-1]))
+
+
+def twice_the_same_row(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + np.repeat(4 * rng.laplace(size=(size // 2 + 1, 3)), 2, axis=0)[:size])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (sticky, "are equal"),
+        (one_noise_a_call, "from one call to the next"),
+        (same_seed, "as when it was asked before"),
+        (in_a_circle, "50 apart"),
+        (calm_and_storm, "the size of the output is correlated"),
+        (filtered, "correlated between reports one after the other"),
+        (twice_the_same_row, "are equal"),
+    ],
+)
+def test_reports_that_depend_on_each_other_withhold_the_verdict(mechanism: Any, words: str) -> None:
+    result = audit(mechanism, epsilon=1.0, reports=50_000, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.WITHHELD
+    assert not result.independent
+    assert words in result.dependence
+    assert result.witness is None
+    assert (result.epsilon_lower, result.delta_lower) == (0.0, 0.0)
+    assert "nothing is concluded" in str(result)
+
+
+def test_rare_reports_are_not_taken_for_dependent_ones() -> None:
+    for seed in range(5):
+        result = audit(
+            lambda _d, n, r: np.where(r.random(n) < 0.01, 7, 0),
+            epsilon=1.0,
+            reports=50_000,
+            rng=np.random.default_rng(seed),
+        )
+        assert result.verdict is Verdict.NONE_FOUND, result.dependence
+
+
+class Tape:
+    """Noise that both inputs take from one tape, the second `behind` reports behind the first."""
+
+    def __init__(self, behind: int, apply: Callable[[np.ndarray, int], np.ndarray]) -> None:
+        self._noise = np.random.default_rng(9).random(60_000)
+        self._places = [behind, 0]
+        self._apply = apply
+
+    def __call__(self, database: int, size: int, _: Rng) -> np.ndarray:
+        first = self._places[database]
+        self._places[database] += size
+        return self._apply(self._noise[first : first + size], database)
+
+
+def quantile(noise: np.ndarray) -> np.ndarray:
+    """Laplace noise from uniform noise."""
+    return np.asarray(np.sign(noise - 0.5) * -np.log(1 - np.abs(2 * noise - 1)))
+
+
+def one_seed(database: int, size: int, rng: Rng) -> np.ndarray:
+    return on_grid(database + np.random.default_rng(0).laplace(size=size))
+
+
+def shifted(noise: np.ndarray, database: int) -> np.ndarray:
+    return on_grid(database + 2 * quantile(noise))
+
+
+def flipped(noise: np.ndarray, database: int) -> np.ndarray:
+    return on_grid(database + 2 * (1 - 2 * database) * quantile(noise))
+
+
+def other_sign(noise: np.ndarray, database: int) -> np.ndarray:
+    sign = np.random.default_rng([database, int(noise[0] * 2**40)]).choice([-1, 1], size=len(noise))
+    return on_grid(database + 2 * sign * quantile(noise))
+
+
+def round_the_clock(noise: np.ndarray, database: int) -> np.ndarray:
+    """Ranks at this shift are not correlated at all."""
+    return on_grid(np.mod(noise + 0.2113 * database, 1.0))
+
+
+def coin(noise: np.ndarray, database: int) -> np.ndarray:
+    return np.where((noise < 0.7) == bool(database), "warm", "cold")
+
+
+def never_the_same(noise: np.ndarray, database: int) -> np.ndarray:
+    word = (24 * noise).astype(int)
+    other = 1 + (23 * (24 * noise % 1)).astype(int)
+    return np.array([f"w{number}" for number in (word + database * other) % 24])
+
+
+def partly(noise: np.ndarray, database: int) -> np.ndarray:
+    """Two reports of five share their noise, and are told by another scale."""
+    fresh = np.random.default_rng([database, int(noise[0] * 2**40)]).random(len(noise))
+    return on_grid((1 + database) * quantile(np.where(noise * 1000 % 1 < 0.4, noise, fresh)))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        (one_seed, "on input 1 follows that on input 0: the same noise"),
+        (Tape(0, shifted), "on input 1 follows that on input 0: the same noise"),
+        (Tape(3, shifted), "on input 1 follows that on input 0, 3 reports before"),
+        (Tape(1_500, shifted), "on input 1 follows that on input 0, 1500 reports before"),
+        (Tape(0, flipped), "on input 1 mirrors that on input 0: the same noise"),
+        (Tape(1, flipped), "on input 1 mirrors that on input 0, 1 report before"),
+        (Tape(0, other_sign), "the size of the output on input 1 follows that on input 0"),
+        (Tape(0, partly), "on input 1 follows that on input 0: the same noise"),
+        (Tape(0, round_the_clock), "changes by the same on inputs 0 and 1"),
+        (Tape(0, coin), "on input 1 mirrors that on input 0: the same noise"),
+        (Tape(0, never_the_same), "that come together are equal 0 times where"),
+    ],
+)
+def test_noise_that_both_inputs_share_withholds_the_verdict(mechanism: Any, words: str) -> None:
+    result = audit(mechanism, epsilon=3.0, reports=50_000, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.WITHHELD
+    assert words in result.dependence
+    assert "noise seems to have been used for both" in str(result)
+
+
+def test_one_row_of_noise_for_both_inputs_is_seen() -> None:
+    def rows(database: int, size: int, rng: Rng) -> np.ndarray:
+        return on_grid(database + 4 * np.random.default_rng(size).laplace(size=(size, 3)))
+
+    result = audit(rows, epsilon=1.0, reports=5_000, rng=np.random.default_rng(1))
+    assert "entry 0 on input 1 follows that on input 0" in result.dependence
+
+
+def autoregressive(rho: float, sigma: float) -> Callable[[int, int, Rng], np.ndarray]:
+    """Gaussian noise of which each report keeps a part of the last."""
+
+    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
+        fresh = np.sqrt(1 - rho**2) * rng.normal(size=size)
+        fresh[0] = rng.normal()
+        return on_grid(database + sigma * lfilter([1.0], [1.0, -rho], fresh))
+
+    return mechanism
+
+
+@pytest.mark.parametrize("rho", [0.25, 0.8])
+def test_a_violation_is_not_announced_of_reports_that_depend_on_each_other(rho: float) -> None:
+    mechanism = autoregressive(rho, 0.5 * gaussian_sigma(1.0, 1e-2))
+    for seed in range(5):
+        result = audit(mechanism, epsilon=1.0, delta=1e-2, rng=np.random.default_rng(seed))
+        assert result.verdict is Verdict.WITHHELD
+        assert "correlated" in result.dependence
+
+
+class Slow:
+    """Gaussian noise at the boundary of its claim, a tenth of whose variance changes slowly, from call to call too."""
+
+    def __init__(self) -> None:
+        self._last = [0.0, 0.0]
+
+    def __call__(self, database: int, size: int, rng: Rng) -> np.ndarray:
+        slow = lfilter([1.0], [1.0, -0.98], np.sqrt(1 - 0.98**2) * rng.normal(size=size), zi=[self._last[database]])
+        self._last[database] = float(slow[1][0])
+        noise = np.sqrt(0.1) * slow[0] + np.sqrt(0.9) * rng.normal(size=size)
+        return on_grid(database + gaussian_sigma(1.0, 1e-2) * noise)
+
+
+def test_what_changes_slowly_is_seen_where_no_lag_shows_it() -> None:
+    for seed in range(5):
+        result = audit(Slow(), epsilon=1.0, delta=1e-2, reports=10_000, rng=np.random.default_rng(seed))
+        assert result.verdict is Verdict.WITHHELD
+        assert "changes slowly" in result.dependence
+
+
+def test_a_violation_is_announced_after_a_thousand_reports_or_the_most_that_were_allowed() -> None:
+    bare = gaussian(0.1)
+    results = [audit(bare, epsilon=1.0, reports=most, rng=np.random.default_rng(1)) for most in (300, 999, 5_000)]
+    assert all(result.verdict is Verdict.VIOLATION for result in results)
+    assert [result.reports_used for result in results[:2]] == [300, 999]
+    assert 1_000 <= results[2].reports_used < 1_300
+
+
+def test_independent_reports_pass_both_looks() -> None:
+    for seed in range(20):
+        for case in boundary_cases():
+            watch = Watch()
+            rng = np.random.default_rng(seed)
+            for size in (200, 100, 125, 700, 3_000):
+                answers = ask(case.mechanism, size, rng)
+                x, y = (read(answer, kind_of(answers)) for answer in answers)
+                assert not watch.look(x, y)
+            assert not watch.look_again()

@@ -1,0 +1,84 @@
+"""Two recordings beside what was stated and planned: what they show of a set-up that is off, and of missing noise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict
+from cloakwork.auditing.sources import BenchClaim, Comparison, compare
+
+CLAIM = BenchClaim(
+    sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
+)
+
+
+def seen(*, apart: float, scatter: float = 2.0, size: int = 2000, claim: BenchClaim = CLAIM) -> Comparison:
+    """Recordings that are exactly so far apart, and scatter exactly by so much, but for rounding."""
+    noise = np.random.default_rng(3).normal(size=size)
+    noise = scatter * (noise - noise.mean()) / noise.std()
+    first, second = (np.rint((noise + at) / claim.step).astype(np.int64) for at in (20.0, 20.0 + apart))
+    return compare(claim, (first, second))
+
+
+def test_means_scatter_and_their_errors_are_those_of_the_readings() -> None:
+    found = seen(apart=4.0)
+    assert found.apart == pytest.approx(4.0, abs=0.02)
+    assert found.scatter == pytest.approx(np.hypot(2.0, 0.5 / np.sqrt(12)), abs=0.02)
+    assert found.error == pytest.approx(found.scatter * np.sqrt(2 / 2000))
+    rng = np.random.default_rng(4)
+    many = [compare(CLAIM, (rng.integers(0, 9, 500), rng.integers(3, 12, 500))) for _ in range(400)]
+    assert np.std([one.apart for one in many]) == pytest.approx(many[0].error, rel=0.15)
+
+
+def test_set_ups_as_stated_leave_nothing_to_say() -> None:
+    found = seen(apart=4.0)
+    assert len(found.notes()) == 1
+    assert "4 °C ± 0.063 °C apart on average, and scatter by 2 °C." in found.notes()[0]
+    assert "Stated was at most 4.5 °C, rounding included, and planned is noise of 2 °C." in found.notes()[0]
+    assert (found.doubt(), found.cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95)) == ("", ())
+
+
+def test_set_ups_that_are_too_far_apart_are_suspected_from_two_standard_errors_on() -> None:
+    error = seen(apart=4.5).error
+    assert seen(apart=4.5 + 1.5 * error).doubt() == ""
+    assert seen(apart=4.5 + 2.5 * error).doubt().startswith("Either the device breaks its claim or the set-ups differ")
+    assert seen(apart=4.5 + 4 * error).cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95) == (
+        "The set-ups differed by more than was stated: check them.",
+    )
+
+
+def test_missing_noise_is_named_only_where_the_scatter_is_too_small() -> None:
+    assert "noise is missing" in seen(apart=4.0, scatter=1.0).notes()[1]
+    assert "noise is missing" in seen(apart=4.0, scatter=1.8).notes()[1]
+    for scatter in (1.95, 2.0, 6.0):
+        assert "noise is missing" not in " ".join(seen(apart=4.0, scatter=scatter).notes())
+    # what scatters too little is the device's doing, however far the set-ups are apart
+    assert seen(apart=8.0, scatter=1.0).doubt() == ""
+
+
+def test_set_ups_that_differed_too_little_or_not_at_all_weaken_a_verdict() -> None:
+    said = [
+        seen(apart=apart, claim=claim).cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95)
+        for apart, claim in ((2.0, CLAIM), (0.1, CLAIM), (0.1, replace(CLAIM, shift=0.2)))
+    ]
+    assert said[0] == ("The set-ups differed by less than was stated: this audit tested less than it says.",)
+    assert said[1] == ("The set-ups differed by less than was stated, if at all: this audit tested less than it says.",)
+    assert "cannot show whether the set-ups differed" in said[2][0]
+    assert "The readings cannot show whether the set-ups differed." in seen(apart=0.1).notes()
+    assert "nearer to each other" in seen(apart=2.0).notes()[-1]
+
+
+def test_an_audit_that_could_hardly_have_found_anything_says_so() -> None:
+    weak = replace(CLAIM, shift=0.1, mu=0.3, epsilon=0.15, delta=0.06)
+    few, many = (
+        seen(apart=0.1, claim=weak).cautions(Verdict.NONE_FOUND, reports=reports, confidence=0.95)
+        for reports in (300, 10**7)
+    )
+    assert "So few readings would hardly show noise that is only half as large as planned." in few
+    assert "So few readings would hardly show noise that is only half as large as planned." not in many
+
+
+@pytest.mark.parametrize("verdict", [Verdict.VIOLATION, Verdict.WITHHELD])
+def test_what_weakens_a_search_does_not_weaken_what_was_found(verdict: Verdict) -> None:
+    assert seen(apart=0.1).cautions(verdict, reports=300, confidence=0.95) == ()
