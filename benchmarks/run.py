@@ -15,6 +15,8 @@ from benchmarks import (
     noise,
     people,
     recovery,
+    series,
+    series_errors,
     start,
     timing,
     transport,
@@ -34,6 +36,8 @@ ALL = {
     "collector": collector.run,
     "auditing": auditing.run,
     "auditors": auditors.run,
+    "series": series.run,
+    "series-errors": series_errors.run,
 }
 
 

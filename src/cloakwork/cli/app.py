@@ -26,6 +26,7 @@ from cloakwork.cli.arguments import (
 )
 from cloakwork.cli.groups import audit, keys, lab, token
 from cloakwork.cli.output import note, say
+from cloakwork.cli.series_command import series
 from cloakwork.errors import BudgetError, CloakworkError, InputError
 
 BAD_INPUT, FAILURE = 2, 1
@@ -300,6 +301,9 @@ def export(
     from cloakwork.cli.stored import run_export
 
     run_export(store, site, out=out, results=results, since=since, until=until)
+
+
+app.command()(series)
 
 
 def main() -> None:

@@ -1,6 +1,9 @@
 """Private time series: filters of a series of events, published with the least noise that hides each event."""
 
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses
+from cloakwork.series.causal import Causal
 from cloakwork.series.cloak import SeriesCloak
+from cloakwork.series.events import tally
 from cloakwork.series.filters import (
     Coefficients,
     Decay,
@@ -13,27 +16,49 @@ from cloakwork.series.filters import (
     Trend,
     WindowSum,
 )
+from cloakwork.series.laplace import PaperLaplace
+from cloakwork.series.levels import mean_levels
+from cloakwork.series.marginals import Marginals, MarginalsCloak, marginals
 from cloakwork.series.mechanisms import Fourier, Least, Mechanism, SquareRoot
+from cloakwork.series.moments import Moment, Outputs
 from cloakwork.series.publish import convolve, publish
 from cloakwork.series.published import Published
+from cloakwork.series.stream import Stream
+from cloakwork.series.walsh import Convolved, WalshCloak, walsh_convolve
 
 __all__ = [
+    "Bins",
+    "BoundedSeries",
+    "Causal",
     "Coefficients",
+    "Convolved",
     "Decay",
     "Filter",
     "Fourier",
     "Least",
+    "Losses",
+    "Marginals",
+    "MarginalsCloak",
     "Mechanism",
+    "Moment",
     "MovingAverage",
+    "Outputs",
+    "PaperLaplace",
     "PowerDecay",
     "Published",
     "RunningSum",
     "Seasonal",
     "SeriesCloak",
     "SquareRoot",
+    "Stream",
     "Taps",
     "Trend",
+    "WalshCloak",
     "WindowSum",
     "convolve",
+    "marginals",
+    "mean_levels",
     "publish",
+    "tally",
+    "walsh_convolve",
 ]

@@ -23,7 +23,8 @@ from cloakwork.series.spectra import spectral_shape
 from cloakwork.series.strategies import Task, ideal_cost
 
 _MOST = 2.0**61  # a release must fit into 63 bits, with its noise
-_WHOLE = 1e-9
+_ROUNDED = 2.0**50  # values in steps, times places: what divisions are off by stays well below one step in all
+_REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far from a multiple of the step, which floats are not exactly
 
 
 @final
@@ -112,8 +113,12 @@ class SeriesCloak:
 
     @property
     def units(self) -> int:
-        """How many steps one event or person may change in all, with what rounding can add."""
-        return math.floor(self.contribution / self.step * (1 + 1e-12)) + self.touched
+        """How many steps one event or person may change in all, with what rounding can add.
+
+        A contribution that is not a multiple of the step counts as the next one: this leaves room for what dividing
+        floats by the step is off by.
+        """
+        return math.ceil(self.contribution / self.step * (1 - 1e-12)) + self.touched
 
     @cached_property
     def expected_mses(self) -> FloatArray:
@@ -197,17 +202,19 @@ class SeriesCloak:
                 f"x has shape {values.shape}: this cloak was made for {self.series} series of {self.n} values.",
                 shape=values.shape,
             )
-        steps = values.reshape(self.series, self.n) / self.step
+        with np.errstate(over="ignore"):
+            steps = values.reshape(self.series, self.n) / self.step
         whole = np.rint(steps)
+        weight = float(np.abs(self.strategy.weights).sum(axis=-1).max())
+        if not np.abs(whole).max() < min(_MOST / weight, _ROUNDED / max(self.touched, 1)):
+            raise ReadingError(f"values are too large for steps of {self.step:g}: give a coarser step.", step=self.step)
         if self.touched == 0:
             self._refuse_fractions(steps, whole)
-        weight = float(np.abs(self.strategy.weights).sum())
-        if not (np.abs(whole).max() * weight < _MOST):
-            raise ReadingError(f"values are too large for steps of {self.step:g}: give a coarser step.", step=self.step)
         return whole.astype(np.int64)
 
     def _refuse_fractions(self, steps: FloatArray, whole: FloatArray) -> None:
-        far = np.argwhere(np.abs(steps - whole) > _WHOLE * np.maximum(np.abs(whole), 1.0))
+        allowed = 0.0 if self.whole else np.clip(_REPRESENTED * np.abs(whole), _REPRESENTED, _AT_MOST)
+        far = np.argwhere(np.abs(steps - whole) > allowed)
         if not len(far):
             return
         place = int(far[0][-1])

@@ -10,6 +10,7 @@ from cloakwork._checks import IntArray
 _ROUNDING = 2.0**-53
 _LARGEST_ERROR = 0.25  # of what is then rounded to a whole number
 _LEAST_BITS, _MOST_BITS = 4, 24
+_BLOCK = 1 << 17  # values that are transformed at a time: they stay in the cache
 
 
 def convolve_whole(weights: IntArray, values: IntArray) -> IntArray:
@@ -25,20 +26,21 @@ def convolve_whole(weights: IntArray, values: IntArray) -> IntArray:
     multiplication and a root of unity that is off by u (Brent, Percival and Zimmermann). With twice that to spare,
     digits are taken so short that it stays below 1/4. Digits are put together modulo 2^64, which loses nothing.
     """
-    rows = np.atleast_2d(values)
+    rows = values.reshape(-1, values.shape[-1])
     length = rows.shape[1] + len(weights) - 1
     size = 1 << max(length - 1, 1).bit_length()
     bits = _digit_bits(weights, rows, size)
     first, second = _digits(weights[None, :], bits), _digits(rows, bits)
     spectra = [fft.rfft(digit, size) for digit in first]
     out = np.zeros((len(rows), length), dtype=np.int64)
-    for row in range(len(rows)):
-        others = [fft.rfft(digit[row], size) for digit in second]
+    block = max(1, _BLOCK // size)
+    for part in (slice(start, start + block) for start in range(0, len(rows), block)):
+        others = [fft.rfft(digit[part], size) for digit in second]
         for place in range(len(spectra) + len(others) - 1):
             pairs = [(k, place - k) for k in range(len(spectra)) if 0 <= place - k < len(others)]
-            product = sum(spectra[k][0] * others[j] for k, j in pairs)
-            whole = np.rint(fft.irfft(product, size)[:length]).astype(np.int64)
-            out[row] += whole << (place * bits)
+            product = np.sum([spectra[k] * others[j] for k, j in pairs], axis=0)
+            whole = np.rint(fft.irfft(product, size)[:, :length]).astype(np.int64)
+            out[part] += whole << (place * bits)
     return out.reshape(*values.shape[:-1], length)
 
 

@@ -17,9 +17,11 @@ def explain(cloak: "SeriesCloak") -> Explanation:
 
 def _hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
     places = "" if cloak.series == 1 else f" in all {cloak.series} series together"
+    if 0 < cloak.touched < cloak.n * cloak.series:
+        places = f", at {cloak.touched} of them at the most" + places
     return (
         f"Someone who sees everything that is published cannot tell well whether a change of up to "
-        f"{cloak.contribution:g}{places} was made to the values: any event they wait for is at most "
+        f"{cloak.contribution:g} was made to the values{places}: any event they wait for is at most "
         f"e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with it than without, plus "
         f"{cloak.delta:g}.",
         "If each event adds at most that much, single events are hidden (event level); if all that one person adds "
@@ -30,8 +32,8 @@ def _hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
 def _not_hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
     return (
         f"The {cloak.n} times, the filters and the error bands are public, and so is that something was published.",
-        f"A change of k times {cloak.contribution:g} is hidden with k mu only: someone who adds more than the stated "
-        "contribution is hidden less.",
+        f"A change of k times {cloak.contribution:g} moves what is released k times as far: someone who adds more than "
+        "the stated contribution is hidden less.",
         "Publishing the same values again, or another view of the same events, adds up: each release spends its own "
         "(epsilon, delta).",
     )

@@ -101,7 +101,8 @@ class MovingAverage:
         return f"average-{self.width}"
 
     def taps(self, n: int) -> Taps:
-        return Taps(np.full(min(self.width, n), 1 / self.width), averaging=True)
+        width = min(self.width, n)
+        return Taps(np.full(width, 1 / width), averaging=True)
 
 
 @dataclass(frozen=True)
@@ -159,11 +160,12 @@ class Trend:
 
     def taps(self, n: int) -> Taps:
         half = self.width // 2
-        values = np.full(2 * half + 1, 1 / self.width)
+        values = np.ones(2 * half + 1)
         if self.width % 2 == 0:
             values[[0, -1]] /= 2
         cut = max(half - (n - 1), 0)
-        return Taps(values[cut : len(values) - cut], first=cut - half, averaging=True)
+        kept = values[cut : len(values) - cut]
+        return Taps(kept / kept.sum(), first=cut - half, averaging=True)
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,9 @@ class Seasonal:
         return f"seasonal-{self.period}x{self.cycles}"
 
     def taps(self, n: int) -> Taps:
-        values = np.zeros((self.cycles - 1) * self.period + 1)
-        values[:: self.period] = 1 / self.cycles
-        return Taps(values[:n], averaging=True)
+        kept = np.zeros(min((self.cycles - 1) * self.period + 1, n))
+        kept[:: self.period] = 1.0
+        return Taps(kept / kept.sum(), averaging=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,10 @@
 """The noise on a release, and the claim it meets."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.privacy import NoiseTable, Profile, largest_mu, noise_table
@@ -39,6 +42,11 @@ class Noise(Protocol):
         """The least delta that the release meets at `epsilon`, rounded up."""
 
 
+def table_loss(epsilon: float, *, draws: int, error: float) -> float:
+    """What so many draws from tables that are off by `error` add to delta, rounded up."""
+    return math.exp(min(math.log(error * draws) + float(np.logaddexp(0.0, epsilon)), 0.0)) * (1 + 1e-12)
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianNoise:
     """Rounded Gaussian noise from exact tables; `mu` is the largest shift of the release in standard deviations.
@@ -52,15 +60,17 @@ class GaussianNoise:
 
     table: NoiseTable
     mu: float
+    draws: int
     ideal: float
 
     @classmethod
     def meeting(cls, strategy: Strategy, claim: Claim) -> "GaussianNoise":
         """The least noise with which a strategy meets a claim."""
-        mu = allowed_mu(claim.epsilon, claim.delta, draws=strategy.length * claim.series, error=SERVER.error)
+        draws = strategy.length * claim.series
+        mu = allowed_mu(claim.epsilon, claim.delta, draws=draws, error=SERVER.error)
         shift = claim.units * norm_above(strategy.weights) * (1 + 1e-15)
         table = noise_table(rounded_up(shift / mu), size=SERVER)
-        return cls(table, shift / table.ratio, largest_mu(claim.epsilon, claim.delta) ** -2)
+        return cls(table, shift / table.ratio, draws, largest_mu(claim.epsilon, claim.delta) ** -2)
 
     @property
     def variance(self) -> float:
@@ -71,4 +81,5 @@ class GaussianNoise:
         return noise_of_frames([self.table], count, words)[:, 0]
 
     def delta(self, epsilon: float) -> float:
-        return Profile(self.mu).delta(epsilon)
+        loss = table_loss(epsilon, draws=self.draws, error=self.table.error)
+        return min(1.0, Profile(self.mu).delta(epsilon) + loss)

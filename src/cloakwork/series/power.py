@@ -5,9 +5,13 @@ from scipy import signal
 
 from cloakwork._checks import FloatArray
 
+_BOUND = 1e70  # squares of products of numbers below it stay finite
+
 
 def product(first: FloatArray, second: FloatArray, n: int) -> FloatArray:
-    """The first `n` coefficients of the product, with zeros where there are fewer."""
+    """The first `n` coefficients of the product, with zeros where there are fewer; NaN where it gets out of bounds."""
+    if not (np.abs(first[:n]).max() < _BOUND and np.abs(second[:n]).max() < _BOUND):
+        return np.full(n, np.nan)
     found = signal.convolve(first[:n], second[:n])[:n]
     return np.pad(found, (0, n - len(found)))
 

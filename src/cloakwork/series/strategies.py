@@ -12,7 +12,7 @@ from math import isqrt
 from typing import Protocol
 
 import numpy as np
-from scipy import fft
+from scipy import fft, signal
 
 from cloakwork._checks import FloatArray, IntArray, frozen
 from cloakwork.errors import InputError
@@ -50,7 +50,9 @@ class Task:
         """The Fourier coefficients of each filter on the padded circle, shape (filters, period // 2 + 1), complex."""
         kernels = np.zeros((len(self.taps), self.period))
         for kernel, taps in zip(kernels, self.taps, strict=True):
-            np.add.at(kernel, (taps.first + np.arange(len(taps.values))) % self.period, taps.values)
+            lags = taps.first + np.arange(len(taps.values))
+            met = np.full(len(lags), True) if self.circular else np.abs(lags) < self.n
+            np.add.at(kernel, lags[met] % self.period, taps.values[met])
         return np.asarray(fft.rfft(kernels, axis=1))
 
     @cached_property
@@ -124,6 +126,8 @@ def finest(root: FloatArray, made: Callable[[IntArray], Strategy]) -> Strategy:
         cost = rounding_cost(strategy)
         if cost <= _ROUNDING_COST:
             break
+    if not np.isfinite(cost):
+        raise InputError("this filter has no such strategy that whole numbers can hold. Use Fourier().")
     return strategy
 
 
@@ -205,7 +209,7 @@ class CausalStrategy:
         return convolve_whole(self.weights, steps)[..., : self.task.n]
 
     def outputs(self, released: FloatArray) -> FloatArray:
-        found = np.stack([product(self._answer, row, self.task.n) for row in released])
+        found = signal.fftconvolve(released, self._answer[None], axes=1)[:, : self.task.n]
         return np.asarray(found * self.task.scales[0])[None]
 
 

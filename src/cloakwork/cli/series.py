@@ -1,0 +1,66 @@
+"""`cloakwork series`."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from cloakwork.cli.output import busy, part_of, refuse_input
+from cloakwork.cli.series_filters import parse_filters
+from cloakwork.cli.series_given import Given, SeriesOptions
+from cloakwork.cli.series_input import from_file
+from cloakwork.cli.series_output import published_table, report, warn, write_table
+from cloakwork.errors import InputError
+from cloakwork.privacy.gaussian import claim as check_claim
+from cloakwork.series import Published
+
+PICTURES = {".png", ".svg", ".pdf"}
+
+
+def run_series(options: SeriesOptions) -> None:
+    """Publish filters of a private series, once, and say what that cost."""
+    check_claim(options.epsilon, options.delta)
+    filters = parse_filters(options.filters)
+    _check_names(options)
+    given = _given(options)
+    warn(given)
+    with busy("publishing"):
+        cloak = given.series.cloak(filters, epsilon=options.epsilon, delta=options.delta)
+        published = cloak.release(given.series.values)
+        _write(given, published, options)
+    report(given, published, options)
+
+
+def _check_names(options: SeriesOptions) -> None:
+    """Refuse names of files that would not work, before the work and not after it."""
+    inputs = (options.source, *(Path(text) for text in options.filters if text.lower().endswith(".csv")))
+    if options.out.suffix not in {".csv", ".parquet"}:
+        raise InputError(f"--out {options.out.name}: the name says the form: give one that ends in .csv or .parquet.")
+    refuse_input(options.out, *inputs)
+    if options.plot is not None:
+        if options.plot.suffix.lower() not in PICTURES:
+            raise InputError(f"--plot {options.plot.name}: a picture is a .png, .svg or .pdf file.")
+        refuse_input(options.plot, *inputs)
+    elif options.compare:
+        raise InputError("--compare without --plot: it draws the true series into the picture. Give --plot.")
+
+
+def _given(options: SeriesOptions) -> Given:
+    if options.from_store is None:
+        return from_file(options)
+    from cloakwork.cli.series_store import from_store  # noqa: PLC0415 - a file needs no database
+
+    return from_store(options)
+
+
+def _write(given: Given, published: Published, options: SeriesOptions) -> None:
+    """Write all files, or none."""
+    with ExitStack() as stack:
+        part = stack.enter_context(part_of(options.out))
+        write_table(published_table(given, published), part, options.out.suffix)
+        if options.plot is not None:
+            from cloakwork.cli.series_picture import draw_series  # noqa: PLC0415 - slow to load, and seldom wanted
+
+            picture = stack.enter_context(part_of(options.plot))
+            if options.compare and picture != options.plot.resolve():
+                os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # its owner's alone
+            draw_series(picture, options.plot.suffix.lower(), given, published, compare=options.compare)

@@ -1,0 +1,120 @@
+"""Series from a file with one row for each time: counts that someone has added up already."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.cli.series_filters import parse_span, shown_span
+from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.cli.series_rows import names_of, numbered, remarks, taken_names, time_column
+from cloakwork.cli.series_table import TableFile, moments, numbers, words
+from cloakwork.errors import InputError
+from cloakwork.series import Bins, BoundedSeries, Losses
+
+_LARGEST = 2.0**53
+
+
+def from_counts(file: TableFile, options: SeriesOptions) -> Given:
+    """Take the counts of a column, each at its time, or in the order of the rows where they have none."""
+    _refuse_others(options)
+    column, time = file.column("--counts", options.counts or ""), time_column(file, options)
+    if time is None:
+        options.refuse(
+            "rows have no time: say with --time which column has it.",
+            **{"every": options.every, "from": options.start, "to": options.end, "series_by": options.series_by},
+        )
+    by = None if options.series_by is None else file.column("--series-by", options.series_by)
+    cells = file.read([name for name in (column, time, by) if name is not None])
+    if file.left_out:
+        raise InputError(f"{file.left_out:,} rows of {file.path} have too few or too many cells: repair them.")
+    amounts = numbers(cells[column], column)
+    if not len(amounts):
+        raise InputError(f"{file.path} has no rows.")
+    _refuse_rows(~(np.abs(amounts) < _LARGEST) | (amounts != np.rint(amounts)), f"{column} is not a whole number")
+    bins: Bins | None = None
+    names: tuple[str, ...] = ()
+    values, losses = amounts[None, :], Losses()
+    if time is not None:
+        when = moments(cells[time], time)
+        _refuse_rows(when < 0, f"{time} is not a time: give ISO 8601, Unix seconds or milliseconds")
+        bins = _regular(options, when)
+        rows = np.zeros(len(when), dtype=np.int64)
+        if by is not None:
+            found = words(cells[by], by)
+            names = names_of(options, found, found.codes)
+            rows = numbered(found, found.codes, names)
+        check_size(bins.n, max(len(names), 1))
+        values, losses = _placed(amounts, bins, when, rows, max(len(names), 1))
+    contribution = 1.0 if options.contribution is None else options.contribution
+    return Given(
+        BoundedSeries(values, contribution, losses=losses),
+        names,
+        bins,
+        level="event",
+        hides=_hides(contribution, len(values)),
+        title=file.path.name,
+        advice="--contribution says how much one event or person may add.",
+        taken=(() if time is None else taken_period(options)) + taken_names(options),
+        remarks=tuple(remarks(len(amounts), losses, options)),
+        inputs=(file.path,),
+    )
+
+
+def _refuse_others(options: SeriesOptions) -> None:
+    options.refuse(
+        "this goes with events, one a row; with --counts they are added up already, and --contribution says what one "
+        "event or person may add.",
+        value=options.value,
+        most_per_event=options.most_per_event,
+        step=options.step,
+        person=options.person,
+        most_per_person=options.most_per_person,
+    )
+
+
+def _regular(options: SeriesOptions, when: IntArray) -> Bins:
+    """The bins that rows with these times stand for."""
+    steps = np.diff(np.unique(when))
+    if options.every is None and not len(steps):
+        raise InputError("all rows have the same time: give --every, to say how long a bin is.")
+    every = int(steps.min()) if options.every is None else parse_span("--every", options.every)
+    bins = period(options, int(when.min()), int(when.max()), every, grid=int(when.min()))
+    _refuse_rows(
+        (bins.places(when) >= 0) & ((when - bins.start) % every != 0),
+        f"its time is not a whole number of {shown_span(every)} after {'--from' if options.start else 'the first'}: "
+        "--counts needs one row a bin, in regular steps",
+    )
+    return bins
+
+
+def _placed(amounts: FloatArray, bins: Bins, when: IntArray, rows: IntArray, names: int) -> tuple[FloatArray, Losses]:
+    places = bins.places(when)
+    good = (places >= 0) & (rows >= 0)
+    cells = np.where(good, rows * bins.n + places, -1 - np.arange(len(when)))
+    again = np.ones(len(when), dtype=bool)
+    again[np.unique(cells, return_index=True)[1]] = False
+    _refuse_rows(
+        again, "an earlier row has the same time: --counts needs one row a bin, or --series-by to tell several apart"
+    )
+    values = np.zeros(names * bins.n)
+    values[cells[good]] = amounts[good]
+    losses = Losses(
+        outside=int((places < 0).sum()),
+        other_names=int(((places >= 0) & (rows < 0)).sum()),
+        empty_bins=names * bins.n - int(good.sum()),
+    )
+    return values.reshape(names, bins.n), losses
+
+
+def _refuse_rows(bad: NDArray[np.bool_], why: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad)) + 1
+        raise InputError(f"row {row}: {why}.", row=row)
+
+
+def _hides(contribution: float, series: int) -> str:
+    together = "" if series == 1 else f", in all {series} series together"
+    return (
+        f"This hides each event that adds at most {contribution:g} to the counts{together}. All that one person did is "
+        "hidden only if it adds no more than that."
+    )

@@ -1,0 +1,135 @@
+"""Filters and spans of time, as people write them."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cloakwork.errors import InputError
+from cloakwork.series import (
+    Coefficients,
+    Decay,
+    Filter,
+    MovingAverage,
+    PowerDecay,
+    RunningSum,
+    Seasonal,
+    Trend,
+    WindowSum,
+)
+
+FORMS = "running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or a CSV file of coefficients"
+_UNITS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_LONGEST = 36_525 * 86_400_000  # a hundred years
+
+
+def parse_filters(texts: Sequence[str]) -> list[Filter]:
+    """The filters, each with a name of its own.
+
+    >>> [one.name for one in parse_filters(["running-sum", "seasonal:24x4"])]
+    ['running-sum', 'seasonal-24x4']
+    """
+    if not texts:
+        raise InputError(f"give --filter, once or several times: {FORMS}.")
+    found = [_filter(text) for text in texts]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--filter: {name} is there twice. Give each filter once.")
+    return found
+
+
+def _filter(text: str) -> Filter:
+    if text.lower().endswith(".csv"):
+        return read_coefficients(Path(text))
+    kind, _, rest = text.partition(":")
+    if kind == "running-sum" and not rest:
+        return RunningSum()
+    made = _MAKERS.get(kind)
+    if made is None:
+        raise InputError(f"--filter {text[:64]}: there is no such filter. Give {FORMS}.")
+    try:
+        return made(rest)
+    except ValueError as problem:
+        reason = str(problem) if isinstance(problem, InputError) else "this is not a number."
+        raise InputError(f"--filter {text[:64]}: {reason} Give {FORMS}.") from None
+
+
+def _seasonal(text: str) -> Filter:
+    period, times, cycles = text.partition("x")
+    return Seasonal(int(period), int(cycles)) if times else Seasonal(int(period))
+
+
+_MAKERS: dict[str, Callable[[str], Filter]] = {
+    "window": lambda text: WindowSum(int(text)),
+    "average": lambda text: MovingAverage(int(text)),
+    "decay": lambda text: Decay(float(text)),
+    "power": lambda text: PowerDecay(float(text)),
+    "trend": lambda text: Trend(int(text)),
+    "seasonal": _seasonal,
+}
+
+
+def read_coefficients(path: Path) -> Coefficients:
+    """A file with one coefficient a line, from lag 0 on; or two columns, lag and coefficient."""
+    if not path.is_file():
+        raise InputError(f"--filter {path}: there is no such file.")
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path} is not a CSV file of numbers.", path=str(path)) from None
+    if rows and not _numbers(rows[0]):
+        del rows[0]  # names of columns
+    widths = {len(row) for row in rows}
+    values = [_numbers(row) for row in rows]
+    if widths not in ({1}, {2}) or not all(values):
+        raise InputError(
+            f"{path}: give one coefficient a line, from lag 0 on, or two columns, lag and coefficient: all numbers.",
+            path=str(path),
+        )
+    if widths == {1}:
+        return Coefficients([row[0] for row in values], label=path.stem)
+    return _by_lag({row[0]: row[1] for row in values}, len(values), path)
+
+
+def _by_lag(given: dict[float, float], rows: int, path: Path) -> Coefficients:
+    if len(given) < rows or any(lag != round(lag) or abs(lag) >= 2**31 for lag in given):
+        raise InputError(f"{path}: lags are whole numbers, each once; below 0 they look ahead.", path=str(path))
+    first, last = round(min(given)), round(max(given))
+    if last - first >= 2**24:
+        raise InputError(f"{path}: lags from {first} to {last} are too many. Give at most {2**24:,}.", path=str(path))
+    return Coefficients([given.get(float(lag), 0.0) for lag in range(first, last + 1)], first=first, label=path.stem)
+
+
+def _numbers(row: Sequence[str]) -> list[float]:
+    """The cells as numbers; none where one is not."""
+    try:
+        return [float(cell) for cell in row]
+    except ValueError:
+        return []
+
+
+def parse_span(option: str, text: str) -> int:
+    """Milliseconds of a span such as 15m, 1h, 1d or 1w.
+
+    >>> parse_span("--every", "15m")
+    900000
+    """
+    match = re.fullmatch(r"([0-9]{1,6})(s|m|h|d|w)", text.strip())
+    span = 0 if match is None else int(match[1]) * _UNITS[match[2]]
+    if not 0 < span <= _LONGEST:
+        raise InputError(f"{option} {text[:64]}: give a whole number with m, h, d or w, such as 15m, 1h, 1d or 1w.")
+    return span
+
+
+def shown_span(milliseconds: int) -> str:
+    """A span in the largest unit that fits.
+
+    >>> shown_span(86_400_000), shown_span(5_400_000), shown_span(250)
+    ('1d', '90m', '250ms')
+    """
+    for unit, size in reversed(_UNITS.items()):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"

@@ -1,0 +1,153 @@
+"""Series from a file with one row an event."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.cli.output import counted
+from cloakwork.cli.series_counts import from_counts
+from cloakwork.cli.series_filters import parse_span
+from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.cli.series_rows import names_of, numbered, remarks, taken_names, time_column
+from cloakwork.cli.series_table import TableFile, Words, moments, numbers, words
+from cloakwork.errors import InputError
+from cloakwork.series import BoundedSeries, tally
+
+DEFAULT_EVERY = "1h"
+
+
+def from_file(options: SeriesOptions) -> Given:
+    """Count the events of a file, or take the counts that are in it."""
+    options.refuse(
+        "this goes with --from-store.",
+        zone=tuple(options.zones),
+        count=options.count,
+        visit=options.visit,
+        most_at_once=options.most_at_once,
+    )
+    if options.source.suffix == ".toml":
+        raise InputError(f"{options.source} is a site file: give --from-store with the address of a collector's store.")
+    if options.names is not None and options.series_by is None:
+        raise InputError("--names without --series-by: say which column has the names.")
+    if options.counts is None:
+        _check_bounds(options)
+    file = TableFile(options.source)
+    return _from_events(file, options) if options.counts is None else from_counts(file, options)
+
+
+def _check_bounds(options: SeriesOptions) -> None:
+    """Each bound belongs to something that it bounds, and each such thing needs one."""
+    options.refuse("this goes with --counts; here events count 1 each, or --value.", contribution=options.contribution)
+    if options.value is None:
+        options.refuse("this goes with --value.", most_per_event=options.most_per_event, step=options.step)
+    elif options.most_per_event is None and options.most_per_person is None:
+        raise InputError("--value without --most-per-event: say how much the value of one event may count.")
+    if options.person is None:
+        options.refuse("this goes with --person.", most_per_person=options.most_per_person)
+    elif options.most_per_person is None:
+        what = "how many events" if options.value is None else "how much value"
+        raise InputError(f"--person without --most-per-person: say {what} of one person may count, in all.")
+
+
+def _from_events(file: TableFile, options: SeriesOptions) -> Given:
+    rows = _read(file, options)
+    good = rows.good
+    if len(good) and not good.any():
+        raise InputError(
+            f"no row of {file.path} can be read: times are ISO 8601, Unix seconds or milliseconds, values are numbers, "
+            "and no person is empty."
+        )
+    times = rows.times[good]
+    first, last = (int(times.min()), int(times.max())) if times.size else (None, None)
+    bins = period(options, first, last, parse_span("--every", options.every or DEFAULT_EVERY))
+    names: tuple[str, ...] = ()
+    which: IntArray | None = None
+    if rows.series is not None:
+        names = names_of(options, rows.series, rows.series.codes[good])
+        which = numbered(rows.series, rows.series.codes[good], names)
+    check_size(bins.n, max(len(names), 1))
+    series = tally(
+        times,
+        bins,
+        values=None if rows.values is None else rows.values[good],
+        most_per_event=options.most_per_event,
+        step=options.step,
+        persons=None if rows.persons is None else rows.persons.codes[good],
+        most_per_person=options.most_per_person,
+        series=which,
+        names=max(len(names), 1),
+    )
+    return Given(
+        series,
+        names,
+        bins,
+        level="event" if options.person is None else "user",
+        hides=_hides(options, series),
+        title=file.path.name,
+        advice="" if options.person else "To hide all that one person did, give --person.",
+        taken=taken_period(options) + taken_names(options),
+        remarks=(*_unreadable(good, file.left_out), *remarks(len(good), series.losses, options)),
+        inputs=(file.path,),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Columns of the file, one entry a row."""
+
+    times: IntArray
+    values: FloatArray | None
+    persons: Words | None
+    series: Words | None
+
+    @property
+    def good(self) -> NDArray[np.bool_]:
+        """Which rows can be read."""
+        good = self.times >= 0
+        if self.values is not None:
+            good &= np.isfinite(self.values)
+        if self.persons is not None and "" in self.persons.labels:
+            good &= self.persons.codes != self.persons.labels.index("")
+        return np.asarray(good)
+
+
+def _read(file: TableFile, options: SeriesOptions) -> _Rows:
+    time = time_column(file, options)
+    if time is None:
+        raise InputError(
+            f"--time: say which column has the times. {file.path.name} has: {', '.join(file.names)[:500]}. (If it has "
+            "one row for each hour or day already, give --counts as well.)"
+        )
+    given = {"--value": options.value, "--person": options.person, "--series-by": options.series_by}
+    named = {option: file.column(option, name) for option, name in given.items() if name is not None}
+    cells = file.read([time, *named.values()])
+
+    def of(option: str, read: Callable[[Any, str], Any]) -> Any:
+        return read(cells[named[option]], named[option]) if option in named else None
+
+    return _Rows(moments(cells[time], time), of("--value", numbers), of("--person", words), of("--series-by", words))
+
+
+def _unreadable(good: NDArray[np.bool_], odd: int) -> list[str]:
+    said = []
+    if not good.all():
+        first = int(np.argmin(good)) + 1
+        said.append(f"{int((~good).sum()):,} of {len(good):,} rows left out, because they cannot be read (row {first})")
+    if odd:
+        said.append(f"{counted(odd, 'row')} left out, because of too few or too many cells")
+    return said
+
+
+def _hides(options: SeriesOptions, series: BoundedSeries) -> str:
+    """What the claim covers, in a sentence."""
+    together = "" if len(series.values) == 1 else f", in all {len(series.values)} series together"
+    most = f"{series.contribution:g}"
+    if options.person is not None:
+        what = f"a value of {most} of each person counts" if options.value else f"{most} events of each person count"
+        return f"This hides all that one person did{together}: at most {what}; which ones is drawn by lot."
+    value = f", up to a value of {most}" if options.value else ""
+    return f"This hides each event{value}: whether it happened or not. Someone who has many events is hidden less."

@@ -1,0 +1,122 @@
+"""Series whose protected changes are bounded: what one event, person or visit can change is part of the series."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray, count, frozen
+from cloakwork.errors import InputError
+from cloakwork.series.cloak import SeriesCloak
+from cloakwork.series.filters import Filter
+from cloakwork.series.mechanisms import Mechanism
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal stretches of time: `n` of `every` milliseconds each, from `start` on, in Unix milliseconds.
+
+    They are public, and so must not follow from what happened.
+
+    Examples
+    --------
+    >>> day = Bins.between(1_794_700_800_000, 1_794_787_200_000, every=3_600_000)
+    >>> day.n, day.places([1_794_700_800_000, 1_794_787_199_999, 1_794_787_200_000]).tolist()
+    (24, [0, 23, -1])
+    """
+
+    start: int
+    every: int
+    n: int
+
+    def __post_init__(self) -> None:
+        count("every", self.every)
+        count("n", self.n)
+        if isinstance(self.start, bool) or not isinstance(self.start, int | np.integer):
+            raise InputError(f"start={self.start!r}: give Unix milliseconds, a whole number.", start=self.start)
+
+    @classmethod
+    def between(cls, start: int, end: int, *, every: int) -> "Bins":
+        """Bins from `start` until before `end`; refused where these are no whole number of them."""
+        count("every", every)
+        if end <= start or (end - start) % every:
+            raise InputError(
+                f"from {start} to {end} is {(end - start) / every:g} bins of {every} ms: give a whole number of them.",
+                start=start,
+                end=end,
+                every=every,
+            )
+        return cls(start, every, (end - start) // every)
+
+    @property
+    def end(self) -> int:
+        """When the last bin is over."""
+        return self.start + self.n * self.every
+
+    @property
+    def times(self) -> IntArray:
+        """When each bin begins, shape (n,)."""
+        return self.start + self.every * np.arange(self.n, dtype=np.int64)
+
+    def places(self, times: Sequence[int] | IntArray) -> IntArray:
+        """The bin of each moment, -1 for those before the first and after the last."""
+        found = (np.asarray(times, dtype=np.int64) - self.start) // self.every
+        return np.asarray(np.where((found >= 0) & (found < self.n), found, -1))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What bounding left out or made smaller. True numbers: for whoever has the data, never to be published."""
+
+    outside: int = 0
+    other_names: int = 0
+    clipped: int = 0
+    over_limit: int = 0
+    empty_bins: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedSeries:
+    """Private series with what one protected event, person or visit can change in them.
+
+    Parameters
+    ----------
+    values
+        Shape (series, n).
+    contribution
+        The most that one of those who are protected can change in all, over all times and series.
+    step, touched
+        As `SeriesCloak` has them: None for whole numbers.
+    losses
+        What was left out to keep to the contribution. Not private.
+    """
+
+    values: FloatArray
+    contribution: float
+    step: float | None = None
+    touched: int | None = None
+    losses: Losses = field(default_factory=Losses, repr=False)
+
+    def __post_init__(self) -> None:
+        frozen(self.values)
+
+    def cloak(
+        self,
+        filters: Filter | Sequence[Filter],
+        *,
+        epsilon: float,
+        delta: float,
+        mechanism: Mechanism | None = None,
+    ) -> SeriesCloak:
+        """A cloak for these series, to publish them with: `cloak.release(series.values)`."""
+        return SeriesCloak(
+            filters,
+            self.values.shape[1],
+            epsilon=epsilon,
+            delta=delta,
+            contribution=self.contribution,
+            step=self.step,
+            touched=self.touched,
+            series=self.values.shape[0],
+            mechanism=mechanism,
+        )

@@ -1,0 +1,111 @@
+"""Rounded Laplace noise of any scale, from small tables and exactly.
+
+An exponential number is a whole number of blocks plus what is left over, and the two are independent. Laplace noise is
+the difference of two exponential numbers, and so a whole number of blocks, plus independent noise within two of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from cloakwork._checks import positive
+from cloakwork.errors import CalibrationError
+from cloakwork.privacy.cuts import WORD, cuts_error
+from cloakwork.privacy.table import Level, NoiseTable
+from cloakwork.sensor import WORD_BYTES
+
+LARGEST_SCALE = 2.0**52
+_BASE = 1 << 12
+_COARSEST = 64  # the largest scale of one table without blocks
+_REACH = 92  # scales: the mass beyond is below 2^-132
+_EXACT = Context(prec=80, rounding=ROUND_HALF_EVEN)
+
+
+@lru_cache(maxsize=16)
+def laplace_table(scale: float, *, base: int = _BASE) -> NoiseTable:
+    """The table of round(L), where L is Laplace noise of `scale` steps; its `ratio` is the scale.
+
+    Notes
+    -----
+    With exponential E1, E2 of this scale, L = E1 - E2, and E = B D + T, where D is geometric, T is exponential but
+    within [0, B), and both are independent. So round(L) = B (D1 - D2) + round(T1 - T2): a discrete Laplace number and
+    noise within B steps, each symmetric. D1 - D2 is taken apart again in the same way, where its scale is large. All
+    arithmetic is in decimal numbers of 80 digits, so that every machine makes the same table.
+
+    >>> [(level.factor, level.count) for level in laplace_table(1e6).levels]
+    [(16777216, 7), (4096, 4096), (1, 4096)]
+    """
+    if positive("scale", scale, error=CalibrationError) > LARGEST_SCALE:
+        raise CalibrationError(
+            f"the noise is {scale:.3g} steps: there are tables for up to {LARGEST_SCALE:.3g}. Give a coarser step, a "
+            "larger epsilon or a smaller contribution.",
+            scale=scale,
+        )
+    with localcontext(_EXACT):
+        left, factor = _decimal(Fraction(scale)), 1
+        if left <= _COARSEST:
+            levels = [Level(1, _written(_rounded(left)))]
+        else:
+            levels = [Level(1, _written(_rounded_within(left, base)))]
+            left, factor = left / base, base
+            while left > _COARSEST:
+                levels.append(Level(factor, _written(_discrete_within(left, base))))
+                left, factor = left / base, factor * base
+            levels.append(Level(factor, _written(_discrete(left))))
+    return NoiseTable(scale, tuple(reversed(levels)), sum(cuts_error(level.count) for level in levels))
+
+
+def _rounded(scale: Decimal) -> Iterator[Decimal]:
+    """P(|round(L)| <= j) = 1 - e^(-(j + 1/2) / scale)."""
+    ratio, tail = (-1 / scale).exp(), (-1 / (2 * scale)).exp()
+    for _ in range(int(scale * _REACH) + 2):
+        yield 1 - tail
+        tail *= ratio
+
+
+def _rounded_within(scale: Decimal, base: int) -> Iterator[Decimal]:
+    """P(|round(T1 - T2)| <= j) for exponential numbers T within [0, base).
+
+    It is (1 - e^(-y) - e^(-(2 b - y)) + e^(-2 b)) / (1 - e^(-b))^2, y = (j + 1/2) / scale and b = base / scale.
+    """
+    end, ratio = (-base / scale).exp(), (-1 / scale).exp()
+    down, up = (-1 / (2 * scale)).exp(), end * end * (1 / (2 * scale)).exp()
+    for _ in range(base):
+        yield (1 - down - up + end * end) / (1 - end) ** 2
+        down, up = down * ratio, up / ratio
+
+
+def _discrete(scale: Decimal) -> Iterator[Decimal]:
+    """P(|D1 - D2| <= j) = 1 - 2 r^(j+1) / (1 + r) for geometric numbers D of ratio r = e^(-1/scale)."""
+    ratio = (-1 / scale).exp()
+    tail = 2 * ratio / (1 + ratio)
+    for _ in range(int(scale * _REACH) + 2):
+        yield 1 - tail
+        tail *= ratio
+
+
+def _discrete_within(scale: Decimal, base: int) -> Iterator[Decimal]:
+    """P(|D1 - D2| <= j) for geometric numbers D below `base`, of ratio r = e^(-1/scale).
+
+    P(D1 - D2 = k) = (1 - r)^2 / (1 - r^b)^2 r^k (1 - r^(2 (b - k))) / (1 - r^2), for k >= 0 and b = base.
+    """
+    ratio = (-1 / scale).exp()
+    end = (-base / scale).exp()
+    height = (1 - ratio) / (1 + ratio) / (1 - end) ** 2
+    total, down, up = height * (1 - end * end), ratio, end * end / ratio
+    for _ in range(base):
+        yield total
+        total += 2 * height * (down - up)
+        down, up = down * ratio, up / ratio
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _written(chances: Iterable[Decimal]) -> bytes:
+    """The chances as cut points; none reaches 2^127, which no word does."""
+    most = (1 << WORD) - 1
+    cuts = (min(int((chance * (1 << WORD)).to_integral_value(ROUND_HALF_EVEN)), most) for chance in chances)
+    return b"".join(cut.to_bytes(WORD_BYTES, "big") for cut in cuts)

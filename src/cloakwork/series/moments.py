@@ -1,0 +1,35 @@
+"""What a stream publishes: outputs, each at its time."""
+
+from dataclasses import dataclass
+
+from scipy.special import ndtri
+
+from cloakwork._checks import FloatArray, frozen
+from cloakwork.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is published at one time, counted from 0: the output and how far off it is."""
+
+    time: int
+    value: float
+    standard_deviation: float
+
+    def band(self, confidence: float = 0.95) -> float:
+        """How far the value may be off with this confidence."""
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
+        return float(self.standard_deviation * ndtri((1 + confidence) / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Outputs of a stream one after the other: values of shape (n,) or (runs, n), and the deviation of each, (n,)."""
+
+    values: FloatArray
+    standard_deviation: FloatArray
+
+    def __post_init__(self) -> None:
+        frozen(self.values)
+        frozen(self.standard_deviation)

@@ -1,0 +1,185 @@
+"""Sets of attributes: which tables are wanted, and the Walsh coefficients that they are made of."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._compile import compiled
+from cloakwork.errors import InputError
+from cloakwork.series.hadamard import transformed
+
+_MOST_ATTRIBUTES = 62
+_MOST_CELLS = 1 << 24
+_BLOCK = 512  # words of each column at a time: they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """The tables that are wanted of `attributes` binary attributes, each the counts over some of them.
+
+    Notes
+    -----
+    A coefficient stands for a set T of attributes, W_T = sum over rows of (-1)^{sum of the bits in T}, and a cell of
+    the table of S is 2^-|S| times the sum over T in S of +-W_T. The squared errors of all its 2^|S| cells together are
+    2^-|S| times the sum of the variances of its coefficients: that is what a coefficient is worth to a table.
+    """
+
+    attributes: int
+    sets: tuple[tuple[int, ...], ...]
+    masks: IntArray = field(init=False)
+    worth: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        masks = [subset_masks(np.array(group, dtype=np.int64)) for group in self._by_size.values()]
+        flat = np.concatenate([part.ravel() for part in masks])
+        shares = np.concatenate([np.full(part.size, 1 / part.shape[1]) for part in masks])
+        known, place = np.unique(flat, return_inverse=True)
+        object.__setattr__(self, "masks", frozen(known))
+        object.__setattr__(self, "worth", frozen(np.bincount(place, weights=shares) / self.cells))
+
+    @classmethod
+    def all_of(cls, attributes: int, order: int) -> "Wanted":
+        """All sets of `order` attributes."""
+        _refuse_too_many(math.comb(attributes, order) << order)
+        return cls(attributes, tuple(combinations(range(attributes), order)))
+
+    @classmethod
+    def chosen(cls, attributes: int, sets: Sequence[Sequence[int]]) -> "Wanted":
+        """These sets, each a list of different attributes."""
+        clean = tuple(attribute_set(attributes, one) for one in sets)
+        if not clean:
+            raise InputError("sets: give at least one set of attributes, such as [(0, 1)].")
+        if len({frozenset(one) for one in clean}) < len(clean):
+            raise InputError("sets: the same attributes are wanted twice. Give each set once.")
+        _refuse_too_many(sum(1 << len(one) for one in clean))
+        return cls(attributes, clean)
+
+    @cached_property
+    def cells(self) -> int:
+        """Cells of all tables together."""
+        return sum(1 << len(one) for one in self.sets)
+
+    @cached_property
+    def separate(self) -> float:
+        """Mean squared error of tables with noise of their own each, shared best among them, in units of 1/mu^2.
+
+        A row is in one cell of each table, and so tables with variances v_S cost sum 1/v_S in all.
+        """
+        return math.fsum(2.0 ** (len(one) / 2) for one in self.sets) ** 2 / self.cells
+
+    def places(self, attributes: Sequence[int]) -> IntArray:
+        """Where the coefficients of one table are, shape (2^s,); refused if some are not there."""
+        wanted = subset_masks(np.array([attribute_set(self.attributes, attributes)], dtype=np.int64))[0]
+        found = np.minimum(np.searchsorted(self.masks, wanted), len(self.masks) - 1)
+        if (self.masks[found] != wanted).any():
+            raise InputError(
+                f"{tuple(attributes)}: no table of these attributes, or of more, was asked for. Ask for one next time.",
+                attributes=tuple(attributes),
+            )
+        return np.asarray(found)
+
+    def tables(self, coefficients: FloatArray) -> dict[tuple[int, ...], FloatArray]:
+        """All wanted tables, by their attributes, an axis of length 2 for each."""
+        found: dict[tuple[int, ...], FloatArray] = {}
+        for size, group in self._by_size.items():
+            masks = subset_masks(np.array(group, dtype=np.int64))
+            cells = transformed(coefficients[np.searchsorted(self.masks, masks)]) / 2**size
+            found.update(zip(group, cells.reshape(len(group), *(2,) * size), strict=True))
+        return {one: found[one] for one in self.sets}
+
+    def coefficients(self, rows: NDArray[np.bool_]) -> IntArray:
+        """W_T of all coefficients for rows of shape (n, attributes), exactly: n - 2 times the rows that are odd in T.
+
+        The cost is one pass over n/64 words for each coefficient; there is no table of 2^d cells.
+        """
+        words = -(-max(len(rows), 1) // 64)
+        packed = np.zeros((self.attributes, 8 * words), dtype=np.uint8)
+        packed[:, : -(-len(rows) // 8)] = np.packbits(rows.T, axis=1)
+        odd = np.zeros(len(self.masks), dtype=np.int64)
+        _count_odd(packed.view(np.uint64), self._members, odd)
+        return len(rows) - 2 * odd
+
+    @cached_property
+    def _by_size(self) -> dict[int, list[tuple[int, ...]]]:
+        groups: dict[int, list[tuple[int, ...]]] = {}
+        for one in self.sets:
+            groups.setdefault(len(one), []).append(one)
+        return groups
+
+    @cached_property
+    def _members(self) -> IntArray:
+        """The attributes of each coefficient, filled up with -1, shape (coefficients, largest)."""
+        largest = max(*map(len, self.sets), 1)
+        members = np.full((len(self.masks), largest), -1, dtype=np.int64)
+        filled = np.zeros(len(self.masks), dtype=np.int64)
+        for attribute in range(self.attributes):
+            inside = np.flatnonzero((self.masks >> attribute) & 1)
+            members[inside, filled[inside]] = attribute
+            filled[inside] += 1
+        return members
+
+
+def attribute_set(attributes: int, given: Sequence[int]) -> tuple[int, ...]:
+    """Different attributes from 0 to attributes - 1, checked."""
+    members = tuple(given)
+    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in members)
+    if not whole or len(set(members)) < len(members) or any(not 0 <= one < attributes for one in members):
+        raise InputError(
+            f"{members!r}: give different attributes, as whole numbers from 0 to {attributes - 1}.", given=members
+        )
+    return tuple(int(one) for one in members)
+
+
+def check_attributes(attributes: int) -> int:
+    """A number of attributes that fits into a machine word."""
+    if isinstance(attributes, bool) or not isinstance(attributes, int | np.integer):
+        raise InputError(f"attributes={attributes!r}: give how many there are.", attributes=attributes)
+    if not 1 <= attributes <= _MOST_ATTRIBUTES:
+        raise InputError(f"attributes={attributes}: give 1 to {_MOST_ATTRIBUTES}.", attributes=attributes)
+    return int(attributes)
+
+
+def subset_masks(sets: IntArray) -> IntArray:
+    """All subsets of each of the sets, shape (m, s), as masks: shape (m, 2^s), the last attribute fastest."""
+    bits = np.left_shift(np.int64(1), sets)
+    found = np.zeros((len(sets), 1), dtype=np.int64)
+    for k in range(bits.shape[1]):
+        found = np.stack([found, found + bits[:, k : k + 1]], axis=2).reshape(len(sets), -1)
+    return found
+
+
+def _refuse_too_many(cells: int) -> None:
+    if cells > _MOST_CELLS:
+        raise InputError(f"the tables have {cells:,} cells: give fewer or smaller sets, up to {_MOST_CELLS:,} cells.")
+
+
+@compiled
+def _count_odd(columns: NDArray[np.uint64], members: IntArray, odd: IntArray) -> None:
+    """Count the rows with an odd number of ones among the members of each set."""
+    words = columns.shape[1]
+    mixed = np.zeros(_BLOCK, np.uint64)
+    pairs, fours, eights = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+    ones, one, two, four, last = np.uint64(0x0101010101010101), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+    for start in range(0, words, _BLOCK):
+        size = min(_BLOCK, words - start)
+        for which in range(len(members)):
+            mixed[:size] = np.uint64(0)
+            for k in range(members.shape[1]):
+                member = members[which, k]
+                if member >= 0:
+                    for word in range(size):
+                        mixed[word] ^= columns[member, start + word]
+            total = np.uint64(0)
+            for word in range(size):
+                bits = mixed[word]
+                bits -= (bits >> one) & pairs
+                bits = (bits & fours) + ((bits >> two) & fours)
+                bits = (bits + (bits >> four)) & eights
+                total += (bits * ones) >> last
+            odd[which] += np.int64(total)

@@ -1,0 +1,190 @@
+"""Convolution over bit strings: predicates of d binary attributes, from a histogram of all 2^d kinds of rows."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen
+from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy import Explanation
+from cloakwork.privacy.gaussian import claim as check_claim
+from cloakwork.privacy.ledger import Ledger
+from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.series.explain_walsh import explain_convolution
+from cloakwork.series.hadamard import CoefficientRelease, transformed
+from cloakwork.series.noise import Claim
+
+_NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
+_MOST = 2.0**61
+
+
+@dataclass(frozen=True, eq=False)
+class Convolved:
+    """Private outputs: values of shape (2^d,), or (predicates, 2^d), and the standard deviation of each predicate's."""
+
+    values: FloatArray
+    standard_deviation: FloatArray
+    cloak: "WalshCloak"
+
+    def __post_init__(self) -> None:
+        frozen(self.values)
+        frozen(self.standard_deviation)
+
+    @property
+    def expected_mse(self) -> float:
+        """The mean squared error to expect, with the cost of rounding."""
+        return self.cloak.expected_mse
+
+    def explain(self) -> Explanation:
+        """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
+        return self.cloak.explain()
+
+
+@final
+class WalshCloak:
+    """Publishes y(a) = sum over b of h(a xor b) x(b) for a private histogram x over d bits, once.
+
+    Parameters
+    ----------
+    h
+        The predicate, public: 2^d numbers, h(a xor b) being what a row of kind b counts for at a. Several that share
+        one release: shape (predicates, 2^d). Zero Walsh coefficients cost nothing.
+    epsilon, delta
+        The claim, for the whole release.
+    contribution
+        How much one protected person may change in all counts together: the number of their rows.
+
+    Notes
+    -----
+    With H the Walsh-Hadamard transform of h and N = 2^d, y = (1/N) transform of (H X). The whole numbers a_T X_T go
+    out with noise, for a_T^2 in proportion to |H_T|, and the mean squared error is (sum |H_T|)^2 / (N mu)^2. In the
+    orthonormal coefficients h^ = H / sqrt N this is ||h^||_1^2 / (N mu^2), as for `Fourier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> near = np.array([1.0, 0.5, 0.5, 0.0])  # rows that agree in both attributes, or in one of two
+    >>> cloak = WalshCloak(near, epsilon=1.0, delta=1e-6)
+    >>> round(cloak.ideal_mse * 0.2367047**2, 5)  # in units of 1/mu^2: (sum of |H| = 2, 1, 1, 0)^2 / 4^2
+    1.0
+    """
+
+    def __init__(self, h: ArrayLike, *, epsilon: float, delta: float, contribution: int = 1) -> None:
+        check_claim(epsilon, delta)
+        self.h, self.single = _predicates(h), np.ndim(h) == 1
+        self.size = self.h.shape[1]
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self.contribution = count("contribution", contribution, error=CalibrationError)
+        spectra = transformed(self.h)
+        spectra[np.abs(spectra) <= _NEGLIGIBLE * np.abs(spectra).max()] = 0.0
+        worth = (spectra**2).mean(axis=0) / self.size**2
+        self._used = frozen(np.flatnonzero(worth))
+        self._spectra = frozen(spectra)
+        self.plan = CoefficientRelease.meeting(worth[self._used], Claim(self.epsilon, self.delta, self.contribution))
+        self._ledger = Ledger(
+            1,
+            unit="release",
+            owner="convolution",
+            remedy="Publishing once more costs as much again; to experiment, use simulate(x, rng=...).",
+        )
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
+        object.__setattr__(self, name, value)
+
+    @property
+    def coefficients(self) -> int:
+        """How many Walsh coefficients are released."""
+        return len(self._used)
+
+    @property
+    def expected_mse(self) -> float:
+        """Mean squared error over all outputs, with the cost of rounding."""
+        return self.plan.expected_mse
+
+    @property
+    def ideal_mse(self) -> float:
+        """What weights and noise of any precision would reach: ||h^||_1^2 / (N mu^2)."""
+        return self.plan.ideal_mse
+
+    @property
+    def rounding_cost(self) -> float:
+        """How much more mean squared error whole weights and noise cost, as a fraction."""
+        return self.expected_mse / self.ideal_mse - 1
+
+    @property
+    def expected_mses(self) -> FloatArray:
+        """Mean squared error of each predicate's outputs, shape (predicates,): the same for all of them."""
+        return np.asarray((self._spectra[:, self._used] / self.size) ** 2 @ self.plan.variances)
+
+    def release(self, x: ArrayLike) -> Convolved:
+        """Publish for true counts, shape (2^d,), for real. A cloak does so once."""
+        counts = self._counts(x)
+        self._ledger.spend(1)
+        return self._published(counts, private_words)
+
+    def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Convolved:
+        """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        if not isinstance(rng, np.random.Generator):
+            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
+        return self._published(self._counts(x), partial(simulated_words, rng=rng))
+
+    def explain(self) -> Explanation:
+        """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
+        return explain_convolution(self)
+
+    def __repr__(self) -> str:
+        return f"WalshCloak(2^{self.size.bit_length() - 1} kinds, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _counts(self, x: ArrayLike) -> IntArray:
+        values = frames("x", x, self.size, error=ReadingError)
+        if values.ndim != 1:
+            raise ReadingError(f"x has shape {values.shape}: give {self.size} counts.", shape=values.shape)
+        far = np.flatnonzero(values != np.rint(values))
+        if len(far):
+            raise ReadingError(
+                f"x[{far[0]}] is not a whole number ({len(far)} such entries): give counts.", place=int(far[0])
+            )
+        if float(np.abs(values).sum()) * float(self.plan.strategy.weights.max()) >= _MOST:
+            raise ReadingError("the counts are too large to be released with their noise in 63 bits.")
+        return values.astype(np.int64)
+
+    def _published(self, counts: IntArray, words: Words) -> Convolved:
+        found = np.zeros(self.size)
+        found[self._used] = self.plan.estimates(transformed(counts)[self._used], words)
+        values = transformed(self._spectra * found) / self.size
+        spread = np.sqrt(self.expected_mses)
+        return Convolved(values[0] if self.single else values, spread[:1] if self.single else spread, self)
+
+
+def walsh_convolve(x: ArrayLike, h: ArrayLike, *, epsilon: float, delta: float, contribution: int = 1) -> Convolved:
+    """Publish y(a) = sum over b of h(a xor b) x(b) for private counts x and public h, of 2^d numbers each.
+
+    The arguments are those of `WalshCloak`. Each call spends its own (epsilon, delta).
+
+    Examples
+    --------
+    >>> counts = [40, 3, 12, 25]  # rows 00, 01, 10, 11
+    >>> same_first = [1, 1, 0, 0]  # all rows with the same first attribute
+    >>> walsh_convolve(counts, same_first, epsilon=1.0, delta=1e-6).values.shape
+    (4,)
+    """
+    return WalshCloak(h, epsilon=epsilon, delta=delta, contribution=contribution).release(x)
+
+
+def _predicates(h: ArrayLike) -> FloatArray:
+    size = np.shape(h)[-1] if np.ndim(h) else 0
+    values = np.atleast_2d(frames("h", h, size))
+    if values.ndim != 2 or size < 1 or size & (size - 1):
+        raise InputError(
+            f"h has shape {values.shape}: give 2^d numbers for d attributes, or one row of them for each predicate.",
+            shape=values.shape,
+        )
+    if not values.any():
+        raise InputError("all numbers of h are 0: there is nothing to publish.")
+    return frozen(np.array(values))

@@ -1,0 +1,474 @@
+"""`series`: a private series from a file, published with one command."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.cli.conftest import Run
+
+from cloakwork.cli.series_filters import parse_filters, parse_span, shown_span
+from cloakwork.cli.series_given import SeriesOptions
+from cloakwork.cli.series_input import from_file
+from cloakwork.cli.series_picture import NOT_PRIVATE
+from cloakwork.cli.series_table import moments
+from cloakwork.errors import InputError
+
+START = datetime(2026, 10, 5, tzinfo=UTC)
+HOUR = 3600
+CLEAR = ("--epsilon", 40, "--delta", 1e-3)  # so little noise that the truth can be checked
+PERIOD = ("--from", "2026-10-05", "--to", "2026-10-07")
+Z95 = 1.959964
+
+
+def iso(seconds: float) -> str:
+    return datetime.fromtimestamp(START.timestamp() + seconds, UTC).isoformat()
+
+
+def write(path: Path, *rows: Sequence[object]) -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def floats(cells: list[str]) -> NDArray[np.float64]:
+    return np.array([float(cell) for cell in cells])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def seconds() -> NDArray[np.int64]:
+    """When each of 3,000 events was, after the start, over two days."""
+    return np.random.default_rng(7).integers(0, 48 * HOUR, 3000)
+
+
+@pytest.fixture
+def visits(here: Path, seconds: NDArray[np.int64]) -> Path:
+    rng = np.random.default_rng(8)
+    people, doors = rng.integers(0, 300, 3000), rng.choice(["north", "south"], 3000)
+    rows = [
+        (iso(t), f"p{p}", d, f"{v:.2f}")
+        for t, p, d, v in zip(seconds, people, doors, rng.exponential(20, 3000), strict=True)
+    ]
+    return write(here / "visits.csv", ("time", "card", "door", "paid"), *rows)
+
+
+def values_in(tree: object) -> list[object]:
+    """All leaves of a JSON value."""
+    if isinstance(tree, dict):
+        return [leaf for part in tree.values() for leaf in values_in(part)]
+    return [leaf for part in tree for leaf in values_in(part)] if isinstance(tree, list) else [tree]
+
+
+def close(found: dict[str, list[str]], name: str, truth: NDArray[Any]) -> bool:
+    """Whether all values are within six standard deviations of the truth, and not all equal to it."""
+    off = np.abs(floats(found[name]) - truth)
+    return bool((off <= 6 / Z95 * floats(found[f"{name}.within"]) + 1e-6).all() and off.max() > 0)
+
+
+def test_events_are_counted_filtered_and_published(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
+    succeed("series", visits, *PERIOD, *CLEAR, "--filter", "running-sum", "--filter", "window:1", "--filter", "trend:3")
+    found = read(Path("published.csv"))
+    assert list(found) == [
+        "time",
+        *(name + end for name in ("running-sum", "window-1", "trend-3") for end in ("", ".within")),
+    ]
+    assert found["time"][:2] == ["2026-10-05T00:00:00Z", "2026-10-05T01:00:00Z"]
+    counts = np.bincount(seconds // HOUR, minlength=48)
+    assert close(found, "window-1", counts)
+    assert close(found, "running-sum", counts.cumsum())
+    middle = {name: cells[1:-1] for name, cells in found.items()}
+    assert close(middle, "trend-3", np.convolve(counts, np.ones(3) / 3, "valid"))
+    assert float(max(found["window-1.within"])) < 1.5
+
+
+def test_the_noise_is_as_large_as_it_says(succeed: Run, here: Path) -> None:
+    rows = write(here / "zeros.csv", ("n",), *([0] for _ in range(8192)))
+    succeed("series", rows, "--counts", "n", "--filter", "window:1", "--epsilon", 1, "--delta", 1e-6)
+    found = read(Path("published.csv"))
+    assert found["row"][:2] == ["1", "2"]
+    spread, said = floats(found["window-1"]).std(), float(found["window-1.within"][0]) / Z95
+    assert said == pytest.approx(4.2247, rel=2e-3)  # of the exact Gaussian mechanism at (1, 1e-6), sensitivity 1
+    assert spread == pytest.approx(said, rel=0.05)
+
+
+@pytest.mark.parametrize("form", ["texts", "timestamps", "seconds", "milliseconds", "naive"])
+def test_parquet_goes_in_and_out_whatever_form_its_times_have(
+    succeed: Run, here: Path, seconds: NDArray[np.int64], form: str
+) -> None:
+    unix = seconds + int(START.timestamp())
+    times = {
+        "texts": pa.array([iso(t) for t in seconds]),
+        "timestamps": pa.array(unix * 1_000_000, pa.timestamp("us", "Europe/Berlin")),
+        "seconds": pa.array(unix),
+        "milliseconds": pa.array(unix * 1000.0),
+        "naive": pa.array(unix, pa.timestamp("s")),
+    }[form]
+    pq.write_table(pa.table({"when": times}), here / "events.parquet")
+    succeed(
+        "series", "events.parquet", "--time", "when", *PERIOD, *CLEAR, "--filter", "window:1", "--out", "out.parquet"
+    )
+    table = pq.read_table("out.parquet")
+    assert table.schema.equals(
+        pa.schema([("time", pa.timestamp("ms", "UTC")), ("window-1", pa.float64()), ("window-1.within", pa.float64())])
+    )
+    assert table.column("time")[1].as_py() == datetime(2026, 10, 5, 1, tzinfo=UTC)
+    off = table.column("window-1").to_numpy() - np.bincount(seconds // HOUR, minlength=48)
+    assert (np.abs(off) <= 6 / Z95 * table.column("window-1.within").to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    "form", [iso, lambda t: iso(t)[:19], lambda t: iso(t)[:19].replace("T", " "), lambda t: START.timestamp() + t]
+)
+def test_times_in_a_csv_file_may_have_many_forms(succeed: Run, here: Path, form: Any) -> None:
+    write(here / "a.csv", ("Timestamp",), *([form(t)] for t in (0, 10, HOUR, 47 * HOUR)))
+    succeed("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1")
+    assert close(read(Path("published.csv")), "window-1", np.bincount([0, 0, 1, 47]))
+
+
+def test_values_are_clipped_and_added_up(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
+    told = succeed(
+        "series", visits, *PERIOD, *CLEAR, "--filter", "running-sum", "--value", "paid", "--most-per-event", 30
+    )
+    paid = np.minimum(floats(read(visits)["paid"]), 30)
+    assert close(read(Path("published.csv")), "running-sum", np.bincount(seconds // HOUR, paid, 48).cumsum())
+    clipped = sum(float(cell) > 30 for cell in read(visits)["paid"])
+    assert f"{clipped} of 3,000 rows clipped, because their value is not within 0 to 30" in told.err
+    assert "hides each event, up to a value of 30" in told.out
+
+
+def test_the_user_level_is_said_and_limits_are_reported_at_the_terminal_only(succeed: Run, visits: Path) -> None:
+    words = ("series", visits, *PERIOD, "--filter", "window:1", "--person", "card", "--most-per-person", 4)
+    told = succeed(*words, "--json", "--plot", "a.png")
+    over = sum(max(number - 4, 0) for number in Counter(read(visits)["card"]).values())
+    assert f"{over:,} of 3,000 rows not counted" in told.err
+    assert "not covered by the claim, and not to be published" in told.err
+    assert (told.values["level"], told.values["contribution"]) == ("user", 4)
+    assert "This hides all that one person did: at most 4 events of each person count" in told.values["hides"]
+    assert over > 1000
+    assert f"{over:,}" not in told.out + Path("published.csv").read_text()
+    assert over not in values_in(told.values)
+
+
+def test_the_event_level_is_said_and_what_was_spent(succeed: Run, visits: Path) -> None:
+    told = succeed("series", visits, *PERIOD, "--filter", "average:6", "--epsilon", 0.5)
+    assert "This hides each event: whether it happened or not." in told.out
+    assert "spent: epsilon 0.5, delta 1e-06" in told.out
+    assert "warning" not in told.err
+
+
+def test_what_is_taken_from_the_data_is_warned_of(succeed: Run, visits: Path) -> None:
+    told = succeed("series", visits, "--filter", "average:6", "--series-by", "door")
+    assert "taken from the data, which reveals it: --from (the first time), --to (the last time), --names" in told.err
+    values = succeed("series", visits, "--filter", "average:6", "--to", "2026-10-08", "--json").values
+    assert values["taken_from_data"] == ["--from (the first time)"]
+    assert (values["from"], values["to"], values["bins"]) == ("2026-10-05T00:00:00Z", "2026-10-08T00:00:00Z", 72)
+
+
+def test_weeks_begin_on_mondays_where_nothing_else_is_said(succeed: Run, here: Path) -> None:
+    write(here / "a.csv", ("time",), ["2026-10-08"], ["2026-10-12"])
+    values = succeed("series", "a.csv", "--filter", "window:1", "--every", "1w", "--json").values
+    assert (values["from"], values["to"], values["bins"]) == ("2026-10-05T00:00:00Z", "2026-10-19T00:00:00Z", 2)
+
+
+def test_several_series_are_published_together(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
+    told = succeed(
+        *("series", visits, *PERIOD, *CLEAR, "--filter", "window:1", "--filter", "running-sum"),
+        *("--series-by", "door", "--names", "south,west"),
+    )
+    found = read(Path("published.csv"))
+    south = np.array(read(visits)["door"]) == "south"
+    assert close(found, "south.window-1", np.bincount(seconds[south] // HOUR, minlength=48))
+    assert close(found, "west.running-sum", np.zeros(48))
+    assert f"{int((~south).sum()):,} of 3,000 rows left out, because their name is not among --names" in told.err
+    assert len(found) == 1 + 2 * 2 * 2
+
+
+def test_counts_of_rows_are_published_and_gaps_are_zeros(succeed: Run, here: Path) -> None:
+    rows = [(iso(900 * k), k % 7 - 2) for k in range(60) if k not in (5, 6)]
+    write(here / "counts.csv", ("time", "n"), *reversed(rows))
+    told = succeed("series", "counts.csv", "--counts", "n", "--contribution", 3, *CLEAR, "--filter", "window:2")
+    found = read(Path("published.csv"))
+    truth = np.array([0 if k in (5, 6) else k % 7 - 2 for k in range(60)])
+    assert close(found, "window-2", truth + np.r_[0, truth[:-1]])
+    assert found["time"][1] == "2026-10-05T00:15:00Z"
+    assert "2 bins without a row, counted as 0" in told.err
+    assert "hides each event that adds at most 3 to the counts" in told.out
+
+
+def test_coefficients_come_from_a_file(succeed: Run, here: Path, visits: Path, seconds: NDArray[np.int64]) -> None:
+    write(here / "back.csv", *([value] for value in (1, -2, 0.5)))
+    write(here / "ahead.csv", ("lag", "weight"), (1, 0.25), (-1, 1))
+    succeed("series", visits, *PERIOD, *CLEAR, "--filter", "back.csv", "--filter", "ahead.csv")
+    found, counts = read(Path("published.csv")), np.bincount(seconds // HOUR, minlength=48)
+    assert close(found, "back", np.convolve(counts, [1, -2, 0.5])[:48])
+    assert close(found, "ahead", np.r_[counts[1:], 0] + 0.25 * np.r_[0, counts[:-1]])
+
+
+@pytest.mark.parametrize("out", ["shared.csv", "shared.parquet"])
+def test_no_true_value_is_in_any_file_or_summary(succeed: Run, here: Path, out: str) -> None:
+    write(here / "counts.csv", ("time", "n"), *((iso(HOUR * k), 7_654_321 + 1000 * k) for k in range(40)))
+    words = ("series", "counts.csv", "--counts", "n", "--filter", "window:1", "--filter", "running-sum", "--out", out)
+    words += ("--epsilon", 1e-6)  # type: ignore[assignment]  # noise that no digit survives
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        told = succeed(*words, "--plot", "a.svg", "--json").said
+    truth = {str(7_654_321 + 1000 * k) for k in range(40)}
+    shared = told + Path("a.svg").read_text()
+    shared += str(pq.read_table(out).to_pydict()) if out.endswith(".parquet") else Path(out).read_text()
+    assert not any(value in shared for value in truth)
+    assert "NOT PRIVATE" not in shared
+
+
+def test_a_picture_says_what_privacy_cost_and_a_comparison_that_it_is_not_private(succeed: Run, visits: Path) -> None:
+    words = ("series", visits, *PERIOD, "--filter", "window:1", "--filter", "trend:24", "--plot", "a.svg")
+    pages = []
+    for more in ((), ("--compare",)):
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            succeed(*words, *more)
+        pages.append(Path("a.svg").read_text())
+    assert all("trend-24: off by " in page and "% of the typical level" in page for page in pages)
+    assert all("epsilon 1, delta 1e-06" in page for page in pages)
+    assert [NOT_PRIVATE in page for page in pages] == [False, True]
+    assert Path("a.svg").stat().st_mode & 0o077 == 0
+
+
+def test_the_cost_is_a_share_of_what_was_published(succeed: Run, visits: Path) -> None:
+    values = succeed("series", visits, *PERIOD, "--filter", "window:1", "--json").values
+    [cost] = values["filters"]
+    level = np.abs(floats(read(Path("published.csv"))["window-1"])).mean()
+    assert cost["typical_level"] == pytest.approx(level, rel=1e-3)
+    assert cost["root_mean_square_error"] == pytest.approx(4.2247, rel=2e-3)
+    assert cost["share"] == pytest.approx(4.2247 / level, rel=5e-3)
+
+
+def test_nothing_but_noise_is_said_to_be_that(succeed: Run, here: Path) -> None:
+    write(here / "none.csv", ("time",))
+    told = succeed("series", "none.csv", *PERIOD, "--filter", "window:1")
+    assert "about as much as there is: take a longer --every" in told.out
+    assert len(read(Path("published.csv"))["time"]) == 48
+
+
+def test_rows_that_cannot_be_read_are_left_out_and_counted(succeed: Run, here: Path) -> None:
+    text = f"time,who\n{iso(0)},a\nyesterday,a\n{iso(10)},\n{iso(20)},b,c\n{iso(30)},b\n"
+    (here / "a.csv").write_text(text)
+    told = succeed(
+        "series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1", "--person", "who", "--most-per-person", 1
+    )
+    assert "2 of 4 rows left out, because they cannot be read (row 2)" in told.err
+    assert "1 row left out, because of too few or too many cells" in told.err
+    assert "yesterday" not in told.said
+    assert close(read(Path("published.csv")), "window-1", np.r_[2, np.zeros(47)])
+
+
+def test_semicolons_blanks_and_a_byte_order_mark_are_understood(succeed: Run, here: Path) -> None:
+    (here / "a.csv").write_text(f"\ufeffdoor;time\n a ;{iso(0)}\na;{iso(1)}\n", encoding="utf-8")
+    succeed("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1", "--series-by", "door", "--names", "a")
+    assert close(read(Path("published.csv")), "a.window-1", np.r_[2, np.zeros(47)])
+
+
+def test_a_time_is_read_alike_whatever_stands_in_the_other_rows() -> None:
+    """Else one person's row could move the events of others."""
+    clocks = ["", "T00", "T10:00", " 10:00", "T10:00:00", "T24:00", "T23:59:60", "T10:00:00.5", "T10:00:00.123456789"]
+    zones = ["", "Z", "z", "+02", "+0200", "+02:00", "-11:30", "+24:00"]
+    dates = ["2026-10-05", "2026-02-30", "0001-01-01", "1969-12-31", "9999-12-31", " 2026-10-05"]
+    seen = set()
+    for cell in (date + clock + zone for date in dates for clock in clocks for zone in zones):
+        alone = moments(pa.chunked_array([[cell]]), "time")[0]
+        assert alone == moments(pa.chunked_array([[cell, "soon"]]), "time")[0], cell
+        assert alone == moments(pa.chunked_array([[cell, "17"]]), "time")[0], cell
+        seen.add(int(alone))
+    assert int(START.timestamp() * 1000) in seen
+    assert len(seen) > 20
+
+
+BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [
+    (("none.csv",), "none.csv: there is no such file"),
+    (("site.toml",), "site.toml is a site file: give --from-store"),
+    (("a.xlsx",), "give a file that ends in .csv or .parquet"),
+    (("empty.csv",), "empty.csv is empty"),
+    (("latin.csv", "--time", "t"), "not a text in UTF-8"),
+    (("broken.parquet",), "broken.parquet is not a Parquet file"),
+    (("visits.csv", "--time", "when"), "--time when is no column of the file. It has: time, card, door, paid"),
+    (("untimed.csv",), "--time: say which column has the times"),
+    (("visits.csv", "--time", "card"), "no row of visits.csv can be read"),
+    (("twice.csv", "--series-by", "n"), "--series-by n is in the file more than once"),
+    (("visits.csv", "--every", "1x"), "--every 1x: give a whole number with m, h, d or w"),
+    (("visits.csv", "--every", "0h"), "--every 0h"),
+    (("visits.csv", "--from", "then"), "--from then: give a date"),
+    (("visits.csv", "--from", "2026-10-05", "--to", "2026-10-04"), "give --from before --to"),
+    (("visits.csv", *PERIOD, "--every", "7h"), "give --to 2026-10-06T18:00:00Z or 2026-10-07T01:00:00Z"),
+    (("visits.csv", "--from", "1971-01-01", "--every", "1m"), "are more than 16,777,216 values"),
+    (("nothing.csv",), "nothing to take the period from: give --from and --to"),
+    (("visits.csv", "--value", "paid"), "--value without --most-per-event"),
+    (("visits.csv", "--value", "paid", "--most-per-event", "0"), "most_per_event=0.0"),
+    (("visits.csv", "--most-per-event", "3"), "--most-per-event: this goes with --value"),
+    (("visits.csv", "--person", "card"), "--person without --most-per-person: say how many events"),
+    (("visits.csv", "--person", "card", "--most-per-person", "1.5"), "most_per_person"),
+    (("visits.csv", "--most-per-person", "3"), "--most-per-person: this goes with --person"),
+    (("visits.csv", "--contribution", "3"), "--contribution: this goes with --counts"),
+    (("visits.csv", "--names", "a"), "--names without --series-by"),
+    (("visits.csv", "--series-by", "door", "--names", "a,a"), "--names: give each name once"),
+    (("visits.csv", "--zone", "all"), "--zone: this goes with --from-store"),
+    (("visits.csv", "--visit", "1h"), "--visit: this goes with --from-store"),
+    (("visits.csv", "--epsilon", "-1"), "epsilon=-1.0"),
+    (("visits.csv", "--delta", "0"), "delta=0: Gaussian noise never"),
+    (("visits.csv", "--out", "a.xlsx"), "--out a.xlsx: the name says the form"),
+    (("visits.csv", "--out", "visits.csv"), "visits.csv is read by this command"),
+    (("visits.csv", "--plot", "a.doc"), "--plot a.doc: a picture is"),
+    (("visits.csv", "--compare"), "--compare without --plot"),
+    (("counts.csv", "--counts", "m"), "--counts m is no column"),
+    (("counts.csv", "--counts", "n", "--person", "a"), "--person: this goes with events"),
+    (("counts.csv", "--counts", "n"), "row 3: its time is not a whole number of 1h after the first"),
+    (("twice.csv", "--counts", "m", "--every", "1h"), "row 2: an earlier row has the same time"),
+    (("counts.csv", "--counts", "part"), "row 1: part is not a whole number"),
+    (("untimed.csv", "--counts", "n", "--every", "1h"), "--every: rows have no time"),
+    (("untimed.csv", "--counts", "n", "--contribution", "1.5"), "contribution=1.5: whole numbers change by whole"),
+    (("onetime.csv", "--counts", "n"), "all rows have the same time: give --every"),
+    (("nothing.csv", "--counts", "n"), "nothing.csv has no rows"),
+    (("untimed.csv", "--counts", "n", "--filter", "running-sum"), "--filter: running-sum is there twice"),
+    (("untimed.csv", "--counts", "n", "--filter", "sum"), "--filter sum: there is no such filter. Give running-sum"),
+    (("untimed.csv", "--counts", "n", "--filter", "window:x"), "--filter window:x: this is not a number"),
+    (("untimed.csv", "--counts", "n", "--filter", "seasonal:24x"), "--filter seasonal:24x: this is not a number"),
+    (("untimed.csv", "--counts", "n", "--filter", "decay:1"), "--filter decay:1: rate=1.0: give a number between"),
+    (("untimed.csv", "--counts", "n", "--filter", "none.csv"), "none.csv: there is no such file"),
+    (("untimed.csv", "--counts", "n", "--filter", "latin.csv"), "latin.csv is not a CSV file of numbers"),
+    (("untimed.csv", "--counts", "n", "--filter", "visits.csv"), "visits.csv: give one coefficient a line"),
+    (("untimed.csv", "--counts", "n", "--filter", "lags.csv"), "lags.csv: lags are whole numbers, each once"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD_INPUTS)
+def test_bad_input_is_refused_and_nothing_is_lost(
+    run: Run, here: Path, visits: Path, words: tuple[object, ...], said: str
+) -> None:
+    write(here / "untimed.csv", ("hour", "n"), (0, 3), (1, 4))
+    write(here / "counts.csv", ("time", "n", "part"), (iso(0), 1, 0.5), (iso(HOUR), 2, 1), (iso(2.5 * HOUR), 3, 1))
+    write(here / "twice.csv", ("time", "n", "n", "m"), (iso(0), 1, 1, 1), (iso(0), 2, 1, 1))
+    write(here / "onetime.csv", ("time", "n"), (iso(0), 1))
+    write(here / "nothing.csv", ("time", "n"))
+    write(here / "lags.csv", (0, 1), (0, 2))
+    (here / "empty.csv").touch()
+    (here / "latin.csv").write_bytes(b"t\xe9t,n\n1,2\n")
+    (here / "broken.parquet").write_bytes(b"PAR1 and no more")
+    for name in ("site.toml", "a.xlsx", "published.csv"):
+        (here / name).write_text("precious")
+    before = {path.name: path.read_bytes() for path in here.iterdir()}
+    done = run("series", *words, "--filter", "running-sum")
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == before
+
+
+def test_a_picture_that_fails_leaves_the_old_files_alone(
+    run: Run, visits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", breaks)
+    Path("published.csv").write_text("precious")
+    done = run("series", visits, *PERIOD, "--filter", "window:1", "--plot", "a.png")
+    assert (done.code, Path("published.csv").read_text()) == (1, "precious")
+    assert sorted(path.name for path in Path().iterdir()) == ["published.csv", "visits.csv"]
+
+
+CELLS = st.sampled_from(
+    [
+        iso(0),
+        iso(5000),
+        iso(90_000)[:19],
+        "1791158400",
+        "1791158400500",
+        "1791158400.5",
+        "nan",
+        "1e400",
+        "",
+        "soon",
+        "1_0",
+    ]
+)
+ROWS = st.lists(
+    st.tuples(
+        CELLS,
+        st.sampled_from(["a", "b", ""]),
+        st.sampled_from(["n", "s", "w"]),
+        st.sampled_from(["1", "9.5", "x", "-3", "inf"]),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(ROWS, ROWS, st.randoms(use_true_random=False), st.booleans(), st.integers(1, 4))
+def test_files_that_differ_in_one_person_give_series_that_differ_by_no_more_than_the_contribution(
+    others: list[tuple[str, ...]], own: list[tuple[str, ...]], lot: Any, by_value: bool, most: int
+) -> None:
+    mixed = [*others, *((time, "me", door, paid) for time, _, door, paid in own)]
+    lot.shuffle(mixed)
+    fixed = (iso(0), "b", "n", "1")  # a file without any row that can be read is refused
+    with TemporaryDirectory() as folder:
+        found = []
+        for rows in (mixed, [row for row in mixed if row[1] != "me"]):
+            path = write(Path(folder) / "a.csv", ("time", "who", "door", "paid"), fixed, *rows)
+            options = SeriesOptions(
+                path,
+                ["window:1"],
+                start="2026-10-05",
+                end="2026-10-07",
+                person="who",
+                most_per_person=most,
+                value="paid" if by_value else None,
+                series_by="door",
+                names="n,s",
+            )
+            found.append(from_file(options).series)
+    change = found[0].values - found[1].values
+    assert found[0].contribution == found[1].contribution == pytest.approx(most)
+    assert np.abs(change).sum() <= most + 1e-9
+
+
+def test_filters_and_spans_are_read_as_people_write_them() -> None:
+    texts = ["running-sum", "window:24", "average:3", "decay:0.9", "power:1", "trend:24", "seasonal:24x4", "seasonal:7"]
+    names = [one.name for one in parse_filters(texts)]
+    assert names == [
+        *("running-sum", "window-24", "average-3", "decay-0.9", "power-1", "trend-24", "seasonal-24x4", "seasonal-7x4")
+    ]
+    for text in ("1s", "15m", "1h", "36h", "1d", "2w"):
+        assert shown_span(parse_span("--every", text)) == text
+    for text in ("", "h", "1.5h", "-1h", "1 h", "1000000h"):
+        with pytest.raises(InputError, match="--every"):
+            parse_span("--every", text)
+
+
+def test_the_summary_is_one_object(succeed: Run, visits: Path) -> None:
+    told = succeed("series", visits, *PERIOD, "--filter", "window:1", "--filter", "decay:0.5", "--json")
+    values = json.loads(told.out)
+    assert {"source", "from", "to", "every_seconds", "bins", "series", "taken_from_data", "level", "hides"} <= set(
+        values
+    )
+    assert [one["name"] for one in values["filters"]] == ["window-1", "decay-0.5"]
+    assert values["explanation"]["hidden"][0] == values["hides"]
+    assert values["expected_mse"] < values["papers_mse"]

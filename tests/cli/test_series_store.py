@@ -1,0 +1,181 @@
+"""`series --from-store`: how many are in a zone over time, from what a collector has recovered."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.test_series_command import CLEAR, close, read
+from tests.collect import zone_kit
+from tests.collect.live_kit import LINE, make, moment, readings
+
+from cloakwork.collect.occupancy import occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Reading, Result
+from cloakwork.collect.solve import Solver
+from cloakwork.collect.store import open_store
+
+MINUTE = 60_000
+START = 1_791_158_400_000  # 2026-10-05, midnight
+PERIOD = ("--from", "2026-10-05", "--to", "2026-10-06")
+ROOMS = zone_kit.FLAT.format(epsilon=8.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A site and a store with results of it."""
+
+    site: Path
+    store: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("series", str(self.site), "--from-store", self.store, "--filter", "window:1")
+
+
+def stored(folder: Path, results: list[Result], text: str = ROOMS) -> Case:
+    """Keep results, with readings of every sensor for each of them."""
+    site, store = folder / "site.toml", str(folder / "store.db")
+    site.write_text(text)
+    with open_store(store) as opened:
+        opened.add_readings(
+            [
+                Reading(result.site, f"s{sensor}", number, result.time, 0, result.time)
+                for number, result in enumerate(results)
+                for sensor in range(1, 13)
+            ]
+        )
+        assert opened.save_results(results) == len(results)
+    return Case(site, store)
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
+    """A day of looks every ten minutes: someone is in the first room in the morning; at night the collector is off."""
+    monkeypatch.chdir(tmp_path)
+    one = zone_kit.watched()
+    times = [START + 10 * MINUTE * number for number in range(24, 144)]
+    noon = START + 12 * 60 * MINUTE
+    return stored(tmp_path, [zone_kit.found(one, time, zone=0 if time < noon else None, chance=0.75) for time in times])
+
+
+def test_a_zone_is_published_as_its_mean_expected_number(succeed: Run, case: Case) -> None:
+    told = succeed(*case.words, *PERIOD, *CLEAR, "--zone", "room-1", "--zone", "room-2")
+    found = read(Path("published.csv"))
+    assert close(found, "room-1.window-1", np.r_[np.zeros(4), np.full(8, 0.75), np.zeros(12)])
+    assert close(found, "room-2.window-1", np.zeros(24))
+    assert "4 bins without any result, counted as 0" in told.err
+    assert "This hides each single visit shorter than 1h" in told.out
+
+
+def test_one_visit_of_a_bin_counts_once_for_each_zone(succeed: Run, case: Case) -> None:
+    """Six looks an hour: a visit of up to an hour is seen in six of them, whichever bins these are in."""
+    one = succeed(*case.words, *PERIOD, "--zone", "room-1", "--json").values
+    assert (one["level"], one["contribution"], one["series"]) == ("visit", pytest.approx(1.0, abs=1e-8), ["room-1"])
+    two = succeed(*case.words, *PERIOD, "--zone", "all", "--json").values
+    assert (two["contribution"], two["series"]) == (pytest.approx(2.0, abs=1e-8), ["room-1", "room-2"])
+    long = succeed(*case.words, *PERIOD, "--zone", "room-1", "--visit", "90m", "--json").values
+    assert long["contribution"] == pytest.approx(1.5, abs=1e-8)
+    noise = [each["filters"][0]["root_mean_square_error"] for each in (one, two, long)]
+    assert noise[1] / noise[0] == pytest.approx(2.0, rel=0.01)
+    assert noise[2] / noise[0] == pytest.approx(1.5, rel=0.01)
+    assert noise[0] == pytest.approx(4.2247, rel=0.01)
+
+
+def test_more_than_counts_is_cut_off_and_said_at_the_terminal(succeed: Run, case: Case) -> None:
+    told = succeed(*case.words, *PERIOD, *CLEAR, "--zone", "room-1", "--most-at-once", 0.5)
+    assert close(read(Path("published.csv")), "room-1.window-1", np.r_[np.zeros(4), np.full(8, 0.5), np.zeros(12)])
+    assert "48 of 120 results with more than 0.5, which was cut off" in told.err
+
+
+def test_sources_can_be_counted_instead(succeed: Run, case: Case) -> None:
+    told = succeed(*case.words, *PERIOD, *CLEAR, "--count", "sources")
+    found = read(Path("published.csv"))
+    assert close(found, "sources.window-1", np.r_[np.zeros(4), np.full(8, 0.75), np.zeros(12)])
+    assert "at most 3 counts" in told.out  # max_count of the site
+
+
+def test_the_period_is_taken_from_the_results_where_it_is_not_given(succeed: Run, case: Case) -> None:
+    told = succeed(*case.words, "--zone", "room-1", "--json")
+    assert (told.values["from"], told.values["to"]) == ("2026-10-05T04:00:00Z", "2026-10-06T00:00:00Z")
+    assert "taken from the data" in told.err
+
+
+def test_real_results_of_a_real_solver_are_published(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = LINE + '[[zone]]\nid = "entry"\nbetween = [0.0, 0.5]\n'
+    watched: Watched = make(tmp_path, text)
+    store = str(tmp_path / "store.db")
+    with open_store(store) as opened:
+        opened.add_readings([row for number in range(60) for row in readings(watched, number)])
+        times = [moment(watched, number) for number in range(60)]
+        frames = opened.frames(watched.name, times)
+        results = Solver(watched).solve([watched.frame(time, frames[time]) for time in times])
+        opened.save_results(results)
+    succeed(*Case(tmp_path / "site.toml", store).words, "--zone", "entry", "--every", "1m", *CLEAR)
+    levels = [(occupancies(watched.site, result) or ())[0].expected for result in results]
+    bins = (np.array(times) - times[0] // MINUTE * MINUTE) // MINUTE
+    means = np.bincount(bins, np.clip(levels, 0, 1)) / np.bincount(bins)
+    assert means.max() > 0.5
+    assert close(read(Path("published.csv")), "entry.window-1", means)
+
+
+def test_sampled_results_are_told_of_because_a_chain_may_begin_at_the_frame_before(
+    succeed: Run, case: Case, tmp_path: Path
+) -> None:
+    assert "sampled" not in succeed(*case.words, *PERIOD, "--zone", "room-1").out
+    one = replace(zone_kit.found(zone_kit.watched(), START, zone=0), status="sampled")
+    (tmp_path / "other").mkdir()
+    other = stored(tmp_path / "other", [one])
+    assert "Some results were sampled" in succeed(*other.words, *PERIOD, "--zone", "room-1").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--zone", "attic"), "--zone attic: flat has no such zone. It has: room-1, room-2; `all` takes them all"),
+        ((), "give --zone, once or several times, or --zone all; or --count sources. Zones: room-1, room-2"),
+        (("--count", "people"), "--count sources counts the sources of the whole site"),
+        (("--count", "sources", "--zone", "all"), "and no --zone"),
+        (("--zone", "all", "--from", "2026-11-01", "--to", "2026-11-02"), "no result of flat in this period"),
+        (("--zone", "all", "--from", "2026-11-01"), "give --from before --to"),
+        (("--zone", "all", "--visit", "soon"), "--visit soon: give a whole number"),
+        (("--zone", "all", "--counts", "n"), "--counts: this goes with a file, and not with --from-store"),
+        (("--zone", "all", "--person", "n"), "--person: this goes with a file"),
+        (("--zone", "all", "--most-at-once", "0"), "most=0.0: give a finite number above 0"),
+        (("--zone", "all", "--every", "1s", "--from", "2026-01-01"), "are more than 16,777,216 values"),
+    ],
+)
+def test_what_cannot_be_published_is_refused(run: Run, case: Case, words: tuple[str, ...], said: str) -> None:
+    before = set(Path().iterdir())
+    done = run(*case.words, *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert set(Path().iterdir()) == before
+
+
+def test_another_site_or_store_is_refused(run: Run, case: Case, tmp_path: Path) -> None:
+    case.site.write_text(ROOMS.replace('"flat"', '"barn"'))
+    done = run(*case.words, "--zone", "all")
+    assert (done.code, "no result of barn; it has something of: flat" in done.err) == (2, True)
+    done = run(*replace(case, store=str(tmp_path / "none.db")).words, "--zone", "all")
+    assert done.code != 0
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_results_of_other_places_are_left_out(run: Run, case: Case) -> None:
+    case.site.write_text(ROOMS.replace("cell = 0.5", "cell = 0.25"))
+    done = run(*case.words, *PERIOD, "--zone", "all")
+    assert (done.code, "that can be used: check --from and --to, and that the site file is" in done.err) == (2, True)
+
+
+def test_a_site_without_zones_says_what_to_do(run: Run, tmp_path: Path) -> None:
+    site = make(tmp_path).name
+    done = run(
+        "series", tmp_path / "site.toml", "--from-store", tmp_path / "x.db", "--filter", "window:1", "--zone", "all"
+    )
+    assert done.code == 2
+    assert f"{site} has no zones: name some in its site file, or give --count sources" in done.err

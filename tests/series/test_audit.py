@@ -1,0 +1,98 @@
+"""Published series under our own audit: they keep their claim, and half of it they do not; low bits tell nothing."""
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.series import (
+    Coefficients,
+    Fourier,
+    Mechanism,
+    PaperLaplace,
+    RunningSum,
+    SeriesCloak,
+    SquareRoot,
+    convolve,
+)
+
+X = np.array([[3, 0, 4, 1, 7, 0], [3, 0, 4, 2, 7, 0]])
+H = np.array([1.0, 0.5, 0.25])
+
+
+def neighbours(database: int, size: int) -> np.ndarray:
+    return np.tile(X[database], (size, 1))
+
+
+@pytest.mark.parametrize(("claimed", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.5, Verdict.VIOLATION)])
+def test_convolve_keeps_its_claim_and_not_half_of_it(claimed: float, verdict: Verdict) -> None:
+    """Each row of a batch is a release of its own to someone who sees that row alone."""
+
+    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        return convolve(neighbours(database, size), H, epsilon=1.0, delta=1e-2).values
+
+    result = audit(mechanism, epsilon=claimed, delta=1e-2, reports=60_000, rng=np.random.default_rng(5))
+    assert result.verdict is verdict, str(result)
+
+
+@pytest.mark.parametrize(("claimed", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.5, Verdict.VIOLATION)])
+@pytest.mark.parametrize("mechanism", [Fourier(), SquareRoot()])
+def test_running_sums_keep_their_claim_and_not_half_of_it(
+    mechanism: Mechanism, claimed: float, verdict: Verdict
+) -> None:
+    def released(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        cloak = SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, mechanism=mechanism)
+        return cloak.simulate(neighbours(database, size), rng=rng).values
+
+    result = audit(released, epsilon=claimed, delta=1e-2, reports=40_000, rng=np.random.default_rng(5))
+    assert result.verdict is verdict, str(result)
+
+
+def test_the_papers_noise_keeps_its_claim_and_not_what_lies_below_its_exact_delta() -> None:
+    cloak = SeriesCloak(Coefficients(H), 6, epsilon=3.0, delta=0.2, circular=True, mechanism=PaperLaplace())
+    epsilon, delta = 1.0, cloak.noise.delta(1.0)
+    assert 0.05 < delta < 0.9
+
+    def released(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        many = SeriesCloak(
+            Coefficients(H), 6, epsilon=3.0, delta=0.2, series=size, circular=True, mechanism=PaperLaplace()
+        )
+        return many.simulate(neighbours(database, size), rng=rng).values
+
+    kept = audit(released, epsilon=epsilon, delta=delta, reports=20_000, rng=np.random.default_rng(5))
+    assert kept.verdict is Verdict.NONE_FOUND, str(kept)
+    broken = audit(released, epsilon=epsilon, delta=0.5 * delta, reports=60_000, rng=np.random.default_rng(5))
+    assert broken.verdict is Verdict.VIOLATION, str(broken)
+
+
+def test_floating_point_noise_on_the_same_outputs_is_found_out() -> None:
+    """The same filter with float noise of the same size fails the audit by its low bits, so that this test can fail."""
+    cloak = SeriesCloak(Coefficients([1.0]), 6, epsilon=1.0, delta=1e-2, circular=True, mechanism=Fourier())
+    spread = float(np.sqrt(cloak.variances[0, 0]))
+
+    def naive(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        return (neighbours(database, size)[:, 3] * 1.0) + rng.normal(scale=spread, size=size)
+
+    result = audit(naive, epsilon=1.0, delta=1e-2, reports=60_000, rng=np.random.default_rng(5))
+    assert result.verdict is Verdict.VIOLATION
+
+    def ours(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
+        many = SeriesCloak(
+            Coefficients([1.0]), 6, epsilon=1.0, delta=1e-2, series=size, circular=True, mechanism=Fourier()
+        )
+        return many.simulate(neighbours(database, size), rng=rng).values[:, 3]
+
+    result = audit(ours, epsilon=1.0, delta=1e-2, reports=60_000, rng=np.random.default_rng(5))
+    assert result.verdict is Verdict.NONE_FOUND, str(result)
+
+
+def test_every_release_of_one_neighbour_is_one_of_the_other() -> None:
+    """Bit for bit: what is published is a function of whole numbers, and those of either neighbour are all in reach."""
+    cloak = SeriesCloak(Coefficients([1.0]), 1, epsilon=3.0, delta=0.1, series=300_000, circular=True)
+    reached = []
+    for value in (5, 6):
+        values = cloak.simulate(np.full((300_000, 1), value), rng=np.random.default_rng(value)).values
+        assert np.array_equal(values * cloak.strategy.weights[0], np.rint(values * cloak.strategy.weights[0]))
+        reached.append(np.unique(values))
+    inner = [values[(values > 5) & (values < 6)] for values in reached]
+    assert len(inner[0]) > 500
+    assert np.array_equal(inner[0], inner[1])

@@ -1,0 +1,281 @@
+"""From events to counts: what one event, person or visit can change is bounded, exactly."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
+from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, WindowSum, mean_levels, tally
+from cloakwork.series.events import default_step
+
+BINS = Bins(start=1000, every=10, n=7)
+TIMES = st.integers(990, 1080)  # some are before the first bin and after the last
+EVENTS = st.lists(
+    st.tuples(TIMES, st.integers(0, 4), st.integers(-1, 2), st.floats(-3, 30, allow_nan=False)), max_size=30
+)
+
+
+def columns(events: list[tuple[int, int, int, float]]) -> dict[str, Any]:
+    """The events as arrays: when, whose, in which series, of what value."""
+    times, persons, series, values = zip(*events, strict=True) if events else ((), (), (), ())
+    return {
+        "times": np.array(times, dtype=np.int64),
+        "persons": np.array(persons, dtype=np.int64),
+        "series": np.array(series, dtype=np.int64),
+        "values": np.array(values, dtype=np.float64),
+    }
+
+
+def in_steps(series: BoundedSeries) -> Any:
+    return np.rint(series.values / (series.step or 1.0)).astype(np.int64)
+
+
+def test_bins_hold_the_moments_from_their_start_until_before_their_end() -> None:
+    assert BINS.places([999, 1000, 1009, 1010, 1069, 1070]).tolist() == [-1, 0, 0, 1, 6, -1]
+    assert (BINS.end, BINS.times.tolist()) == (1070, [1000, 1010, 1020, 1030, 1040, 1050, 1060])
+    assert Bins.between(1000, 1070, every=10) == BINS
+
+
+@pytest.mark.parametrize(
+    ("bins", "said"),
+    [
+        (lambda: Bins(0, 0, 1), "every=0"),
+        (lambda: Bins(0, 1, 0), "n=0"),
+        (
+            lambda: Bins("0", 1, 1),  # type: ignore[arg-type]
+            "start='0': give Unix milliseconds",
+        ),
+        (lambda: Bins.between(0, 25, every=10), r"is 2.5 bins of 10 ms: give a whole number"),
+        (lambda: Bins.between(10, 10, every=10), "give a whole number"),
+    ],
+)
+def test_bins_that_make_no_sense_are_refused(bins: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        bins()
+
+
+@settings(deadline=None, derandomize=True)
+@given(EVENTS)
+def test_counts_are_what_counting_one_by_one_gives(events: list[tuple[int, int, int, float]]) -> None:
+    given = columns(events)
+    found = tally(given["times"], BINS, series=given["series"], names=2)
+    by_hand = Counter((s, (t - 1000) // 10) for t, _, s, _ in events if 1000 <= t < 1070 and 0 <= s < 2)
+    assert found.values.tolist() == [[by_hand[s, b] for b in range(7)] for s in range(2)]
+    assert found.losses.outside == sum(not 1000 <= t < 1070 for t, *_ in events)
+    assert found.losses.other_names == sum(1000 <= t < 1070 and not 0 <= s < 2 for t, _, s, _ in events)
+    assert (found.contribution, found.step, found.touched) == (1, None, None)
+
+
+@settings(deadline=None, derandomize=True)
+@given(EVENTS)
+def test_values_are_clipped_and_rounded_one_by_one_and_their_sums_are_exact(
+    events: list[tuple[int, int, int, float]],
+) -> None:
+    given = columns(events)
+    found = tally(given["times"], BINS, values=given["values"], most_per_event=12.5, step=0.25)
+    sums = [Fraction(0)] * 7
+    for time, _, _, value in events:
+        if 1000 <= time < 1070:
+            sums[(time - 1000) // 10] += Fraction(round(min(max(value, 0.0), 12.5) / 0.25)) / 4
+    assert [Fraction(value) for value in found.values[0].tolist()] == sums
+    assert (found.contribution, found.step, found.touched) == (12.5, 0.25, 0)
+
+
+@settings(deadline=None, derandomize=True)
+@given(EVENTS, st.data())
+def test_one_event_more_changes_no_more_than_the_contribution(
+    events: list[tuple[int, int, int, float]], data: st.DataObject
+) -> None:
+    where = data.draw(st.integers(0, len(events)))
+    event = data.draw(st.tuples(TIMES, st.integers(0, 4), st.integers(-1, 2), st.floats(-3, 30)))
+    for bound in ({}, {"most_per_event": 7.3, "step": 0.1}):
+        found = []
+        for rows in (events, [*events[:where], event, *events[where:]]):
+            given = columns(rows)
+            values = given["values"] if bound else None
+            found.append(tally(given["times"], BINS, values=values, series=given["series"], names=2, **bound))
+        change = in_steps(found[1]) - in_steps(found[0])
+        units = found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units
+        assert units == (73 if bound else 1)
+        assert np.abs(change).sum() <= units
+        assert (change >= 0).all()
+
+
+@settings(deadline=None, derandomize=True)
+@given(EVENTS, EVENTS, st.integers(1, 6), st.data())
+def test_all_that_one_person_did_changes_no_more_than_the_limit(
+    others: list[tuple[int, int, int, float]],
+    own: list[tuple[int, int, int, float]],
+    most: int,
+    data: st.DataObject,
+) -> None:
+    mixed = [(event, False) for event in others]
+    for time, _, series, value in own:
+        mixed.insert(data.draw(st.integers(0, len(mixed))), ((time, 9, series, value), True))
+    files = ([event for event, _ in mixed], [event for event, mine in mixed if not mine])
+    for by_value in (False, True):
+        found = []
+        for rows in files:
+            given = columns(rows)
+            bound: dict[str, Any] = {"values": given["values"], "most_per_event": 5.0, "step": 0.5} if by_value else {}
+            found.append(
+                tally(
+                    given["times"],
+                    BINS,
+                    series=given["series"],
+                    names=2,
+                    persons=given["persons"],
+                    most_per_person=most,
+                    **bound,
+                )
+            )
+        change = in_steps(found[0]) - in_steps(found[1])
+        limit = 2 * most if by_value else most
+        counting = [(s, t) for t, _, s, v in own if 0 <= s < 2 and 1000 <= t < 1070]
+        assert (change >= 0).all()
+        assert change.sum() <= limit
+        assert found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units == limit
+        if not by_value:
+            assert change.sum() == min(len(counting), most)  # no less is taken than may be
+
+
+def test_a_limit_holds_over_all_series_and_times_together() -> None:
+    times = np.repeat(BINS.times, 3)
+    found = tally(times, BINS, persons=["a"] * 21, most_per_person=4, series=np.tile([0, 1, 2], 7), names=3)
+    assert found.values.sum() == 4
+    assert found.losses.over_limit == 17
+
+
+def test_an_event_that_reaches_the_limit_counts_in_part() -> None:
+    found = tally(
+        [1000, 1010], BINS, values=[3.0, 3.0], persons=["a", "a"], most_per_person=5.0, most_per_event=4.0, step=1.0
+    )
+    assert sorted(found.values[0].tolist())[-2:] == [2.0, 3.0]
+    assert found.losses.over_limit == 1
+
+
+def test_limits_do_not_make_a_series_fade(rng: np.random.Generator) -> None:
+    """To take the earliest events of each person would leave nothing for the second half."""
+    bins = Bins(0, 1000, 100)
+    times, persons = rng.integers(0, 100_000, 20_000), rng.integers(0, 200, 20_000)
+    found = tally(times, bins, persons=persons, most_per_person=20)
+    halves = found.values[0].reshape(2, 50).sum(axis=1)
+    assert halves.sum() == 4000
+    assert abs(halves[0] - halves[1]) < 5 * math.sqrt(4000)
+
+
+def test_which_events_count_does_not_depend_on_the_order_of_the_file(rng: np.random.Generator) -> None:
+    times, persons = rng.permutation(70) + 1000, rng.integers(0, 5, 70)
+    order = rng.permutation(70)
+    first = tally(times, BINS, persons=persons, most_per_person=3)
+    second = tally(times[order], BINS, persons=persons[order], most_per_person=3)
+    assert (first.values == second.values).all()
+
+
+@pytest.mark.parametrize(("most", "step"), [(1000.0, 1.0), (999.0, 0.1), (50.0, 0.01), (1.0, 0.001), (3e-7, 1e-10)])
+def test_the_step_is_a_power_of_ten_and_a_thousandth_or_less(most: float, step: float) -> None:
+    assert default_step(most) == step
+
+
+def test_a_cloak_of_events_covers_the_contribution_and_no_more() -> None:
+    found = tally([1000], BINS, values=[1e9], most_per_event=50.0)
+    cloak = found.cloak(RunningSum(), epsilon=1.0, delta=1e-6, mechanism=Fourier())
+    assert (cloak.units, cloak.step, cloak.contribution, cloak.n, cloak.series) == (5000, 0.01, 50.0, 7, 1)
+    assert cloak.release(found.values).values.shape == (1, 7)
+
+
+def test_no_events_at_all_are_a_series_of_zeros() -> None:
+    none = np.array([], dtype=np.int64)
+    found = tally(none, BINS, persons=none, most_per_person=3, values=[], most_per_event=1.0)
+    assert found.values.tolist() == [[0.0] * 7]
+    assert found.cloak(RunningSum(), epsilon=1.0, delta=1e-6).release(found.values).values.shape == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "said"),
+    [
+        ({"values": [1.0]}, CalibrationError, "give most_per_event"),
+        ({"persons": ["a"]}, CalibrationError, "give most_per_person"),
+        ({"most_per_person": 3}, InputError, "most_per_person=3 without persons"),
+        ({"most_per_event": 3.0}, InputError, "most_per_event=3.0 without values"),
+        ({"step": 3.0}, InputError, "step=3.0 without values"),
+        ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person"),
+        ({"persons": ["a"], "most_per_person": math.inf}, InputError, "most_per_person"),
+        ({"persons": ["a", "b"], "most_per_person": 1}, InputError, "persons has shape"),
+        ({"values": [math.nan], "most_per_event": 1.0}, ReadingError, r"values\[0\] is not a finite number"),
+        ({"values": [1.0, 2.0], "most_per_event": 1.0}, InputError, "the last axis must have length 1"),
+        ({"values": [1.0], "most_per_event": -1.0}, CalibrationError, "most_per_event=-1.0: give a finite number"),
+        ({"values": [1.0], "most_per_event": 1.0, "step": 2.0}, CalibrationError, "is 0 steps of 2"),
+        ({"values": [1.0], "most_per_event": 1.0, "step": 1e-15}, CalibrationError, "more than 1.1e"),
+        ({"series": [0, 1]}, InputError, "series has shape"),
+        ({"series": [0.5]}, InputError, "series: give whole numbers"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, Any], error: type[CloakworkError], said: str) -> None:
+    with pytest.raises(error, match=said):
+        tally([1000], BINS, **bounds)
+
+
+def test_no_message_holds_a_value() -> None:
+    with pytest.raises(ReadingError) as caught:
+        tally([1000, 1001], BINS, values=[123456.789, math.inf], most_per_event=1.0)
+    assert "123456" not in str(caught.value)
+
+
+LOOKS = st.lists(st.tuples(st.integers(1000, 1069), st.floats(-1, 3), st.floats(-1, 3)), min_size=1, max_size=40)
+
+
+@settings(deadline=None, derandomize=True)
+@given(LOOKS, st.integers(1, 40), st.floats(0.5, 2.0), st.data())
+def test_whatever_happens_during_one_visit_changes_no_more_than_the_contribution(
+    looks: list[tuple[int, float, float]], visit: int, most: float, data: st.DataObject
+) -> None:
+    looks.sort()
+    times = [time for time, *_ in looks]
+    values = np.array([row[1:] for row in looks]).T
+    begins = data.draw(st.sampled_from(times))
+    other = values.copy()
+    for k, time in enumerate(times):
+        if begins <= time < begins + visit:
+            other[:, k] = data.draw(st.tuples(st.floats(-1, 3), st.floats(-1, 3)))
+    found = [mean_levels(times, one, BINS, visit=visit, most=most) for one in (values, other)]
+    assert found[0].contribution == found[1].contribution
+    assert np.abs(found[1].values - found[0].values).sum() <= found[0].contribution
+    units = found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units
+    assert np.abs(in_steps(found[1]) - in_steps(found[0])).sum() <= units
+
+
+def test_mean_levels_are_means_and_bins_without_a_look_are_zero() -> None:
+    found = mean_levels([1000, 1001, 1013, 1090], [0.2, 5.0, 0.5, 1.0], BINS, visit=5)
+    assert found.values[0].tolist() == [0.6, 0.5, 0, 0, 0, 0, 0]
+    assert (found.losses.outside, found.losses.clipped, found.losses.empty_bins) == (1, 1, 5)
+
+
+def test_a_visit_as_long_as_a_bin_counts_once_where_looks_are_regular() -> None:
+    times = np.arange(1000, 1070, 2)
+    one = mean_levels(times, np.ones(35), BINS, visit=10)
+    assert one.contribution == pytest.approx(1.0, abs=1e-8)
+    assert one.touched == 2
+    longer = mean_levels(times, np.ones((3, 35)), BINS, visit=25, most=2.0)
+    assert longer.contribution == pytest.approx(3 * 2 * 2.6, abs=1e-7)
+    assert longer.touched == 12
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "said"),
+    [
+        ([1001, 1000], [1.0, 1.0], "in order"),
+        ([10], [1.0], "no look lies within the bins"),
+        ([1000], [1.0, 2.0], "the last axis must have length 1"),
+        ([1000], [math.nan], "is not a finite number"),
+    ],
+)
+def test_looks_that_make_no_sense_are_refused(times: list[int], values: list[float], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        mean_levels(times, values, BINS, visit=5)

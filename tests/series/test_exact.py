@@ -1,0 +1,129 @@
+"""Convolution of whole numbers against Python's integers, and a polynomial identity where those are too slow."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakwork._checks import IntArray
+from cloakwork.series import exact
+from cloakwork.series.exact import convolve_whole, wrapped
+
+PRIME = (1 << 31) - 1
+
+
+def by_integers(weights: list[int], values: list[int]) -> list[int]:
+    out = [0] * (len(weights) + len(values) - 1)
+    for i, weight in enumerate(weights):
+        for j, value in enumerate(values):
+            out[i + j] += weight * value
+    return out
+
+
+def at(point: int, values: IntArray) -> int:
+    """The polynomial with these coefficients at a point, modulo a prime."""
+    powers = np.ones(len(values), dtype=np.int64)
+    known = 1
+    while known < len(values):
+        more = min(known, len(values) - known)
+        powers[known : known + more] = powers[:more] * pow(point, known, PRIME) % PRIME
+        known += more
+    return int(((values % PRIME) * powers % PRIME).sum() % PRIME)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), bits=st.integers(0, 60), share=st.floats(0, 1))
+def test_small_ones_are_those_of_integers_up_to_the_limit_of_63_bits(
+    data: st.DataObject, bits: int, share: float
+) -> None:
+    first = int(bits * share)
+    length, width = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40))
+    least = min(length, width)
+    most_value, most_weight = max((1 << (bits - first)) // least, 1), 1 << first
+    values = data.draw(st.lists(st.integers(-most_value, most_value), min_size=length, max_size=length))
+    weights = data.draw(st.lists(st.integers(-most_weight, most_weight), min_size=width, max_size=width))
+    found = convolve_whole(np.array(weights, dtype=np.int64), np.array(values, dtype=np.int64))
+    assert found.tolist() == by_integers(weights, values)
+
+
+@pytest.mark.parametrize(
+    ("weight", "value"), [(1, 1 << 61), (1 << 61, 1), ((1 << 30) - 1, (1 << 31) + 1), (-(1 << 20), -(1 << 41) + 1)]
+)
+def test_single_products_at_the_limit_are_exact(weight: int, value: int) -> None:
+    weights, values = np.array([0, weight, 0]), np.array([value, 0, 0, 0, -value])
+    assert convolve_whole(weights, values).tolist() == by_integers(weights.tolist(), values.tolist())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129])
+def test_every_length_around_a_power_of_two_is_right(n: int, rng: np.random.Generator) -> None:
+    for length in (1, 2, n, n + 1):
+        weights, values = rng.integers(-(1 << 20), 1 << 20, size=length), rng.integers(-(1 << 30), 1 << 30, size=n)
+        assert convolve_whole(weights, values).tolist() == by_integers(weights.tolist(), values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("log_n", "weight_bits", "value_bits", "pattern"),
+    [
+        (18, 20, 22, "constant"),
+        (18, 20, 22, "alternating"),
+        (18, 20, 22, "halves"),
+        (17, 10, 33, "random"),
+        (19, 15, 25, "random"),
+        (16, 44, 0, "constant"),
+        (16, 0, 44, "constant"),
+    ],
+)
+def test_long_ones_satisfy_the_polynomial_identity(log_n: int, weight_bits: int, value_bits: int, pattern: str) -> None:
+    """W(r) X(r) = Y(r) at random r, modulo a prime: an error in any output is missed once in 10^4 or less."""
+    n, rng = 1 << log_n, np.random.default_rng(log_n)
+    shapes = {
+        "constant": np.ones(n),
+        "alternating": (-1.0) ** np.arange(n),
+        "halves": np.where(np.arange(n) < n // 2, 1, -1),
+        "random": rng.choice([-1.0, 1.0], size=n),
+    }
+    shape = shapes[pattern].astype(np.int64)
+    weights, values = shape * ((1 << weight_bits) - (weight_bits > 0)), shape * ((1 << value_bits) - (value_bits > 0))
+    found = convolve_whole(weights, values)
+    assert len(found) == 2 * n - 1
+    for point in rng.integers(2, PRIME - 1, size=3):
+        assert at(int(point), weights) * at(int(point), values) % PRIME == at(int(point), found)
+    wrong = found.copy()
+    wrong[n] += 1
+    assert at(12345, weights) * at(12345, values) % PRIME != at(12345, wrong)
+
+
+def test_digits_are_so_short_that_rounding_is_certain() -> None:
+    """The largest error of the transforms, by brute force, is far below what is allowed for it."""
+    n, bits = 1 << 14, 16
+    size = 2 * n
+    digits = np.random.default_rng(1).integers(-(1 << (bits - 1)), 1 << (bits - 1), size=(2, n))
+    spectra = np.fft.rfft(digits.astype(np.float64), size, axis=1)
+    close = np.fft.irfft(spectra[0] * spectra[1], size)[: 2 * n - 1]
+    exactly = convolve_whole(digits[0], digits[1])
+    norms = np.linalg.norm(digits.astype(np.float64), axis=1)
+    bound = (13 * np.log2(size) + 3) * 2.0**-53 * norms.prod()
+    assert 0 < np.abs(close - exactly).max() < bound / 4
+    assert bound < exact._LARGEST_ERROR  # noqa: SLF001
+
+
+def test_a_series_that_is_too_long_is_refused_rather_than_rounded_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_LARGEST_ERROR", 1e-12)
+    with pytest.raises(OverflowError, match="too long for exact convolution"):
+        convolve_whole(np.ones(64, dtype=np.int64), np.full(64, 1000))
+
+
+def test_several_series_are_convolved_one_by_one(rng: np.random.Generator) -> None:
+    weights, values = rng.integers(-99, 99, size=5), rng.integers(-(1 << 40), 1 << 40, size=(2, 3, 7))
+    found = convolve_whole(weights, values)
+    assert found.shape == (2, 3, 11)
+    for row, one in zip(values.reshape(-1, 7), found.reshape(-1, 11), strict=True):
+        assert one.tolist() == by_integers(weights.tolist(), row.tolist())
+
+
+@settings(max_examples=100, deadline=None)
+@given(length=st.integers(1, 50), period=st.integers(1, 60))
+def test_wrapping_adds_up_what_falls_on_the_same_place(length: int, period: int) -> None:
+    values = np.random.default_rng(length).integers(-(1 << 50), 1 << 50, size=(2, length))
+    expected = [[sum(int(v) for v in row[place::period]) for place in range(period)] for row in values]
+    assert wrapped(values, period).tolist() == expected

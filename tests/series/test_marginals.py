@@ -1,0 +1,363 @@
+"""Marginals and predicates of binary attributes: exactness, privacy, error, consistency, refusals."""
+
+import copy
+import math
+import pickle
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import linalg
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
+from cloakwork.privacy import largest_mu
+from cloakwork.series import MarginalsCloak, WalshCloak, marginals, walsh_convolve
+from cloakwork.series.hadamard import transformed
+from cloakwork.series.subsets import Wanted
+
+MU = largest_mu(1.0, 1e-6)
+WORKLOADS: list[tuple[tuple[int, ...], ...]] = [
+    tuple(combinations(range(4), 2)),
+    tuple(combinations(range(5), 3)),
+    ((0, 1, 2, 3),),
+    ((0,), (1, 2), (3, 0, 2)),
+    ((), (4,)),
+]
+
+
+def people(n: int, attributes: int, seed: int = 1) -> NDArray[np.int64]:
+    """Rows whose attributes hang together."""
+    rng = np.random.default_rng(seed)
+    chance = rng.beta(0.7, 0.7, size=(n, 1))
+    return (rng.random((n, attributes)) < chance).astype(np.int64)
+
+
+def counted(rows: NDArray[np.int64], attributes: tuple[int, ...]) -> FloatArray:
+    """The table of these attributes, row by row."""
+    table = np.zeros((2,) * len(attributes))
+    for row in rows:
+        table[tuple(row[list(attributes)])] += 1
+    return table
+
+
+def cloak_of(sets: tuple[tuple[int, ...], ...], attributes: int = 5) -> MarginalsCloak:
+    return MarginalsCloak(attributes, sets=sets, epsilon=1.0, delta=1e-6)
+
+
+def queries(sets: tuple[tuple[int, ...], ...], attributes: int) -> FloatArray:
+    """All cells of all tables as linear queries of the 2^d kinds of rows."""
+    kinds = np.array(list(product((0, 1), repeat=attributes)))
+    found = [
+        (kinds[:, list(one)] == np.array(cell)).all(axis=1) for one in sets for cell in product((0, 1), repeat=len(one))
+    ]
+    return np.array(found, dtype=float)
+
+
+def least_possible(workload: FloatArray, steps: int = 100) -> float:
+    """A lower bound on the mean squared error of every matrix mechanism, at mu = 1, by a dual feasible point.
+
+    The mean squared error is min tr(G X^-1) / cells over X with diagonal 1, G the Gram matrix; for every v > 0 it is at
+    least 2 tr((V^1/2 G V^1/2)^1/2) - sum v (Denisov, McMahan, Rush, Smith and Thakurta, whose iteration this is).
+    """
+    gram = workload.T @ workload
+    v = np.ones(len(gram))
+    for _ in range(steps):
+        values, vectors = np.linalg.eigh(np.sqrt(v)[:, None] * gram * np.sqrt(v))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        bound = 2 * np.trace(root) - v.sum()
+        v = np.diag(root).copy()
+    return float(bound) / len(workload)
+
+
+@pytest.mark.parametrize("sets", WORKLOADS)
+def test_without_its_noise_each_table_counts_the_rows(sets: tuple[tuple[int, ...], ...]) -> None:
+    cloak = cloak_of(sets)
+    rows = people(300, 5)
+    found, nothing = (cloak.simulate(one, rng=np.random.default_rng(2)) for one in (rows, rows[:0]))
+    for one in sets:
+        np.testing.assert_allclose(found.table(one) - nothing.table(one), counted(rows, one), atol=1e-6)
+        np.testing.assert_array_equal(found.tables[one], found.table(one))
+    assert found.rows - nothing.rows == pytest.approx(300)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 700])
+def test_coefficients_of_packed_rows_are_those_of_the_histogram(n: int) -> None:
+    wanted = Wanted.all_of(6, 3)
+    rows = people(n, 6)
+    histogram = np.zeros(64, dtype=np.int64)
+    np.add.at(histogram, rows @ (1 << np.arange(6)), 1)
+    np.testing.assert_array_equal(
+        wanted.coefficients(rows.astype(bool)), (linalg.hadamard(64) @ histogram)[wanted.masks]
+    )
+
+
+def test_coefficients_of_more_rows_than_a_block_are_exact() -> None:
+    rows = np.random.default_rng(1).integers(0, 2, size=(100_003, 3))
+    parity = 1 - 2 * (rows.sum(axis=1) % 2)
+    assert Wanted.all_of(3, 3).coefficients(rows.astype(bool))[-1] == parity.sum()
+
+
+@pytest.mark.parametrize("sets", WORKLOADS)
+@pytest.mark.parametrize("contribution", [1, 4])
+def test_every_row_moves_the_release_by_just_what_the_claim_allows(
+    sets: tuple[tuple[int, ...], ...], contribution: int
+) -> None:
+    """All 2^5 rows, each so many times, by brute force."""
+    cloak = MarginalsCloak(5, sets=sets, epsilon=1.0, delta=1e-6, contribution=contribution)
+    weights, nothing = cloak.plan.strategy.weights, cloak.wanted.coefficients(np.zeros((0, 5), dtype=bool))
+    assert not nothing.any()
+    shifts = []
+    for row in product((0, 1), repeat=5):
+        rows = np.tile(np.array(row, dtype=bool), (contribution, 1))
+        shifts.append(np.linalg.norm(weights * cloak.wanted.coefficients(rows)))
+    assert np.ptp(shifts) == pytest.approx(0.0, abs=1e-9)
+    ratio = cloak.plan.noise.table.ratio
+    theirs = pld.from_gaussian_mechanism(ratio, sensitivity=max(shifts), value_discretization_interval=1e-4)
+    assert 0.97e-6 < theirs.get_delta_for_epsilon(1.0) < 1.01e-6
+    assert cloak.plan.noise.delta(1.0) <= 1e-6
+
+
+def test_different_rows_move_the_release_by_less_than_equal_ones() -> None:
+    cloak = MarginalsCloak(4, order=2, epsilon=1.0, delta=1e-6, contribution=2)
+    weights = cloak.plan.strategy.weights
+    most = 2 * math.sqrt(sum(int(weight) ** 2 for weight in weights))
+    for first, second in combinations(product((0, 1), repeat=4), 2):
+        moved = cloak.wanted.coefficients(np.array([first, second], dtype=bool))
+        assert np.linalg.norm(weights * moved) < most
+
+
+@pytest.mark.parametrize("sets", WORKLOADS)
+def test_the_measured_error_is_within_3_percent(sets: tuple[tuple[int, ...], ...]) -> None:
+    cloak, rng = cloak_of(sets), np.random.default_rng(3)
+    nothing = np.zeros((0, 5), dtype=int)
+    squares: dict[tuple[int, ...], list[float]] = {one: [] for one in sets}
+    for _ in range(4000 if len(sets) > 2 else 8000):
+        for one, table in cloak.simulate(nothing, rng=rng).tables.items():
+            squares[one].extend((table**2).ravel())
+    everything = np.concatenate([np.array(part) for part in squares.values()])
+    assert float(everything.mean()) == pytest.approx(cloak.expected_mse, rel=0.03)
+    for one, part in squares.items():
+        assert float(np.mean(part)) == pytest.approx(cloak.standard_deviation(one) ** 2, rel=0.08)
+
+
+@pytest.mark.parametrize("sets", WORKLOADS)
+def test_the_ideal_error_is_that_of_the_formula_and_rounding_costs_little(sets: tuple[tuple[int, ...], ...]) -> None:
+    cloak = cloak_of(sets)
+    cells = sum(2 ** len(one) for one in sets)
+    within = {sub for one in sets for size in range(len(one) + 1) for sub in combinations(sorted(one), size)}
+    worth = [sum(2.0 ** -len(one) for one in sets if set(sub) <= set(one)) for sub in within]
+    assert cloak.ideal_mse == pytest.approx(sum(map(math.sqrt, worth)) ** 2 / cells / MU**2, rel=1e-12)
+    assert 0 < cloak.rounding_cost < 0.002
+
+
+@pytest.mark.parametrize("sets", WORKLOADS)
+def test_no_matrix_mechanism_has_a_smaller_error(sets: tuple[tuple[int, ...], ...]) -> None:
+    attributes = 1 + max(attribute for one in sets for attribute in one)
+    cloak = cloak_of(sets, attributes)
+    assert cloak.ideal_mse * MU**2 == pytest.approx(least_possible(queries(sets, attributes)), rel=1e-3)
+
+
+@pytest.mark.parametrize(("attributes", "order", "at_least"), [(8, 2, 3.5), (20, 2, 6.5), (30, 3, 15.0)])
+def test_shared_coefficients_beat_noise_on_each_table_apart(attributes: int, order: int, at_least: float) -> None:
+    """With m tables of equal size, noise apart has variance m / mu^2 in each cell, since each row is in all m."""
+    cloak = MarginalsCloak(attributes, order=order, epsilon=1.0, delta=1e-6)
+    apart = math.comb(attributes, order) / MU**2
+    assert cloak.separate_mse == pytest.approx(apart, rel=1e-9)
+    assert cloak.expected_mse < apart / at_least
+
+
+def test_tables_of_different_sizes_are_compared_with_their_best_split() -> None:
+    sizes = np.array([1, 2, 3])
+    shares = np.linspace(0.001, 0.998, 500)
+    splits = [(a, b, 1 - a - b) for a in shares for b in shares if a + b < 0.999]
+    best = min(float((2.0**sizes / np.array(split)).sum()) for split in splits) / (2.0**sizes).sum()
+    assert cloak_of(((0,), (1, 2), (0, 2, 3))).separate_mse == pytest.approx(best / MU**2, rel=1e-3)
+
+
+def test_all_tables_agree_with_each_other() -> None:
+    found = MarginalsCloak(6, order=3, epsilon=1.0, delta=1e-6).release(people(200, 6))
+    for one in combinations(range(6), 3):
+        table = found.table(one)
+        for axis in range(3):
+            rest = tuple(attribute for place, attribute in enumerate(one) if place != axis)
+            np.testing.assert_allclose(table.sum(axis=axis), found.table(rest), atol=1e-9)
+        assert table.sum() == pytest.approx(found.rows, abs=1e-9)
+    np.testing.assert_allclose(found.table((4, 1, 2)), np.transpose(found.table((1, 2, 4)), (2, 0, 1)), atol=1e-9)
+
+
+def test_marginals_are_convolutions_of_the_histogram() -> None:
+    """Each table as the predicate "agrees in these attributes", all sharing one release."""
+    attributes, order = 5, 2
+    kinds = np.array(list(product((0, 1), repeat=attributes)))
+    sets = list(combinations(range(attributes), order))
+    agree = np.array([(kinds[:, list(one)] == 0).all(axis=1) for one in sets], dtype=float)
+    both = WalshCloak(agree, epsilon=1.0, delta=1e-6)
+    tables = MarginalsCloak(attributes, order=order, epsilon=1.0, delta=1e-6)
+    assert both.coefficients == tables.coefficients
+    assert both.expected_mse == pytest.approx(tables.expected_mse, rel=1e-6)
+    assert both.ideal_mse == pytest.approx(tables.ideal_mse, rel=1e-12)
+    assert sorted(both.plan.strategy.weights) == sorted(tables.plan.strategy.weights)
+    single = WalshCloak(agree[0], epsilon=1.0, delta=1e-6)
+    assert single.ideal_mse == pytest.approx(1 / MU**2, rel=1e-12)
+    histogram = np.random.default_rng(1).integers(0, 9, size=32)
+    found, nothing = (single.simulate(x, rng=np.random.default_rng(1)).values for x in (histogram, 0 * histogram))
+    rows = np.repeat(kinds, histogram, axis=0)
+    np.testing.assert_allclose((found - nothing)[[0, 8, 16, 24]], counted(rows, (0, 1)).ravel(), atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [0, 1, 3, 6])
+def test_a_convolution_over_bits_is_the_double_sum(d: int) -> None:
+    rng = np.random.default_rng(d)
+    h, x = rng.normal(size=1 << d), rng.integers(0, 50, size=1 << d)
+    places = np.arange(1 << d)
+    dense = h[places[:, None] ^ places[None, :]]
+    cloak = WalshCloak(h, epsilon=1.0, delta=1e-6)
+    found, nothing = (cloak.simulate(one, rng=np.random.default_rng(2)).values for one in (x, 0 * x))
+    np.testing.assert_allclose(found - nothing, dense @ x, atol=1e-7)
+    spectrum = linalg.hadamard(1 << d) @ h / math.sqrt(1 << d)
+    assert cloak.ideal_mse == pytest.approx(np.abs(spectrum).sum() ** 2 / (1 << d) / MU**2, rel=1e-12)
+    assert cloak.rounding_cost < 0.002
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_measured_error_of_predicates_is_within_3_percent(d: int) -> None:
+    h = np.random.default_rng(d).normal(size=(2, 1 << d)) * np.array([[1.0], [5.0]])
+    cloak, rng = WalshCloak(h, epsilon=1.0, delta=1e-6), np.random.default_rng(3)
+    runs = np.array([cloak.simulate(np.zeros(1 << d), rng=rng).values for _ in range(4000)])
+    assert float((runs**2).mean()) == pytest.approx(cloak.expected_mse, rel=0.03)
+    np.testing.assert_allclose((runs**2).mean(axis=(0, 2)), cloak.expected_mses, rtol=0.04)
+
+
+def test_zero_coefficients_are_not_released() -> None:
+    even = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    cloak = WalshCloak(even, epsilon=1.0, delta=1e-6)
+    assert cloak.coefficients == 2
+    assert cloak.ideal_mse == pytest.approx((4 + 4) ** 2 / 8**2 / MU**2, rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 8), st.integers(0, 2**32))
+def test_the_transform_is_the_hadamard_matrix_and_its_own_inverse(d: int, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(-(2**40), 2**40, size=(2, 1 << d))
+    found = transformed(values)
+    np.testing.assert_array_equal(found, values @ linalg.hadamard(1 << d).astype(np.int64))
+    np.testing.assert_array_equal(transformed(found), values << d)
+
+
+def test_many_attributes_need_no_table_of_all_kinds() -> None:
+    rows = people(400, 60)
+    found = marginals(rows, order=2, epsilon=1.0, delta=1e-6)
+    errors = [found.table(one) - counted(rows, one) for one in ((0, 59), (7, 31), (58, 59))]
+    assert float(np.abs(errors).max()) < 6 * found.standard_deviation((0, 59))
+    assert len(found.tables) == math.comb(60, 2)
+    assert (found.epsilon, found.delta) == (1.0, 1e-6)
+
+
+def test_two_releases_differ_and_a_cloak_releases_once() -> None:
+    rows = people(50, 4)
+    cloak = MarginalsCloak(4, order=2, epsilon=1.0, delta=1e-6)
+    first, second = cloak.release(rows), marginals(rows, order=2, epsilon=1.0, delta=1e-6)
+    assert (first.coefficients != second.coefficients).all()
+    with pytest.raises(BudgetError, match="1 release asked for, 0 of 1 left"):
+        cloak.release(rows)
+    bits = WalshCloak([1.0, 2.0], epsilon=1.0, delta=1e-6)
+    assert bits.release([3, 4]).values.shape == (2,)
+    with pytest.raises(BudgetError, match="1 release asked for, 0 of 1 left"):
+        bits.release([3, 4])
+    for one in (cloak, bits):
+        for copied in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(BudgetError, match="cannot be copied"):
+                copied(one)
+        with pytest.raises(AttributeError, match="a cloak does not change"):
+            one.epsilon = 3.0
+
+
+def test_explanations_say_what_noise_apart_would_cost() -> None:
+    cloak = MarginalsCloak(20, order=2, epsilon=1.0, delta=1e-6)
+    text = str(cloak.release(people(30, 20)).explain())
+    for number in (cloak.expected_mse, cloak.separate_mse):
+        assert f"{math.sqrt(number):.4g}" in text
+    assert "one row was there or not" in text
+    assert repr(cloak) == "MarginalsCloak(190 tables of 20 attributes, epsilon=1, delta=1e-06)"
+    predicate = walsh_convolve([4, 1, 1, 0], [1, 0.5, 0.5, 0], epsilon=1.0, delta=1e-6, contribution=2)
+    assert "3 of 4 Walsh coefficients" in str(predicate.explain())
+    assert "up to 2 rows were there" in str(predicate.explain())
+    assert predicate.expected_mse == predicate.cloak.expected_mse
+    assert repr(predicate.cloak) == "WalshCloak(2^2 kinds, epsilon=1, delta=1e-06)"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "give either order=, for all sets"),
+        ({"order": 2, "sets": [(0, 1)]}, "give either order=, for all sets"),
+        ({"order": 0}, "order=0: give a whole number"),
+        ({"order": 5}, "order=5: there are 4 attributes"),
+        ({"sets": []}, "give at least one set"),
+        ({"sets": [(0, 4)]}, r"\(0, 4\): give different attributes, as whole numbers from 0 to 3"),
+        ({"sets": [(1, 1)]}, r"\(1, 1\): give different attributes"),
+        ({"sets": [(0.5,)]}, r"\(0\.5,\): give different attributes"),
+        ({"sets": [(0, 1), (1, 0)]}, "wanted twice"),
+        ({"attributes": 63, "order": 1}, "attributes=63: give 1 to 62"),
+        ({"attributes": 2.0, "order": 1}, r"attributes=2\.0: give how many"),
+        ({"attributes": 60, "order": 8}, "cells: give fewer or smaller sets"),
+        ({"order": 1, "contribution": 0}, "contribution=0: give a whole number"),
+        ({"order": 1, "epsilon": 0}, "epsilon=0"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(options: dict[str, object], says: str) -> None:
+    given_: dict[str, object] = {"attributes": 4, "epsilon": 1.0, "delta": 1e-6} | options
+    with pytest.raises(InputError, match=says):
+        MarginalsCloak(given_.pop("attributes"), **given_)  # type: ignore[arg-type]
+
+
+def test_rows_that_are_not_bits_are_refused_by_place() -> None:
+    cloak = MarginalsCloak(3, order=1, epsilon=1.0, delta=1e-6)
+    rows = np.zeros((5, 3))
+    rows[3, 1] = 77.0
+    with pytest.raises(ReadingError, match=r"rows\[3, 1\] is neither 0 nor 1 \(1 such entries\)") as problem:
+        cloak.release(rows)
+    assert "77" not in str(problem.value)
+    for bad in (np.zeros((5, 2)), np.zeros(3), np.full((2, 3), np.nan), [["a", "b", "c"]]):
+        with pytest.raises(ReadingError, match=r"rows"):
+            cloak.release(bad)
+    with pytest.raises(InputError, match=r"rows has shape \(3,\)"):
+        marginals(np.zeros(3), order=1, epsilon=1.0, delta=1e-6)
+    with pytest.raises(CalibrationError, match="give a generator"):
+        cloak.simulate(np.zeros((1, 3)), rng=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no table of these attributes"):
+        cloak.release(np.zeros((5, 3))).table((0, 1))
+
+
+@pytest.mark.parametrize(
+    ("h", "says"),
+    [
+        ([1.0, 2.0, 3.0], r"h has shape \(1, 3\): give 2\^d numbers"),
+        ([], r"give 2\^d numbers"),
+        ([0.0, 0.0], "all numbers of h are 0"),
+        ([1.0, float("nan")], r"h\[1\] is not a finite number"),
+    ],
+)
+def test_predicates_that_cannot_be_used_are_refused(h: list[float], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        WalshCloak(h, epsilon=1.0, delta=1e-6)
+
+
+def test_counts_that_cannot_be_used_are_refused_by_place() -> None:
+    cloak = WalshCloak([1.0, 2.0], epsilon=1.0, delta=1e-6)
+    for x, says in (
+        ([1.0, 77.5], r"x\[1\] is not a whole number"),
+        ([1.0], "must have length 2"),
+        ([[1.0, 2.0]], r"x has shape \(1, 2\)"),
+        ([1e18, 0.0], "too large"),
+    ):
+        with pytest.raises(ReadingError, match=says) as problem:
+            cloak.release(x)
+        assert "77" not in str(problem.value)
+    with pytest.raises(CalibrationError, match="give a generator"):
+        cloak.simulate([1, 2], rng=3)  # type: ignore[arg-type]
