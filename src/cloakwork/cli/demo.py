@@ -11,13 +11,13 @@ from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
 from cloakwork.demo import Movement, Progress, Show, load_flat, recorded, staying, walking
 from cloakwork.demo.show import usual_port
+from cloakwork.lab.recorded import POSITIONS, data_file
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 
 FRAMES = 3  # that --once waits for: the first ones may come while the solvers are still being compiled
 PATIENCE = 120.0  # seconds for them
 LOOK_S = 1.0
-RECORDED = Path("thermo_presence") / "positions.csv"
 
 
 def run_demo(out: Path, *, once: bool, browser: bool) -> None:
@@ -83,12 +83,12 @@ def _announce(site: Site) -> None:
 
 def _movement(site: Site) -> Movement:
     """Real movement where the data folder has it, else walks."""
-    flat, folder = site.physics, os.environ.get("CLOAKWORK_DATA")
+    flat, path = site.physics, data_file(POSITIONS)
     if not isinstance(flat, FloorPlan):
         raise TypeError("the flat is a floor plan")
-    if folder and (Path(folder) / RECORDED).is_file():
-        return recorded(Path(folder) / RECORDED, flat.rooms, most=site.spec.sources.max_count or 1)
-    return walking(flat.rooms)
+    if path is None:
+        return walking(flat.rooms)
+    return recorded(path, flat.rooms, most=site.spec.sources.max_count or 1)
 
 
 def _words(now: Progress) -> str:

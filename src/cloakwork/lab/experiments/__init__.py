@@ -3,4 +3,17 @@
 ORDER = (
     "estimators",
     "vicinities",
+    "typical",
+    "noisy_recovery",
+    "many_sources",
+    "private_recovery",
+    "sensitivity",
+    "graph_table",
+    "communities",
+    "attacker",
+    "errata",
+    "convolution",
+    "testers",
+    "movement",
+    "infrared",
 )

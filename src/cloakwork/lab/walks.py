@@ -1,24 +1,19 @@
 """How simulated people move: as recorded in an office, or on walks through the rooms."""
 
-import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from scipy import sparse
 
 from cloakwork.errors import InputError
+from cloakwork.lab.recorded import PIXELS, Position, read_positions
 from cloakwork.physics.rooms import Rooms
 
-Position = tuple[float, float]
 FRAME_MS = 500
-PIXELS = (32.0, 24.0)  # what the camera of the recordings sees, origin top left
-COLUMNS = ["day", "seq", "frame", "n_people", "x_px", "y_px"]
-LARGEST_FILE = 50_000_000
 SQUARE = 0.5  # metres: who comes into another square of this side has moved
 SPEED = 0.8  # metres a second
 RESTS = (4, 24)  # frames that a walker stays where it has come to
@@ -54,19 +49,9 @@ def recorded(path: Path, rooms: Rooms, *, most: int) -> Movement:
     """Real movement, from a file of labelled positions in a camera's picture, which is laid over the whole floor.
 
     Among the recordings that never show more than `most` people, and never nobody, the one is taken in which they move
-    most. The file has the columns of `COLUMNS` and a row for each person, one without x and y for nobody.
+    most. The file is as for `read_positions`.
     """
-    found: dict[str, list[tuple[Position, ...]]] = {}
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path}: larger than {LARGEST_FILE // 10**6} MB; give a file of positions.")
-        with path.open(newline="", encoding="utf-8") as file:
-            for name, frame in _frames(file, path):
-                found.setdefault(name, []).append(frame)
-    except OSError as problem:
-        raise InputError(f"{path}: {problem.strerror}.") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path}: not a CSV file in UTF-8.") from None
+    found = read_positions(path)
     fit = {name: frames for name, frames in found.items() if all(0 < len(frame) <= most for frame in frames)}
     if not fit:
         raise InputError(f"{path}: no recording has between 1 and {most} people all the time.", most=most)
@@ -82,55 +67,6 @@ def walking(rooms: Rooms, *, people: int = 3, minutes: float = MINUTES, seed: in
     longest = max(len(walk) for walk in walks)
     padded = [walk + walk[-1:] * (longest - len(walk)) for walk in walks]
     return Movement(tuple(zip(*padded, strict=True)), "on made-up walks through the rooms")
-
-
-def _frames(file: TextIO, path: Path) -> Iterator[tuple[str, tuple[Position, ...]]]:
-    """The name of the recording and the positions, in pixels, of each frame."""
-    rows = csv.reader(file)
-    if next(rows, None) != COLUMNS:
-        raise InputError(f"{path}: the first line must be {','.join(COLUMNS)}.")
-    before: tuple[str, int, int] | None = None
-    people: list[Position] = []
-    for line, row in enumerate(rows, start=2):
-        key, at = _row(row, path, line)
-        if before is not None and key != before:
-            yield before[0], _whole(people, before, path, line)
-            people = []
-        before = key
-        people += at
-    if before is not None:
-        yield before[0], _whole(people, before, path, rows.line_num + 1)
-
-
-def _row(row: list[str], path: Path, line: int) -> tuple[tuple[str, int, int], list[Position]]:
-    """Recording, frame and number of people, and where the person of this row is."""
-    try:
-        day, seq, frame, people, x, y = row
-        key = (f"{day} {seq}", int(frame), int(people))
-        at = [(float(x), float(y))] if key[2] else []
-    except ValueError:
-        raise _bad_row(path, line) from None
-    if any(not 0 <= value <= most for position in at for value, most in zip(position, PIXELS, strict=True)):
-        raise _bad_row(path, line)
-    return key, at
-
-
-def _bad_row(path: Path, line: int) -> InputError:
-    return InputError(
-        f"{path}, line {line}: give {','.join(COLUMNS)}, with x_px from 0 to {PIXELS[0]:g} and y_px from 0 to "
-        f"{PIXELS[1]:g}.",
-        line=line,
-    )
-
-
-def _whole(people: list[Position], frame: tuple[str, int, int], path: Path, line: int) -> tuple[Position, ...]:
-    if len(people) != frame[2]:
-        raise InputError(
-            f"{path}, before line {line}: frame {frame[1]} of {frame[0]} says {frame[2]} people and has {len(people)}; "
-            "give a row for each.",
-            line=line,
-        )
-    return tuple(people)
 
 
 def _placed(pixel: Position, rooms: Rooms) -> Position:

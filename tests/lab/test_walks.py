@@ -1,14 +1,15 @@
 """How simulated people move."""
 
-import os
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cloakwork.demo import Movement, load_flat, recorded, staying, walking
+from cloakwork.demo import load_flat
 from cloakwork.errors import InputError
+from cloakwork.lab.recorded import POSITIONS, data_file, needed
+from cloakwork.lab.walks import Movement, recorded, staying, walking
 from cloakwork.physics import FloorPlan
 from cloakwork.physics.rooms import Rooms
 
@@ -30,9 +31,9 @@ def written(folder: Path, rows: str, header: str = HEADER) -> Path:
 
 
 def test_the_real_recording_has_people_on_the_floor_who_move(rooms: Rooms) -> None:
-    path = Path(os.environ.get("CLOAKWORK_DATA") or "") / "thermo_presence" / "positions.csv"
-    if not path.is_file():
-        pytest.skip("CLOAKWORK_DATA names no folder with thermo_presence/positions.csv")
+    path = data_file(POSITIONS)
+    if path is None:
+        pytest.skip(needed(POSITIONS))
     movement = recorded(path, rooms, most=MOST)
     assert len(movement.frames) > 400
     assert {len(frame) for frame in movement.frames} == {2, 3, 4}

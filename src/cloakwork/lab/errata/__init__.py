@@ -1,0 +1,5 @@
+"""Where the papers are wrong, each place with a number: what the print gives, and what is true."""
+
+from cloakwork.lab.errata.erratum import Erratum, Part, Promise, all_errata
+
+__all__ = ["Erratum", "Part", "Promise", "all_errata"]

@@ -1,0 +1,119 @@
+"""One mistake in a paper, as two numbers."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+
+from cloakwork.lab.result import Agreement, Claim, Measure
+
+ROUNDING = 1e-6
+GENEROUS = 1.05  # a bound that is farther from the truth than this is looser than it need be
+
+
+class Part(StrEnum):
+    """What a mistake is about; one module of this folder each."""
+
+    PHYSICS = "physics"
+    PRIVACY = "privacy"
+    RECOVERY = "recovery"
+    MEASURES = "measures"
+    CONVOLUTION = "convolution"
+    AUDITING = "auditing"
+    GRAPHONS = "graphons"
+    LEARNING = "learning"
+
+
+class Promise(StrEnum):
+    """How the printed number is meant."""
+
+    EQUAL = "="
+    AT_MOST = "<="
+    AT_LEAST = ">="
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What is printed, where, and the same quantity as printed and as it is.
+
+    Parameters
+    ----------
+    says
+        The print, in a few words.
+    quantity
+        What the two numbers are.
+    matters
+        What follows from it, in a few words.
+    error
+        Standard error of the true number where it was measured; `slack` is what a smaller run may add.
+    """
+
+    part: Part
+    where: str
+    says: str
+    quantity: str
+    promise: Promise
+    printed: float
+    true: float
+    matters: str
+    error: float = 0.0
+    slack: float = 0.0
+
+    @property
+    def broken(self) -> bool:
+        """Whether the print is not what is true, beyond two standard errors and rounding."""
+        room = 2 * self.error + ROUNDING * max(abs(self.printed), abs(self.true))
+        over, under = self.true > self.printed + room, self.true < self.printed - room
+        return {Promise.EQUAL: over or under, Promise.AT_MOST: over, Promise.AT_LEAST: under}[self.promise]
+
+    @property
+    def verdict(self) -> Agreement:
+        """Wrong if the promise is broken; looser if it holds by a wide margin."""
+        if self.broken:
+            return Agreement.WRONG
+        factor = self.factor
+        wide = factor is None or factor > GENEROUS
+        return Agreement.LOOSER if wide and self.promise is not Promise.EQUAL else Agreement.AGREES
+
+    @property
+    def factor(self) -> float | None:
+        """How far the two are apart as a factor, 1 or above; None if one of them is 0 or their signs differ."""
+        if self.printed * self.true <= 0:
+            return None
+        ratio = abs(self.true / self.printed)
+        return max(ratio, 1 / ratio)
+
+    @property
+    def off(self) -> str:
+        """The factor in words."""
+        if self.factor is None:
+            return "no factor"
+        return f"{self.factor:.3g} x" if self.factor >= 1.02 else f"{100 * (self.factor - 1):.2g} %"
+
+    def claim(self) -> Claim:
+        """As a claim of its paper."""
+        measured = f" ± {self.error:.2g}" if self.error else ""
+        found = f"{self.quantity}: printed {self.promise} {self.printed:.5g}, true {self.true:.5g}{measured}"
+        return Claim(self.says, self.where, found, self.verdict)
+
+    def measure(self) -> Measure:
+        """The true number, for another run."""
+        return Measure(f"{self.where}: {self.quantity}", self.true, self.error, self.slack)
+
+
+def all_errata(*, quick: bool, seed: int, progress: Callable[[int, int], None]) -> tuple[Erratum, ...]:
+    """Every mistake that can be shown by a number; each part has random numbers of its own."""
+    found: list[Erratum] = []
+    for number, part in enumerate(Part):
+        module = import_module(f"cloakwork.lab.errata.{part.value}")
+        found += module.errata(quick=quick, key=(seed, number))
+        progress(number + 1, len(Part))
+    return tuple(found)
+
+
+def share_of(hits: int, count: int) -> tuple[float, float]:
+    """A share and its standard error; one of 0 or 1 has an error too, as if one in count + 2 had gone the other way."""
+    share = hits / count
+    smooth = (hits + 1) / (count + 2)
+    return share, math.sqrt(smooth * (1 - smooth) / count)

@@ -1,0 +1,143 @@
+"""The recordings that experiments use: where people were in an office, and what an infrared camera saw of them."""
+
+import csv
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, frozen
+from cloakwork.errors import InputError
+
+Position = tuple[float, float]
+POSITIONS = Path("thermo_presence") / "positions.csv"
+INFRARED = Path("thermo_presence") / "ir38.npz"
+NEEDED = (
+    "CLOAKWORK_DATA names no folder with {name}: it is made from the public repository PUTvision/thermo-presence, "
+    "a thermal camera of 32 x 24 pixels on an office ceiling."
+)
+PIXELS = (32.0, 24.0)  # what the camera of the recordings sees, origin top left
+COLUMNS = ["day", "seq", "frame", "n_people", "x_px", "y_px"]
+LARGEST_FILE = 50_000_000
+
+
+def data_file(name: Path) -> Path | None:
+    """A file in the folder that CLOAKWORK_DATA names, or None where there is none."""
+    folder = os.environ.get("CLOAKWORK_DATA")
+    path = Path(folder) / name if folder else None
+    return path if path is not None and path.is_file() else None
+
+
+def needed(name: Path) -> str:
+    """What to say where a file is missing: which one, and where it comes from."""
+    return NEEDED.format(name=name.as_posix())
+
+
+def read_positions(path: Path) -> Mapping[str, tuple[tuple[Position, ...], ...]]:
+    """For each recording its frames, each with where everyone was, in pixels.
+
+    The file has the columns of `COLUMNS` and a row for each person, one without x and y for nobody.
+    """
+    found: dict[str, list[tuple[Position, ...]]] = {}
+    try:
+        _refuse_large(path)
+        with path.open(newline="", encoding="utf-8") as file:
+            for name, frame in _frames(file, path):
+                found.setdefault(name, []).append(frame)
+    except OSError as problem:
+        raise InputError(f"{path}: {problem.strerror}.") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file in UTF-8.") from None
+    return {name: tuple(frames) for name, frames in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Infrared:
+    """Frames of an infrared camera, shape (frames, rows, columns), from 0 to 255 on a scale of their own.
+
+    `people` has for each frame where people were, in pixels from the top left corner, shape (k, 2) each.
+    """
+
+    frames: FloatArray
+    people: tuple[FloatArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+
+def read_infrared(path: Path) -> Infrared:
+    """Read the frames and their labels; a file without them is refused."""
+    try:
+        _refuse_large(path)
+        with np.load(path, allow_pickle=False) as stored:
+            frames = np.array(stored["frames"], dtype=np.float64)
+            labels = np.array(stored["people_xy_px"], dtype=np.float64)
+    except OSError as problem:
+        raise InputError(f"{path}: {problem.strerror or 'not a NumPy archive'}.") from None
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        raise InputError(f"{path}: not a NumPy archive of `frames` and `people_xy_px`.") from None
+    if frames.ndim != 3 or not len(frames) or labels.shape != (len(frames), *labels.shape[1:2], 2):
+        raise InputError(
+            f"{path}: frames {frames.shape} and labels {labels.shape} do not fit: give (k, rows, columns) and "
+            "(k, people, 2), at least one."
+        )
+    people = tuple(frozen(frame[np.isfinite(frame).all(axis=1)]) for frame in labels)
+    return Infrared(frozen(frames), people)
+
+
+def _refuse_large(path: Path) -> None:
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path}: larger than {LARGEST_FILE // 10**6} MB, which no recording is.")
+
+
+def _frames(file: TextIO, path: Path) -> Iterator[tuple[str, tuple[Position, ...]]]:
+    """The name of the recording and the positions, in pixels, of each frame."""
+    rows = csv.reader(file)
+    if next(rows, None) != COLUMNS:
+        raise InputError(f"{path}: the first line must be {','.join(COLUMNS)}.")
+    before: tuple[str, int, int] | None = None
+    people: list[Position] = []
+    for line, row in enumerate(rows, start=2):
+        key, at = _row(row, path, line)
+        if before is not None and key != before:
+            yield before[0], _whole(people, before, path, line)
+            people = []
+        before = key
+        people += at
+    if before is not None:
+        yield before[0], _whole(people, before, path, rows.line_num + 1)
+
+
+def _row(row: list[str], path: Path, line: int) -> tuple[tuple[str, int, int], list[Position]]:
+    """Recording, frame and number of people, and where the person of this row is."""
+    try:
+        day, seq, frame, people, x, y = row
+        key = (f"{day} {seq}", int(frame), int(people))
+        at = [(float(x), float(y))] if key[2] else []
+    except ValueError:
+        raise _bad_row(path, line) from None
+    if any(not 0 <= value <= most for position in at for value, most in zip(position, PIXELS, strict=True)):
+        raise _bad_row(path, line)
+    return key, at
+
+
+def _bad_row(path: Path, line: int) -> InputError:
+    return InputError(
+        f"{path}, line {line}: give {','.join(COLUMNS)}, with x_px from 0 to {PIXELS[0]:g} and y_px from 0 to "
+        f"{PIXELS[1]:g}.",
+        line=line,
+    )
+
+
+def _whole(people: list[Position], frame: tuple[str, int, int], path: Path, line: int) -> tuple[Position, ...]:
+    if len(people) != frame[2]:
+        raise InputError(
+            f"{path}, before line {line}: frame {frame[1]} of {frame[0]} says {frame[2]} people and has {len(people)}; "
+            "give a row for each.",
+            line=line,
+        )
+    return tuple(people)
