@@ -104,7 +104,11 @@ def test_digits_are_so_short_that_rounding_is_certain() -> None:
     norms = np.linalg.norm(digits.astype(np.float64), axis=1)
     bound = (13 * np.log2(size) + 3) * 2.0**-53 * norms.prod()
     assert 0 < np.abs(close - exactly).max() < bound / 4
-    assert bound < exact._LARGEST_ERROR  # noqa: SLF001
+    for factor in (1, 50, 10**4):
+        bits = exact._digit_bits(digits[0] * factor, digits[1:] * factor, size)  # noqa: SLF001
+        short = exact._digits(digits * factor, bits)  # noqa: SLF001
+        largest = max(np.linalg.norm(digit.astype(np.float64), axis=1).max() for digit in short)
+        assert 2 * (13 * np.log2(size) + 3) * 2.0**-53 * len(short) * largest**2 <= 0.25
 
 
 def test_a_series_that_is_too_long_is_refused_rather_than_rounded_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

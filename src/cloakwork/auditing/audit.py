@@ -20,7 +20,7 @@ Density: TypeAlias = Callable[[FloatArray], Any]
 Progress: TypeAlias = Callable[[int, int], None]
 
 _FIRST = 200  # reports to learn from before the first bet
-_ANNOUNCED = 1_000  # reports before a violation is announced: with fewer, reports that depend on each other pass
+ANNOUNCED = 1_000  # reports before a violation is announced: with fewer, reports that depend on each other pass
 _LEAST = 100
 _GROWTH = 0.25
 _MOST_ROWS = 1 << 15
@@ -141,7 +141,7 @@ class _Session:
 
     @property
     def _decided(self) -> bool:
-        return self._book.violation and self._used >= _ANNOUNCED
+        return self._book.violation and self._used >= ANNOUNCED
 
     @property
     def _size(self) -> int:

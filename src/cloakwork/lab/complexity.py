@@ -29,7 +29,7 @@ DECIDES = 64  # number of outcomes from which on it is that number that decides
 MOST_REPORTS = 200_000
 
 
-class Tester(StrEnum):
+class Cell(StrEnum):
     """A cell of the table."""
 
     UNKNOWN = "approximate, no information"
@@ -39,7 +39,7 @@ class Tester(StrEnum):
     @property
     def theorem(self) -> str:
         """Where its number of queries is stated."""
-        return {Tester.UNKNOWN: "10.8", Tester.KNOWN: "10.10", Tester.PURE: "10.11"}[self]
+        return {Cell.UNKNOWN: "10.8", Cell.KNOWN: "10.10", Cell.PURE: "10.11"}[self]
 
 
 class Along(StrEnum):
@@ -54,7 +54,7 @@ class Along(StrEnum):
 class Setting:
     """One number of queries to be found: `beta` is the least probability, for pure privacy alone."""
 
-    tester: Tester
+    tester: Cell
     n: int
     alpha: float
     beta: float | None = None
@@ -62,7 +62,7 @@ class Setting:
     @property
     def stated(self) -> Pair:
         """What a maker would state."""
-        if self.tester is not Tester.PURE:
+        if self.tester is not Cell.PURE:
             return halves(self.n, EPSILON, DELTA)
         return boundary_pair(self.n, EPSILON) if self.beta is None else seldom(self.n, EPSILON, self.beta)
 
@@ -74,15 +74,15 @@ class Setting:
     @property
     def contest(self) -> Contest:
         """Pairs to be told apart."""
-        if self.tester is Tester.PURE:
+        if self.tester is Cell.PURE:
             return pure_contest(self.stated, self.alpha)
-        made = unknown_contest if self.tester is Tester.UNKNOWN else known_contest
+        made = unknown_contest if self.tester is Cell.UNKNOWN else known_contest
         return made(self.n, EPSILON, DELTA, self.alpha)
 
     @property
     def far(self) -> Pair:
         """What an audit is given: alpha away from the claim, spread over many outcomes or through the rarest one."""
-        if self.tester is Tester.PURE:
+        if self.tester is Cell.PURE:
             return strained(self.stated, self.alpha, 0.5)
         return halves(self.n, EPSILON, DELTA, moved=self.alpha / (1 + math.exp(EPSILON)))
 
@@ -90,18 +90,18 @@ class Setting:
     def printed(self) -> float:
         """The thesis' number at the same gap; for Algorithm 5, which has no constant, 3 sqrt(n) / a^2."""
         e = math.exp(EPSILON)
-        if self.tester is Tester.UNKNOWN:
+        if self.tester is Cell.UNKNOWN:
             return max(4 * self.n, 12) * (1 + e * e) / (self.alpha / 2) ** 2
-        if self.tester is Tester.KNOWN:
+        if self.tester is Cell.KNOWN:
             return 3 * math.sqrt(self.n) / (self.alpha / (1 + e)) ** 2
         return math.log(self.n) / ((self.alpha / 10) ** 2 * self.least**2)
 
     def planned(self) -> tuple[int, int]:
         """What the tester here plans, and what no test can go below."""
         made: UnknownPair | KnownPair | KnownPure
-        if self.tester is Tester.UNKNOWN:
+        if self.tester is Cell.UNKNOWN:
             made = UnknownPair(self.n, EPSILON, DELTA, self.alpha)
-        elif self.tester is Tester.KNOWN:
+        elif self.tester is Cell.KNOWN:
             made = KnownPair(self.stated, EPSILON, DELTA, self.alpha)
         else:
             made = KnownPure(self.stated, EPSILON, self.alpha)
@@ -129,7 +129,7 @@ class Point:
 class Sweep:
     """What one tester needs as one thing is varied."""
 
-    tester: Tester
+    tester: Cell
     along: Along
     points: tuple[Point, ...]
 
@@ -169,7 +169,7 @@ class Share:
 def audited(setting: Setting, audits: int, key: tuple[int, ...]) -> Sequence[float]:
     """Reports on each input until a violation was announced, for each audit; infinite if none was."""
     used = []
-    delta = 0.0 if setting.tester is Tester.PURE else DELTA
+    delta = 0.0 if setting.tester is Cell.PURE else DELTA
     for number in range(audits):
         rng = stream(*key, 1000 + number)
         found = audit(shuffled(setting.far, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)

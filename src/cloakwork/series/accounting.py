@@ -126,10 +126,13 @@ class _Line:
 
 
 def _line(shifts: FloatArray, epsilon: float, cost: float) -> _Line:
-    """A line for which aliases, 8 standard deviations away or beyond the largest loss, add next to nothing."""
-    c, total = _tilt(shifts, epsilon), float(shifts.sum())
-    below = (12.0 + max(-_height(shifts, epsilon, c), 0.0)) / c
-    apart = max(min(8 * float(np.linalg.norm(shifts)), total - epsilon), below)
+    """A line whose aliases add next to nothing.
+
+    They are T apart with c T = 12 - log(K(c) e^(-c epsilon)): the one below adds less than e^-12 of K(c) e^(-c epsilon),
+    and where the loss is nearly normal the one above is 4.9 standard deviations away or more.
+    """
+    c = _tilt(shifts, epsilon)
+    apart = (12.0 + max(-_height(shifts, epsilon, c), 0.0)) / c
     tau = 2 * math.pi / apart
     ends = math.log(1e4 * (1 + c * apart))
     nodes = min(math.ceil(math.sqrt(c * (c + 1) * ends / cost) / tau) + 2, _MOST_NODES)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from scipy.special import ndtr
 
 from cloakwork._checks import not_negative, positive
+from cloakwork.auditing.audit import ANNOUNCED
 from cloakwork.errors import InputError
 from cloakwork.physics import Family
 from cloakwork.privacy.gaussian import Profile
@@ -60,7 +61,7 @@ class BenchClaim:
         if excess <= 0:
             return math.inf
         spread = p * (1 - p) + factor**2 * q * (1 - q)
-        return max(FEWEST, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
+        return max(ANNOUNCED, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
 
     @property
     def strong_shift(self) -> float:

@@ -158,8 +158,8 @@ class ManySources(Finding):
             f"{first.of(Method.PAPERS).trials:,} frames for R, {first.of(Method.POSTERIOR).trials} for the posterior, "
             f"which allows for up to {MOST}. As in the papers' figure the error of R rises, up to {self.turn.x:g} "
             f"sources, and then falls. The grey line tells why, and the authors suspect it: it is the error of a "
-            f"uniform map, made without a look at the readings. Middle: as a share of that guess R only gets worse, from "
-            f"{self.over_guess(first, Method.PAPERS):.2f} to {self.over_guess(last, Method.PAPERS):.2f}{lost}. "
+            f"uniform map, made without a look at the readings. Middle: as a share of that guess R only gets worse, "
+            f"from {self.over_guess(first, Method.PAPERS):.2f} to {self.over_guess(last, Method.PAPERS):.2f}{lost}. "
             "More sources are not easier to find; it is easier to be near them by chance.",
             f"With four sources R has {four.of(Method.PAPERS).emd.value:.3f} and the posterior "
             f"{four.of(Method.POSTERIOR).emd.value:.3f}, where the guess has {four.guess:.3f}. Normalised l1 is "

@@ -15,7 +15,7 @@ from cloakwork.lab.complexity import (
     Setting,
     Share,
     Sweep,
-    Tester,
+    Cell,
     audited,
     share,
 )
@@ -53,7 +53,7 @@ class Complexities(Finding):
     shares: tuple[Share, ...]
     mistakes: Mistakes
 
-    def of(self, tester: Tester, along: Along) -> Sweep:
+    def of(self, tester: Cell, along: Along) -> Sweep:
         """One sweep."""
         return next(one for one in self.sweeps if one.tester is tester and one.along is along)
 
@@ -98,12 +98,12 @@ class Complexities(Finding):
 
     def _rates(self) -> list[Claim]:
         rates = {
-            (Tester.UNKNOWN, Along.OUTCOMES): "n / alpha^2 queries, in n",
-            (Tester.UNKNOWN, Along.GAP): "n / alpha^2 queries, in alpha",
-            (Tester.KNOWN, Along.OUTCOMES): "sqrt n / alpha^2 queries, in n",
-            (Tester.KNOWN, Along.GAP): "sqrt n / alpha^2 queries, in alpha",
-            (Tester.PURE, Along.LEAST): "ln n / (alpha^2 beta^2) queries, in beta",
-            (Tester.PURE, Along.GAP): "ln n / (alpha^2 beta^2) queries, in alpha",
+            (Cell.UNKNOWN, Along.OUTCOMES): "n / alpha^2 queries, in n",
+            (Cell.UNKNOWN, Along.GAP): "n / alpha^2 queries, in alpha",
+            (Cell.KNOWN, Along.OUTCOMES): "sqrt n / alpha^2 queries, in n",
+            (Cell.KNOWN, Along.GAP): "sqrt n / alpha^2 queries, in alpha",
+            (Cell.PURE, Along.LEAST): "ln n / (alpha^2 beta^2) queries, in beta",
+            (Cell.PURE, Along.GAP): "ln n / (alpha^2 beta^2) queries, in alpha",
         }
         found = []
         for (tester, along), text in rates.items():
@@ -113,7 +113,7 @@ class Complexities(Finding):
         return found
 
     def _lower(self) -> Claim:
-        one = self.of(Tester.PURE, Along.LEAST)
+        one = self.of(Cell.PURE, Along.LEAST)
         limit = fitted([p.x for p in one.points], [float(p.limit) for p in one.points])
         kept = all(p.needed + 5 * p.error >= p.limit for p in one.points)
         near = kept and one.slope.near(-1.0)
@@ -160,8 +160,8 @@ class Complexities(Finding):
         return tuple(found)
 
     def words(self) -> tuple[str, ...]:
-        unknown, known = self.of(Tester.UNKNOWN, Along.OUTCOMES), self.of(Tester.KNOWN, Along.OUTCOMES)
-        pure, last = self.of(Tester.PURE, Along.LEAST), self.of(Tester.UNKNOWN, Along.OUTCOMES).points[-1]
+        unknown, known = self.of(Cell.UNKNOWN, Along.OUTCOMES), self.of(Cell.KNOWN, Along.OUTCOMES)
+        pure, last = self.of(Cell.PURE, Along.LEAST), self.of(Cell.UNKNOWN, Along.OUTCOMES).points[-1]
         return (
             "Each dot is the least number of queries on each input with which a test was right two times in three, on "
             "hard private pairs and hard far ones alike, with the best threshold for that number: found by bisection "
@@ -185,8 +185,8 @@ class Complexities(Finding):
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(2, 3)
-        for column, tester in enumerate(Tester):
-            first = Along.LEAST if tester is Tester.PURE else Along.OUTCOMES
+        for column, tester in enumerate(Cell):
+            first = Along.LEAST if tester is Cell.PURE else Along.OUTCOMES
             for row, along in enumerate((first, Along.GAP)):
                 _draw(panels[row, column], self.of(tester, along))
             panels[0, column].set_title(str(tester).capitalize())
@@ -208,7 +208,7 @@ def _promise(right: float, runs: int) -> Agreement:
     return Agreement.WRONG if short else Agreement.AGREES
 
 
-def _where(tester: Tester) -> str:
+def _where(tester: Cell) -> str:
     return f"McMillan, Table 9.1 and Theorem {tester.theorem}"
 
 
@@ -257,13 +257,13 @@ def _settings(*, quick: bool) -> list[tuple[Along, list[Setting]]]:
     counts = (16, 64, 256) if quick else (16, 64, 256, 1024)
     gaps = (0.1, 0.2, 0.4) if quick else (0.05, 0.1, 0.2, 0.4)
     found: list[tuple[Along, list[Setting]]] = []
-    for tester in (Tester.UNKNOWN, Tester.KNOWN):
+    for tester in (Cell.UNKNOWN, Cell.KNOWN):
         found.append((Along.OUTCOMES, [Setting(tester, n, GAP) for n in counts]))
         found.append((Along.GAP, [Setting(tester, FIXED_N, alpha) for alpha in gaps]))
     least = [RARE / 4**k for k in range(2 if quick else 3)]
-    found.append((Along.LEAST, [Setting(Tester.PURE, PURE_N, PURE_GAP, beta) for beta in least]))
-    found.append((Along.GAP, [Setting(Tester.PURE, PURE_N, PURE_GAP * alpha / max(gaps), RARE) for alpha in gaps]))
-    found.append((Along.OUTCOMES, [Setting(Tester.PURE, n, PURE_GAP) for n in counts[:-1]]))
+    found.append((Along.LEAST, [Setting(Cell.PURE, PURE_N, PURE_GAP, beta) for beta in least]))
+    found.append((Along.GAP, [Setting(Cell.PURE, PURE_N, PURE_GAP * alpha / max(gaps), RARE) for alpha in gaps]))
+    found.append((Along.OUTCOMES, [Setting(Cell.PURE, n, PURE_GAP) for n in counts[:-1]]))
     return found
 
 
