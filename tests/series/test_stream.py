@@ -22,7 +22,6 @@ from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, Inpu
 from cloakwork.privacy import largest_mu
 from cloakwork.privacy.sampler import private_words, simulated_words
 from cloakwork.series import (
-    Causal,
     Coefficients,
     Decay,
     Filter,
@@ -32,6 +31,7 @@ from cloakwork.series import (
     RunningSum,
     Seasonal,
     SeriesCloak,
+    SquareRoot,
     Stream,
     Trend,
     WindowSum,
@@ -405,11 +405,11 @@ def test_minimum_phase_keeps_all_sizes_and_moves_zeros_out(values: list[int]) ->
 
 
 def test_a_strategy_for_streams_refuses_what_is_not_one_filter_looking_back() -> None:
-    for mechanism in (Causal(), Causal(5)):
+    for mechanism in (SquareRoot(), SquareRoot(5)):
         with pytest.raises(InputError, match="one filter that looks back"):
             SeriesCloak(Trend(5), 100, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     with pytest.raises(InputError, match=r"damping=1\.5"):
-        Causal(5, 1.5)
+        SquareRoot(5, 1.5)
 
 
 @pytest.mark.parametrize("reach", [1, 2, 7])

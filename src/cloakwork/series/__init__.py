@@ -1,7 +1,7 @@
 """Private time series: filters of a series of events, published with the least noise that hides each event."""
 
 from cloakwork.series.bounded import Bins, BoundedSeries, Losses
-from cloakwork.series.causal import Causal
+from cloakwork.series.causal import SquareRoot
 from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.events import tally
 from cloakwork.series.filters import (
@@ -19,7 +19,7 @@ from cloakwork.series.filters import (
 from cloakwork.series.laplace import PaperLaplace
 from cloakwork.series.levels import mean_levels
 from cloakwork.series.marginals import Marginals, MarginalsCloak, marginals
-from cloakwork.series.mechanisms import Fourier, Least, Mechanism, SquareRoot
+from cloakwork.series.mechanisms import Fourier, Least, Mechanism
 from cloakwork.series.moments import Moment, Outputs
 from cloakwork.series.publish import convolve, publish
 from cloakwork.series.published import Published
@@ -29,7 +29,6 @@ from cloakwork.series.walsh import Convolved, WalshCloak, walsh_convolve
 __all__ = [
     "Bins",
     "BoundedSeries",
-    "Causal",
     "Coefficients",
     "Convolved",
     "Decay",

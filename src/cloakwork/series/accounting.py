@@ -128,7 +128,7 @@ class _Line:
 def _line(shifts: FloatArray, epsilon: float, cost: float) -> _Line:
     """A line whose aliases add next to nothing.
 
-    They are T apart with c T = 12 - log(K(c) e^(-c epsilon)): the one below adds less than e^-12 of K(c) e^(-c epsilon),
+    They are T apart, c T = 12 - log(K(c) e^(-c epsilon)). The one below adds less than e^-12 of K(c) e^(-c epsilon),
     and where the loss is nearly normal the one above is 4.9 standard deviations away or more.
     """
     c = _tilt(shifts, epsilon)

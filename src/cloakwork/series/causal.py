@@ -1,4 +1,4 @@
-"""What a stream releases: a square root of its filter, which looks back only, cut off after a few coefficients."""
+"""What a stream releases: a square root of its filter, which looks back only, all of it or its first coefficients."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ _FLOOR = 1e-9  # of the largest size: smaller ones are taken for this
 
 
 @dataclass(frozen=True)
-class Causal:
-    """Releases the square root of the filter, as `SquareRoot` does, for all filters that look back.
+class SquareRoot:
+    """Releases the square root of the filter, which looks back only: the one to use as data arrives.
 
     `band` keeps only the first so many coefficients of the root: a value is then remembered that long. `damping`
     multiplies coefficient k by damping^k, which moves zeros on the unit circle off it.
@@ -30,6 +30,9 @@ class Causal:
     unit circle by Cauchy and Schwarz, and just that for |W|^2 = |H|. The square root of h as a power series is such a
     w if h has no zeros within the circle. Otherwise it grows without bound, and the root is taken of the filter with
     the same |H| and no such zeros.
+
+    The lower triangular Toeplitz matrix of the filter is then the product of two such matrices (Henzinger, Upadhyay and
+    Upadhyay; with running sums, Fichtenberger, Henzinger and Upadhyay).
 
     Cut off, the root stays within a few per cent of the best once `band` is a few times what the filter remembers; for
     running sums, once it is a fair part of the horizon (Kalinin and Lampert).
@@ -46,7 +49,9 @@ class Causal:
 
     def strategy(self, task: Task) -> Strategy:
         if task.circular or len(task.taps) != 1 or task.taps[0].first != 0:
-            raise InputError("Causal() serves one filter that looks back from the present: use Fourier() for others.")
+            raise InputError(
+                "SquareRoot() serves one filter that looks back from now on: use Fourier() for others."
+            )
         values = task.taps[0].values
         size = task.n if self.band is None else min(self.band, task.n)
         roots = [root * self.damping ** np.arange(size) for root in _roots(values, size)]

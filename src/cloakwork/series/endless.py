@@ -4,7 +4,7 @@ import numpy as np
 
 from cloakwork._checks import count
 from cloakwork.errors import InputError
-from cloakwork.series.causal import Causal, forgets
+from cloakwork.series.causal import SquareRoot, forgets
 from cloakwork.series.filters import Filter, Taps
 from cloakwork.series.strategies import Task
 
@@ -38,12 +38,12 @@ def settled_length(taps: Taps, band: int | None) -> int:
     return min(max(1 << (4 * reach - 1).bit_length(), _SHORTEST), _LONGEST)
 
 
-def causal(filter: Filter, task: Task, band: int | None, horizon: int | None) -> Causal:  # noqa: A002 - it is one
+def causal(filter: Filter, task: Task, band: int | None, horizon: int | None) -> SquareRoot:  # noqa: A002 - it is one
     """The mechanism for a stream; without a horizon, one whose strategy forgets, so that errors stay bounded."""
     if horizon is not None:
-        return Causal(band)
+        return SquareRoot(band)
     for damping in _DAMPINGS:
-        mechanism = Causal(band or task.n // 4, damping)
+        mechanism = SquareRoot(band or task.n // 4, damping)
         strategy = mechanism.strategy(task)
         if np.isfinite(strategy.variances).all() and forgets(strategy.weights):
             return mechanism

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from cloakwork._checks import up
 from cloakwork.privacy import Explanation
+from cloakwork.series.mechanisms import Least
+from cloakwork.series.strategies import CausalStrategy
 
 if TYPE_CHECKING:
     from cloakwork.series.cloak import SeriesCloak
@@ -61,7 +63,14 @@ def _drivers(cloak: "SeriesCloak") -> tuple[str, ...]:
         else "Before the first value and after the last there is nothing; averages near an end are over what there is."
     )
     return (
-        f"{type(cloak.mechanism).__name__}: {cloak.strategy.length:,} whole numbers are released, each with noise of "
+        f"{_mechanism(cloak)}: {cloak.strategy.length:,} whole numbers are released, each with noise of "
         f"its own; all that is published follows from them.",
         edges,
     )
+
+
+def _mechanism(cloak: "SeriesCloak") -> str:
+    """The mechanism, and not that it was the better of two."""
+    if isinstance(cloak.mechanism, Least):
+        return "SquareRoot" if isinstance(cloak.strategy, CausalStrategy) else "Fourier"
+    return type(cloak.mechanism).__name__

@@ -16,7 +16,7 @@ from cloakwork.series.laplace_table import laplace_table
 from cloakwork.series.noise import Claim, Noise, table_loss
 from cloakwork.series.strategies import Strategy, Task, ideal_cost
 
-LONGEST = 512  # the exact privacy of more coefficients takes longer than a few seconds
+LONGEST = 1024  # the exact privacy of more coefficients takes longer than a few seconds
 _NORM = 2.0**30  # of each column: rounding is then far below the noise
 
 

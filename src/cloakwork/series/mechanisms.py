@@ -6,11 +6,10 @@ from typing import Protocol
 import numpy as np
 from scipy import fft
 
-from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
+from cloakwork.series.causal import SquareRoot
 from cloakwork.series.noise import Claim, GaussianNoise, Noise
-from cloakwork.series.power import inverse, product, square_root
-from cloakwork.series.strategies import CausalStrategy, CircularStrategy, Strategy, Task, finest
+from cloakwork.series.strategies import CircularStrategy, Strategy, Task, finest
 
 _FLOOR = 1e-6  # of the mean: frequencies that are worth less are released as if worth this much
 _LONG = 1 << 16
@@ -48,27 +47,6 @@ class Fourier:
 
 
 @dataclass(frozen=True)
-class SquareRoot:
-    """Releases the square root of the filter, which looks back only: the one to use as data arrives.
-
-    Notes
-    -----
-    The lower triangular Toeplitz matrix A of the filter is C C, with C that of the square root of its power series.
-    C x is released with noise ||c|| / mu, and the output is C times that. (Henzinger, Upadhyay and Upadhyay; with
-    running sums, Fichtenberger, Henzinger and Upadhyay.)
-    """
-
-    def strategy(self, task: Task) -> Strategy:
-        values = causal_values(task)
-        root = square_root(values, task.n)
-        ideal = _cost(root, product(values, inverse(root, task.n), task.n), task)
-        return finest(root, lambda weights: CausalStrategy(task, weights, ideal))
-
-    def noise(self, strategy: Strategy, claim: Claim) -> Noise:
-        return GaussianNoise.meeting(strategy, claim)
-
-
-@dataclass(frozen=True)
 class Least:
     """Whichever of `Fourier` and `SquareRoot` has the smaller error; that depends on the filter alone, not on data.
 
@@ -87,22 +65,3 @@ class Least:
 
     def noise(self, strategy: Strategy, claim: Claim) -> Noise:
         return GaussianNoise.meeting(strategy, claim)
-
-
-def causal_values(task: Task) -> FloatArray:
-    """The coefficients of a task that can be worked out looking back only."""
-    if task.circular or len(task.taps) != 1:
-        raise InputError("SquareRoot() serves one filter without wrapping around: use Fourier() for others.")
-    taps = task.taps[0]
-    if taps.first != 0 or taps.values[0] <= 0:
-        raise InputError(
-            "SquareRoot() serves filters that look back and have a first coefficient above 0: use Fourier() for others."
-        )
-    return taps.values
-
-
-def _cost(root: FloatArray, answer: FloatArray, task: Task) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        each = np.cumsum(answer**2) * task.scales[0] ** 2
-        cost = float(each.mean() * (root**2).sum())
-    return cost if np.isfinite(cost) else np.inf

@@ -1,10 +1,11 @@
 """Power series modulo z^n: product, inverse and square root, by Newton's method and Fourier transforms."""
 
 import numpy as np
-from scipy import signal
+from scipy import fft
 
 from cloakwork._checks import FloatArray
 
+_SHORT = 128  # up to here adding up is quicker than transforms, and more exact
 _BOUND = 1e70  # squares of products of numbers below it stay finite
 
 
@@ -12,7 +13,7 @@ def product(first: FloatArray, second: FloatArray, n: int) -> FloatArray:
     """The first `n` coefficients of the product, with zeros where there are fewer; NaN where it gets out of bounds."""
     if not (np.abs(first[:n]).max() < _BOUND and np.abs(second[:n]).max() < _BOUND):
         return np.full(n, np.nan)
-    found = signal.convolve(first[:n], second[:n])[:n]
+    found = _convolved(first[:n], second[:n])[:n]
     return np.pad(found, (0, n - len(found)))
 
 
@@ -40,3 +41,11 @@ def square_root(series: FloatArray, n: int) -> FloatArray:
         rest[0] += 3.0
         found = product(found, rest, size) / 2
     return product(series, found, n)
+
+
+def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
+    length = len(first) + len(second) - 1
+    if min(len(first), len(second)) <= _SHORT:
+        return np.convolve(first, second)
+    size = fft.next_fast_len(length, real=True)
+    return np.asarray(fft.irfft(fft.rfft(first, size) * fft.rfft(second, size), size)[:length])

@@ -52,7 +52,7 @@ class Stream:
     Notes
     -----
     At time t the whole number r_t = w_0 x_t + w_1 x_{t-1} + ... + n_t is released, exactly: w is the square root of
-    the filter as a power series, in whole numbers (`Causal`), and n_t fresh rounded Gaussian noise. A change of one
+    the filter as a power series, in whole numbers (`SquareRoot`), and n_t fresh rounded Gaussian noise. A change of one
     unit moves all releases together by ||w||_2 at the most, however long the stream: so one (epsilon, delta) covers
     all of it, and the output (h / w) * r is post-processing.
 
