@@ -24,7 +24,7 @@ def run_small(seed: int = 1) -> Result:
         patch.setattr(convolution, "QUICK_TRIALS", 4)
         patch.setattr(convolution, "FILTERS", (RunningSum(), Trend(25)))
         patch.setattr(convolution, "MENDED_LENGTHS", (16,))
-        patch.setattr(convolution, "QUICK_LEAK", (32, 40))
+        patch.setattr(convolution, "QUICK_LEAK", (32, 200))
         return find("convolution").run(quick=True, seed=seed)
 
 

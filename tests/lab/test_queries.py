@@ -10,7 +10,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, cost_table
 from cloakwork.auditing.testers.known import identity_size, identity_statistic
 from cloakwork.auditing.testers.pure import misfit
-from cloakwork.lab.complexity import DELTA, EPSILON, Setting, Cell, audited, share
+from cloakwork.lab.complexity import DELTA, EPSILON, Cell, Setting, audited, share
 from cloakwork.lab.printed_testers import COIN, ONE_WAY, mistakes, printed_pure, printed_unknown
 from cloakwork.lab.queries import (
     Contest,

@@ -1,19 +1,19 @@
 """The experiments, one a module; `ORDER` is the order in which they are listed and reported."""
 
 ORDER = (
-    "estimators",
-    "vicinities",
     "typical",
     "noisy_recovery",
-    "many_sources",
     "private_recovery",
+    "many_sources",
     "sensitivity",
     "graph_table",
     "communities",
-    "attacker",
-    "errata",
     "convolution",
     "testers",
+    "attacker",
     "movement",
     "infrared",
+    "estimators",
+    "vicinities",
+    "errata",
 )

@@ -242,7 +242,9 @@ def _near(people: FloatArray, found: FloatArray) -> FloatArray:
 def _work(*, quick: bool, seed: int, progress: Progress) -> Cloaked:
     path = data_file(INFRARED)
     if path is None:
-        return Cloaked(0, made_up(quick=quick, seed=seed))
+        control = made_up(quick=quick, seed=seed)
+        progress(1, 1)
+        return Cloaked(0, control)
     return cloaked(read_infrared(path), quick=quick, seed=seed, progress=progress)
 
 
@@ -253,12 +255,12 @@ def cloaked(pictures: Infrared, *, quick: bool, seed: int, progress: Progress) -
     tried = slice(FITTED, None, QUICK_STRIDE if quick else STRIDE)
     trial = Trial(body, body.camera, readings[tried] - body.floor, pictures.people[tried])
     epsilons = QUICK_EPSILONS if quick else EPSILONS
-    progress(0, len(epsilons) + 1)
+    progress(0, len(epsilons) + 2)
     plain = trial.found(trial.readings, 0.0, pursuit=False)
     scores = [Score(Method.CLEAR, None, shares(trial.people, plain)), _guess(trial, stream(seed, 0))]
     views = [View("as the camera sees it, and found without noise", _rounded(trial.readings[0]), plain[0])]
     for number, epsilon in enumerate(epsilons):
-        progress(number + 1, len(epsilons) + 1)
+        progress(number + 1, len(epsilons) + 2)
         for method in (Method.OURS, Method.PAPERS):
             noisy, found = _try(trial, method, epsilon, (seed, 1 + number))
             scores.append(Score(method, epsilon, shares(trial.people, found)))
@@ -268,9 +270,11 @@ def cloaked(pictures: Infrared, *, quick: bool, seed: int, progress: Progress) -
         int((heights(y, at, body.width)[:-1] > body.height).sum())
         for y, at in zip(trial.readings, trial.people, strict=True)
     )
+    control = made_up(quick=quick, seed=seed)
+    progress(len(epsilons) + 2, len(epsilons) + 2)
     return Cloaked(
         frames=len(trial.people),
-        made_up=made_up(quick=quick, seed=seed),
+        made_up=control,
         people=sum(len(at) for at in trial.people),
         stronger=stronger,
         body=body,

@@ -247,7 +247,7 @@ def film(movement: Movement, *, quick: bool, seed: int, progress: Progress, real
         tracks.append(track)
         maps.append(seen[shown])
     control = _control(draws, (seed, 2))
-    progress(1, 1)
+    progress(100 * (len(Method) + 1), 100 * (len(Method) + 1))
     stills = [
         Still(times[k] / 1000, people[k], (_rounded(maps[0][j]), _rounded(maps[-1][j]))) for j, k in enumerate(shown)
     ]

@@ -11,11 +11,11 @@ from cloakwork.lab.complexity import (
     GAMMA,
     MOST_REPORTS,
     Along,
+    Cell,
     Point,
     Setting,
     Share,
     Sweep,
-    Cell,
     audited,
     share,
 )
@@ -29,6 +29,8 @@ from cloakwork.lab.style import FAINT, INK, SERIES, legend_below, log_scale
 GAP, PURE_GAP = 0.1, 0.5  # alpha where it is not what is varied
 FIXED_N, PURE_N = 64, 16
 RARE = 1 / 64
+COUNTS, QUICK_COUNTS = (16, 64, 256, 1024), (16, 64, 256)
+GAPS, QUICK_GAPS = (0.05, 0.1, 0.2, 0.4), (0.1, 0.2, 0.4)
 SLACKS = (0.4, 0.2, 0.1, 0.05)
 
 
@@ -254,8 +256,7 @@ def _tick(value: float) -> str:
 
 
 def _settings(*, quick: bool) -> list[tuple[Along, list[Setting]]]:
-    counts = (16, 64, 256) if quick else (16, 64, 256, 1024)
-    gaps = (0.1, 0.2, 0.4) if quick else (0.05, 0.1, 0.2, 0.4)
+    counts, gaps = (QUICK_COUNTS, QUICK_GAPS) if quick else (COUNTS, GAPS)
     found: list[tuple[Along, list[Setting]]] = []
     for tester in (Cell.UNKNOWN, Cell.KNOWN):
         found.append((Along.OUTCOMES, [Setting(tester, n, GAP) for n in counts]))
