@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork._checks import IntArray
+from cloakwork.errors import InputError
 from cloakwork.series import exact
 from cloakwork.series.exact import convolve_whole, wrapped
 
@@ -113,7 +114,7 @@ def test_digits_are_so_short_that_rounding_is_certain() -> None:
 
 def test_a_series_that_is_too_long_is_refused_rather_than_rounded_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_LARGEST_ERROR", 1e-12)
-    with pytest.raises(OverflowError, match="too long for exact convolution"):
+    with pytest.raises(InputError, match="128 values are too many for exact convolution: publish the series in parts"):
         convolve_whole(np.ones(64, dtype=np.int64), np.full(64, 1000))
 
 

@@ -235,3 +235,10 @@ def test_released_numbers_are_a_shifted_filter_for_each_place() -> None:
     norms = np.linalg.norm(released_matrix(back, n), axis=0)
     assert (np.diff(norms) <= 0).all()
     assert norms[0] <= norm_above(back.weights)
+
+
+@pytest.mark.parametrize("weights", [[2**48], [2**62 - 1, 2**62 - 1], [-(2**31), 1], [3, 4]])
+def test_a_norm_is_never_too_small_however_large_the_weights(weights: list[int]) -> None:
+    norm = norm_above(np.array(weights))
+    square = sum(weight**2 for weight in weights)
+    assert square <= Fraction(norm) ** 2 <= square * (1 + Fraction(1, 2**31))

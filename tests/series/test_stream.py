@@ -438,3 +438,28 @@ def test_a_filter_with_a_constant_ratio_is_known(
     values: list[float] | FloatArray, horizon: int | None, expected: float | None
 ) -> None:
     assert constant_ratio(np.asarray(values), horizon) == expected
+
+
+def test_a_stream_that_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the same values pushed again, one event would count twice."""
+    stream = Stream(RunningSum(), 100, epsilon=1.0, delta=1e-6)
+    stream.push(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(stream.noise), "draw", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stream.extend([1, 2, 3])
+    for again in (lambda: stream.push(1), lambda: stream.extend([1, 2, 3])):
+        with pytest.raises(BudgetError, match="interrupted while it took a value: begin a new one"):
+            again()
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("value", "says"), [(10**400, "too large"), ([3], "push takes one value")])
+def test_what_is_no_value_is_refused_before_it_is_spent(value: float, says: str) -> None:
+    stream = Stream(RunningSum(), 100, epsilon=1.0, delta=1e-6)
+    with pytest.raises(ReadingError, match=says):
+        stream.push(value)
+    assert stream.time == 0

@@ -7,7 +7,7 @@ from cloakwork.errors import BudgetError
 
 
 class Ledger:
-    """Counts releases up to a limit; belongs to one process and cannot be copied.
+    """Counts releases up to a limit; belongs to one process, and a copy of it has nothing left.
 
     `unit` is what is counted, `owner` what it belongs to, and `remedy` what a person can do when it is spent.
     """
@@ -48,5 +48,12 @@ class Ledger:
                 )
             self._spent += number
 
-    def __reduce__(self) -> str:
-        raise BudgetError("a budget cannot be copied or stored: the copy could be spent twice.")
+    def __reduce__(self) -> tuple[object, ...]:
+        return _spent_copy, (self._allowed, self._unit, self._owner, self._remedy)
+
+
+def _spent_copy(allowed: int, unit: str, owner: str, remedy: str) -> Ledger:
+    """What a copied or stored ledger becomes: were anything left, it could be spent twice."""
+    ledger = Ledger(allowed, unit=unit, owner=owner, remedy=remedy)
+    ledger.spend(allowed)
+    return ledger

@@ -160,15 +160,16 @@ class SeriesCloak:
 
         What was published says nothing more about the values than the claim allows.
         """
-        steps = self._steps(x)
+        exact = self.strategy.applied(self._steps(x))
         self._ledger.spend(1)
-        return self._published(steps, np.ndim(x), private_words)
+        return self._published(exact, np.ndim(x), private_words)
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Published:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
         if not isinstance(rng, np.random.Generator):
             raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
-        return self._published(self._steps(x), np.ndim(x), partial(simulated_words, rng=rng))
+        exact = self.strategy.applied(self._steps(x))
+        return self._published(exact, np.ndim(x), partial(simulated_words, rng=rng))
 
     def explain(self) -> Explanation:
         """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
@@ -213,7 +214,9 @@ class SeriesCloak:
         return whole.astype(np.int64)
 
     def _refuse_fractions(self, steps: FloatArray, whole: FloatArray) -> None:
-        allowed = 0.0 if self.whole else np.clip(_REPRESENTED * np.abs(whole), _REPRESENTED, _AT_MOST)
+        # what units of change hold in all, rounded to multiples, must stay below one more
+        most = min(_AT_MOST, 1 / (4 * self.units))
+        allowed = 0.0 if self.whole else np.clip(_REPRESENTED * np.abs(whole), _REPRESENTED, most)
         far = np.argwhere(np.abs(steps - whole) > allowed)
         if not len(far):
             return
@@ -228,8 +231,7 @@ class SeriesCloak:
             place=place,
         )
 
-    def _published(self, steps: IntArray, axes: int, words: Words) -> Published:
-        exact = self.strategy.applied(steps)
+    def _published(self, exact: IntArray, axes: int, words: Words) -> Published:
         released = exact + self.noise.draw(exact.size, words).reshape(exact.shape)
         values = self.strategy.outputs(released.astype(np.float64)) * self.step
         spread = np.sqrt(self.variances)

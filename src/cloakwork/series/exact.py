@@ -6,6 +6,7 @@ import numpy as np
 from scipy import fft
 
 from cloakwork._checks import IntArray
+from cloakwork.errors import InputError
 
 _ROUNDING = 2.0**-53
 _LARGEST_ERROR = 0.25  # of what is then rounded to a whole number
@@ -60,7 +61,7 @@ def _digit_bits(weights: IntArray, rows: IntArray, size: int) -> int:
         together = min(len(first), len(second)) * _largest_norm(first) * _largest_norm(second)
         if relative * together <= _LARGEST_ERROR:
             return bits
-    raise OverflowError(f"a series of {size} values is too long for exact convolution.")
+    raise InputError(f"{size} values are too many for exact convolution: publish the series in parts.", size=size)
 
 
 def _largest_norm(digits: list[IntArray]) -> float:

@@ -98,8 +98,8 @@ class Strategy(Protocol):
 
 def norm_above(weights: IntArray) -> float:
     """||weights||_2, rounded up: how far one unit moves the release."""
-    low, high = weights & 0xFFFF, weights >> 16  # in halves: no sum of products leaves 63 bits
-    square = (int(high @ high) << 32) + (int(high @ low) << 17) + int(low @ low)
+    small = float((weights.astype(np.float64) ** 2).sum()) < 2.0**62
+    square = int(weights @ weights) if small else sum(int(weight) ** 2 for weight in weights)
     return float(np.nextafter(float(isqrt(square << 64) + 1) * 2.0**-32, np.inf))
 
 
@@ -200,11 +200,6 @@ class CausalStrategy:
     @property
     def length(self) -> int:
         return self.task.n
-
-    @property
-    def answer(self) -> FloatArray:
-        """The filter that turns the release into the output."""
-        return self._answer
 
     def applied(self, steps: IntArray) -> IntArray:
         return convolve_whole(self.weights, steps)[..., : self.task.n]

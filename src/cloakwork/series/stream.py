@@ -2,8 +2,10 @@
 
 import math
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
-from threading import Lock
+from threading import Event, Lock
 from typing import final
 
 import numpy as np
@@ -66,8 +68,8 @@ class Stream:
     error tends to that of the best mechanism on a circle, `Fourier`.
 
     A stream lives in the memory of one process. It cannot be stored, copied or shared with a fork: the copy would
-    draw other noise for the same values. After a crash it cannot go on: begin a new stream, with its own budget, and
-    count both against everyone whose values were in the first.
+    draw other noise for the same values. After a crash, or when a push was interrupted, it cannot go on: begin a new
+    stream, with its own budget, and count both against everyone whose values were in the first.
 
     Examples
     --------
@@ -103,7 +105,7 @@ class Stream:
         self._scale = self.task.scales[0]
         self._weight = float(np.abs(self.weights).sum())
         self._recursion = Recursion(self.weights, taps.values, self.horizon)
-        self._lock = Lock()
+        self._lock, self._open = Lock(), Event()
         self._ledger = Ledger(
             _ENDLESS if self.horizon is None else self.horizon,
             unit="values",
@@ -167,8 +169,7 @@ class Stream:
         Each value spends one of the horizon; more are refused before anything is released.
         """
         step = self._step(value)
-        with self._lock:
-            self._ledger.spend(1)
+        with self._spending(1):
             noise = int(self.noise.draw(1, private_words)[0])
             return self._moment(self.time - 1, self._recursion.next(step, noise))
 
@@ -177,9 +178,7 @@ class Stream:
         steps = self._steps("values", values)
         if steps.ndim != 1:
             raise ReadingError(f"values has shape {steps.shape}: give one list of values.", shape=steps.shape)
-        with self._lock:
-            start = self.time
-            self._ledger.spend(len(steps))
+        with self._spending(len(steps)) as start:
             noise = self.noise.draw(len(steps), private_words)
             pairs = zip(steps.tolist(), noise.tolist(), strict=True)
             moments = [self._moment(start + k, self._recursion.next(*pair)) for k, pair in enumerate(pairs)]
@@ -215,6 +214,21 @@ class Stream:
     def __reduce__(self) -> str:
         raise BudgetError("a stream cannot be copied or stored: the copy would draw other noise for the same values.")
 
+    @contextmanager
+    def _spending(self, number: int) -> Iterator[int]:
+        """Take `number` values off the budget; what is interrupted before it is released ends the stream.
+
+        Whoever pushed those values again would have them count twice.
+        """
+        with self._lock:
+            if self._open.is_set():
+                raise BudgetError("this stream was interrupted while it took a value: begin a new one.")
+            start = self.time
+            self._ledger.spend(number)
+            self._open.set()
+            yield start
+            self._open.clear()
+
     def _claim(self) -> Claim:
         """The claim, with at least as many draws as neighbours can differ in.
 
@@ -235,8 +249,10 @@ class Stream:
         try:
             step = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
+            if np.ndim(value):
+                raise ReadingError("push takes one value: use extend for several.") from None
             return int(self._steps("value", [value])[0])
-        if abs(step) * self._weight >= _MOST:
+        if abs(step) >= _MOST / self._weight:
             raise self._too_large()
         return step
 

@@ -19,6 +19,7 @@ from cloakwork.series.noise import Claim
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
 _MOST = 2.0**61
+_LARGEST = 2.0**50  # counts, all together: floats hold them exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +151,8 @@ class WalshCloak:
             raise ReadingError(
                 f"x[{far[0]}] is not a whole number ({len(far)} such entries): give counts.", place=int(far[0])
             )
-        if float(np.abs(values).sum()) * float(self.plan.strategy.weights.max()) >= _MOST:
+        total = float(np.abs(values).sum())
+        if total >= _LARGEST or total * float(self.plan.strategy.weights.max()) >= _MOST:
             raise ReadingError("the counts are too large to be released with their noise in 63 bits.")
         return values.astype(np.int64)
 
