@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -384,3 +385,22 @@ def test_values_said_to_be_multiples_are_so_near_that_no_change_gains_a_unit() -
     values = np.full(1100, 2.0**40) + 2.0**-11
     with pytest.raises(ReadingError, match="are not multiples"):
         cloak.release(values)
+
+
+@pytest.mark.parametrize("filters", ["running-sum", RunningSum, None, [RunningSum(), 3]])
+def test_what_is_no_filter_is_refused(filters: Any) -> None:
+    with pytest.raises(InputError, match="is not a filter: give an object such as RunningSum"):
+        SeriesCloak(filters, 8, **CLAIM)
+
+
+@pytest.mark.parametrize("h", [RunningSum(), [1j], "x"])
+def test_what_are_no_coefficients_is_refused(h: Any) -> None:
+    with pytest.raises(InputError, match="give a list of real coefficients"):
+        convolve(COUNTS, h, **CLAIM)
+
+
+def test_a_picture_has_a_line_and_a_band_for_each_filter_and_series() -> None:
+    cloak = SeriesCloak([RunningSum(), WindowSum(3)], 8, series=2, **CLAIM)
+    axes = cloak.simulate(np.ones((2, 8)), rng=np.random.default_rng(1)).plot()
+    assert len(axes.lines) == len(axes.collections) == 4
+    assert axes.get_legend_handles_labels()[1][0] == "running-sum, series 0"

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, positive
-from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.privacy import Explanation
 from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.series.explain import explain
-from cloakwork.series.filters import Filter
+from cloakwork.series.filters import Filter, filters_of
 from cloakwork.series.mechanisms import Least, Mechanism
 from cloakwork.series.noise import Claim
 from cloakwork.series.published import Published
@@ -82,10 +82,8 @@ class SeriesCloak:
         mechanism: Mechanism | None = None,
     ) -> None:
         check_claim(epsilon, delta)
-        self.single = not isinstance(filters, Sequence)
-        self.filters: tuple[Filter, ...] = (filters,) if not isinstance(filters, Sequence) else tuple(filters)
-        if not self.filters:
-            raise InputError("filters: give at least one, such as RunningSum().")
+        self.single = not isinstance(filters, list | tuple)
+        self.filters: tuple[Filter, ...] = filters_of(filters)
         self.n, self.series = count("n", n), count("series", series)
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.contribution = positive("contribution", contribution, error=CalibrationError)

@@ -43,9 +43,11 @@ def _not_hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
 
 def _cost(cloak: "SeriesCloak") -> tuple[str, ...]:
     found, ideal = math.sqrt(cloak.expected_mse), math.sqrt(cloak.ideal_mse)
-    lines = [
-        f"Values are off by {found:.4g} (root mean square); unrounded, by {ideal:.4g}: whole numbers "
-        f"cost {100 * cloak.rounding_cost:.2g} % of the mean squared error.",
+    each = zip(cloak.filters, cloak.expected_mses.tolist(), strict=True)
+    lines = [] if cloak.single else [f"{one.name} is off by {math.sqrt(mse):.4g}." for one, mse in each]
+    lines += [
+        f"{'Values' if cloak.single else 'All'} are off by {found:.4g} (root mean square); unrounded, by {ideal:.4g}: "
+        f"whole numbers cost {100 * cloak.rounding_cost:.2g} % of the mean squared error.",
         f"The formula of the paper on private convolution gives {math.sqrt(cloak.papers_mse):.4g}.",
     ]
     if cloak.touched:

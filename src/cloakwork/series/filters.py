@@ -212,3 +212,15 @@ class Coefficients:
         if low >= min(high, len(values)):
             raise InputError(f"no coefficient of {self.label} reaches into a series of {n} values.", n=n)
         return Taps(values[low:high], first + low)
+
+
+def filters_of(given: object) -> tuple[Filter, ...]:
+    """One filter or several as a tuple; refused where there is none, or something else."""
+    found = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for one in found:
+        if isinstance(one, type) or not callable(getattr(one, "taps", None)):
+            said = one.__name__ if isinstance(one, type) else repr(one)
+            raise InputError(f"{said} is not a filter: give an object such as RunningSum() or WindowSum(24).")
+    if not found:
+        raise InputError("filters: give at least one, such as RunningSum().")
+    return found

@@ -69,7 +69,10 @@ def convolve(
     >>> smooth.values.shape
     (8,)
     """
-    kernel = np.atleast_1d(np.asarray(h, dtype=np.float64))
+    try:
+        kernel = np.atleast_1d(np.asarray(h, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError("h: give a list of real coefficients; for a filter such as Trend(24), use publish.") from None
     n = np.shape(x)[-1] if np.ndim(x) else 0
     if kernel.ndim != 1 or not 1 <= kernel.size <= n:
         raise InputError(

@@ -11,6 +11,8 @@ from cloakwork.errors import InputError
 from cloakwork.privacy import Explanation
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from cloakwork.series.cloak import SeriesCloak
 
 
@@ -61,6 +63,27 @@ class Published:
         if not 0 < confidence < 1:
             raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
         return np.asarray(self.standard_deviation * ndtri((1 + confidence) / 2))
+
+    def plot(self, ax: "Axes | None" = None, *, confidence: float = 0.95) -> "Axes":
+        """Draw the values with their band, a line for each filter and series; on new axes unless some are given."""
+        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most series are not drawn
+
+        axes = Figure(figsize=(8.0, 4.2), layout="constrained").subplots() if ax is None else ax
+        width = np.atleast_2d(self.band(confidence))
+        rows = self.values.reshape(len(width), -1, self.values.shape[-1])
+        times = np.arange(rows.shape[-1])
+        for one, lines, off in zip(self.cloak.filters, rows, width, strict=True):
+            for number, line in enumerate(lines):
+                label = one.name if len(lines) == 1 else f"{one.name}, series {number}"
+                [drawn] = axes.plot(times, line, label=label)
+                axes.fill_between(times, line - off, line + off, alpha=0.25, color=drawn.get_color(), linewidth=0)
+        axes.set(
+            xlabel="time",
+            ylabel="published",
+            title=f"{100 * confidence:g} % bands: epsilon {self.epsilon:g}, delta {self.delta:g}",
+        )
+        axes.legend()
+        return axes
 
     def explain(self) -> Explanation:
         """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
