@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from tests.cli.conftest import Run
@@ -10,11 +11,13 @@ from tests.cli.test_series_command import CLEAR, close, read
 from tests.collect import zone_kit
 from tests.collect.live_kit import LINE, make, moment, readings
 
+from cloakwork.cli.series_store import SAMPLED, slack
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Reading, Result
 from cloakwork.collect.solve import Solver
 from cloakwork.collect.store import open_store
+from cloakwork.series import Bins, mean_levels
 
 MINUTE = 60_000
 START = 1_791_158_400_000  # 2026-10-05, midnight
@@ -69,18 +72,59 @@ def test_a_zone_is_published_as_its_mean_expected_number(succeed: Run, case: Cas
     assert "This hides each single visit shorter than 1h" in told.out
 
 
-def test_one_visit_of_a_bin_counts_once_for_each_zone(succeed: Run, case: Case) -> None:
-    """Six looks an hour: a visit of up to an hour is seen in six of them, whichever bins these are in."""
+def test_one_visit_counts_with_a_slot_and_lateness_for_each_zone(succeed: Run, case: Case) -> None:
+    """Six looks an hour: a visit of nearly an hour may begin at the end of one look's slot and show in seven."""
     one = succeed(*case.words, *PERIOD, "--zone", "room-1", "--json").values
-    assert (one["level"], one["contribution"], one["series"]) == ("visit", pytest.approx(1.0, abs=1e-8), ["room-1"])
+    assert (one["level"], one["contribution"], one["series"]) == ("visit", pytest.approx(7 / 6, abs=1e-8), ["room-1"])
     two = succeed(*case.words, *PERIOD, "--zone", "all", "--json").values
-    assert (two["contribution"], two["series"]) == (pytest.approx(2.0, abs=1e-8), ["room-1", "room-2"])
+    assert (two["contribution"], two["series"]) == (pytest.approx(14 / 6, abs=1e-8), ["room-1", "room-2"])
     long = succeed(*case.words, *PERIOD, "--zone", "room-1", "--visit", "90m", "--json").values
-    assert long["contribution"] == pytest.approx(1.5, abs=1e-8)
+    assert long["contribution"] == pytest.approx(10 / 6, abs=1e-8)
     noise = [each["filters"][0]["root_mean_square_error"] for each in (one, two, long)]
     assert noise[1] / noise[0] == pytest.approx(2.0, rel=0.01)
-    assert noise[2] / noise[0] == pytest.approx(1.5, rel=0.01)
-    assert noise[0] == pytest.approx(4.2247, rel=0.01)
+    assert noise[2] / noise[0] == pytest.approx(10 / 7, rel=0.01)
+    assert noise[0] == pytest.approx(4.2247 * 7 / 6, rel=0.01)
+
+
+@pytest.mark.parametrize("clocks", [(0.0, 0.0), (-0.5, 0.5), (0.5, -0.5)])
+@pytest.mark.parametrize("slots", [0.9, 1, 2, 6, 7.3])
+def test_no_visit_shows_in_more_frames_than_are_counted(slots: float, clocks: tuple[float, float]) -> None:
+    """Whenever it begins, whatever the clocks of the sensors are, and however late they read."""
+    site = zone_kit.watched().site
+    period, late = site.schedule.period_ms, site.schedule.late_ms
+    visit, count = round(slots * period), 6
+    bins = Bins(0, count * period, 5)
+    stamps = np.arange(0, bins.end, period)
+    counted = mean_levels(stamps, np.zeros(len(stamps)), bins, visit=visit + slack(site)).contribution
+    read = [stamps + round(clock * period) + delay for clock in clocks for delay in (0, late)]
+    for begins in range(10 * period, 12 * period, 7):
+        seen = np.any([(begins <= when) & (when < begins + visit) for when in read], axis=0)
+        assert seen.sum() / count <= counted + 1e-9
+
+
+@pytest.mark.parametrize("words", [("--zone", "room-1"), ("--count", "sources")])
+def test_a_frame_that_could_not_be_recovered_is_a_look_at_nobody(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Else the number of looks, and with it the contribution, would depend on the readings."""
+    monkeypatch.chdir(tmp_path)
+    one = zone_kit.watched()
+    found = [zone_kit.found(one, START + 10 * MINUTE * number, zone=0, chance=0.8) for number in range(144)]
+    alone = replace(found[0], time=START + 1, sensors=1, status="failed: few sensors share that time", map=None)
+    broken = [
+        alone,
+        *(replace(row, status="failed: x", map=None, counts=None, sources=()) for row in found[:3]),
+        *found[3:],
+    ]
+    told = []
+    for folder, results in (("all", found), ("some", broken)):
+        (tmp_path / folder).mkdir()
+        told.append(succeed(*stored(tmp_path / folder, results).words, *PERIOD, *CLEAR, *words, "--json"))
+        first = 0.8 if folder == "all" else 0.4
+        assert close(read(Path("published.csv")), f"{words[1]}.window-1", np.r_[first, np.full(23, 0.8)])
+    assert told[0].values["contribution"] == told[1].values["contribution"]
+    assert told[0].values["hides"] == told[1].values["hides"]
+    assert "3 results from which nothing was recovered, counted as 0" in told[1].err
 
 
 def test_more_than_counts_is_cut_off_and_said_at_the_terminal(succeed: Run, case: Case) -> None:
@@ -123,14 +167,34 @@ def test_real_results_of_a_real_solver_are_published(
     assert close(read(Path("published.csv")), "entry.window-1", means)
 
 
-def test_sampled_results_are_told_of_because_a_chain_may_begin_at_the_frame_before(
-    succeed: Run, case: Case, tmp_path: Path
+def test_nothing_that_is_said_depends_on_whether_a_result_was_sampled(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "sampled" not in succeed(*case.words, *PERIOD, "--zone", "room-1").out
-    one = replace(zone_kit.found(zone_kit.watched(), START, zone=0), status="sampled")
-    (tmp_path / "other").mkdir()
-    other = stored(tmp_path / "other", [one])
-    assert "Some results were sampled" in succeed(*other.words, *PERIOD, "--zone", "room-1").out
+    """Only frames in which somebody was found say that they were sampled."""
+    monkeypatch.chdir(tmp_path)
+    one, said = zone_kit.watched(), []
+    for number, zone in enumerate((None, 0)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        status = "nobody" if zone is None else "sampled"
+        made = stored(folder, [replace(zone_kit.found(one, START, zone=zone), status=status)])
+        words = (*made.words, *PERIOD, "--zone", "room-1", "--plot", "a.svg")
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            told, values = succeed(*words).out, succeed(*words, "--json").values
+        assert SAMPLED in told
+        assert SAMPLED in values["hides"]
+        assert "sampled" in Path("a.svg").read_text()
+        said.append((told.splitlines()[:2], values["hides"], values["explanation"]["hidden"]))
+    assert said[0] == said[1]
+
+
+def test_a_site_that_never_samples_says_nothing_of_it(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    many = ROOMS.replace("max_count = 3", "max_count = 30")  # too many for point sources
+    made = stored(tmp_path, [zone_kit.found(zone_kit.watched(), START, zone=0)], many)
+    assert "sampled" not in succeed(*made.words, *PERIOD, "--zone", "room-1").out
 
 
 @pytest.mark.parametrize(
@@ -166,7 +230,7 @@ def test_another_site_or_store_is_refused(run: Run, case: Case, tmp_path: Path) 
     assert not (tmp_path / "none.db").exists()
 
 
-def test_results_of_other_places_are_left_out(run: Run, case: Case) -> None:
+def test_results_of_other_places_alone_are_refused(run: Run, case: Case) -> None:
     case.site.write_text(ROOMS.replace("cell = 0.5", "cell = 0.25"))
     done = run(*case.words, *PERIOD, "--zone", "all")
     assert (done.code, "that can be used: check --from and --to, and that the site file is" in done.err) == (2, True)

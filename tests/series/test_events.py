@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, WindowSum, mean_levels, tally
-from cloakwork.series.events import default_step
+from cloakwork.series.events import Words, default_step
 
 BINS = Bins(start=1000, every=10, n=7)
 TIMES = st.integers(990, 1080)  # some are before the first bin and after the last
@@ -178,6 +178,80 @@ def test_which_events_count_does_not_depend_on_the_order_of_the_file(rng: np.ran
     assert (first.values == second.values).all()
 
 
+def test_everyone_has_lots_of_their_own() -> None:
+    """All are there in every bin: if all had the same lots, the same few bins would hold all that counts."""
+    bins = Bins(0, 86_400_000, 28)
+    found = tally(np.tile(bins.times, 1000), bins, persons=np.repeat(np.arange(1000), 28), most_per_person=4)
+    assert found.values.sum() == 4000
+    assert np.abs(found.values[0] - 4000 / 28).max() < 5 * math.sqrt(4000 / 28)
+
+
+@settings(deadline=None, derandomize=True)
+@given(EVENTS, st.lists(st.sampled_from(["", "0", "1x", "zoe"]), max_size=8))
+def test_which_events_of_a_person_count_does_not_depend_on_who_else_is_there(
+    events: list[tuple[int, int, int, float]], others: list[str]
+) -> None:
+    """Others sort before and after, and so they change the number that NumPy would give a label."""
+    times = [time for time, *_ in events]
+    persons = [f"p{person}" for _, person, *_ in events]
+    alone = tally(times, BINS, persons=persons, most_per_person=2)
+    away = tally([*times, *(BINS.end for _ in others)], BINS, persons=[*persons, *others], most_per_person=2)
+    assert (alone.values == away.values).all()
+
+
+def test_lots_are_the_same_whatever_form_persons_are_given_in(rng: np.random.Generator) -> None:
+    times, persons = rng.permutation(70) + 1000, rng.integers(0, 5, 70)
+    forms: list[Any] = [
+        *(persons, persons.astype(np.uint8), persons.tolist(), persons.astype(str), persons.astype(str).tolist()),
+        *(persons.astype(str).astype(object), Words(persons, tuple("01234")), Words(4 - persons, tuple("43210"))),
+    ]
+    first, *rest = [tally(times, BINS, persons=form, most_per_person=3).values for form in forms]
+    assert all((found == first).all() for found in rest)
+
+
+@pytest.mark.parametrize(("one", "other", "third"), [(2**63 + 1, 2**63 + 2, 3), ("a", "a\0", "b"), (-1, 2**64 - 1, 0)])
+def test_persons_that_numpy_would_make_one_are_two(one: Any, other: Any, third: Any) -> None:
+    """Merged, they would share one limit, and what counts of the other would depend on the one."""
+    found = tally(BINS.times[:5], BINS, persons=[one, one, other, other, third], most_per_person=2)
+    assert found.values[0].tolist() == [1, 1, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [
+        [7, "7"],
+        [2**53, 0.5],
+        [math.nan, math.nan],
+        ["a", None],
+        ["a", math.nan],
+        [True, 2],
+        [b"a", b"b"],
+        [[1], [2]],
+        np.array([1.0, 2.0]),
+        np.array([True, False]),
+        np.array(["a", None], dtype=object),
+        np.array([[1], [2]]),
+        np.array(["NaT", "2026-10-05"], dtype="datetime64[s]"),
+        "ab",
+    ],
+)
+def test_persons_who_are_neither_whole_numbers_nor_texts_are_refused(persons: Any) -> None:
+    with pytest.raises(InputError, match="persons: give a list of whole numbers, or of texts"):
+        tally([1000, 1001], BINS, persons=persons, most_per_person=1)
+
+
+def test_a_label_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="give each once"):
+        Words(np.array([0, 1]), ("a", "a"))
+
+
+@pytest.mark.parametrize("times", [[1000.7], [True], ["1000"], np.array([2**63], dtype=np.uint64), [[1000]]])
+def test_times_that_are_not_whole_are_refused_and_never_cut(times: Any) -> None:
+    for use in (BINS.places, lambda when: tally(when, BINS), lambda when: mean_levels(when, [1.0], BINS, visit=5)):
+        with pytest.raises(InputError, match="times"):
+            use(times)
+
+
 @pytest.mark.parametrize(("most", "step"), [(1000.0, 1.0), (999.0, 0.1), (50.0, 0.01), (1.0, 0.001), (3e-7, 1e-10)])
 def test_the_step_is_a_power_of_ten_and_a_thousandth_or_less(most: float, step: float) -> None:
     assert default_step(most) == step
@@ -207,7 +281,11 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
         ({"step": 3.0}, InputError, "step=3.0 without values"),
         ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person"),
         ({"persons": ["a"], "most_per_person": math.inf}, InputError, "most_per_person"),
-        ({"persons": ["a", "b"], "most_per_person": 1}, InputError, "persons has shape"),
+        (
+            {"persons": ["a", "b"], "most_per_person": 1},
+            InputError,
+            "persons has 2 entries: give one for each of the 1 events",
+        ),
         ({"values": [math.nan], "most_per_event": 1.0}, ReadingError, r"values\[0\] is not a finite number"),
         ({"values": [1.0, 2.0], "most_per_event": 1.0}, InputError, "the last axis must have length 1"),
         ({"values": [1.0], "most_per_event": -1.0}, CalibrationError, "most_per_event=-1.0: give a finite number"),

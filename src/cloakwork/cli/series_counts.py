@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.cli.output import counted
 from cloakwork.cli.series_filters import parse_span, shown_span
 from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
-from cloakwork.cli.series_rows import names_of, numbered, remarks, taken_names, time_column
+from cloakwork.cli.series_rows import ODD_LINES, names_of, numbered, remarks, taken_names, time_column
 from cloakwork.cli.series_table import TableFile, moments, numbers, words
 from cloakwork.errors import InputError
 from cloakwork.series import Bins, BoundedSeries, Losses
@@ -26,9 +27,9 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     by = None if options.series_by is None else file.column("--series-by", options.series_by)
     cells = file.read([name for name in (column, time, by) if name is not None])
     if file.left_out:
-        raise InputError(f"{file.left_out:,} rows of {file.path} have too few or too many cells: repair them.")
+        raise InputError(f"{counted(file.left_out, 'line')} of {file.path} cannot be read: {ODD_LINES}. Repair them.")
     amounts = numbers(cells[column], column)
-    if not len(amounts):
+    if not len(amounts) and (time is None or None in (options.start, options.end, options.every)):
         raise InputError(f"{file.path} has no rows.")
     _refuse_rows(~(np.abs(amounts) < _LARGEST) | (amounts != np.rint(amounts)), f"{column} is not a whole number")
     bins: Bins | None = None
@@ -54,9 +55,8 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
         hides=_hides(contribution, len(values)),
         title=file.path.name,
         advice="--contribution says how much one event or person may add.",
-        taken=(() if time is None else taken_period(options)) + taken_names(options),
-        remarks=tuple(remarks(len(amounts), losses, options)),
-        inputs=(file.path,),
+        taken=_taken(options, timed=time is not None) + taken_names(options),
+        remarks=(*(() if len(amounts) else ("there are no rows",)), *remarks(len(amounts), losses, options)),
     )
 
 
@@ -72,13 +72,21 @@ def _refuse_others(options: SeriesOptions) -> None:
     )
 
 
+def _taken(options: SeriesOptions, *, timed: bool) -> tuple[str, ...]:
+    """What was not given of when the bins are."""
+    if not timed:
+        return ("the number of rows",)
+    return taken_period(options) + (("--every (the shortest step)",) if options.every is None else ())
+
+
 def _regular(options: SeriesOptions, when: IntArray) -> Bins:
     """The bins that rows with these times stand for."""
     steps = np.diff(np.unique(when))
     if options.every is None and not len(steps):
         raise InputError("all rows have the same time: give --every, to say how long a bin is.")
     every = int(steps.min()) if options.every is None else parse_span("--every", options.every)
-    bins = period(options, int(when.min()), int(when.max()), every, grid=int(when.min()))
+    first, last = (int(when.min()), int(when.max())) if len(when) else (None, None)
+    bins = period(options, first, last, every, grid=first)
     _refuse_rows(
         (bins.places(when) >= 0) & ((when - bins.start) % every != 0),
         f"its time is not a whole number of {shown_span(every)} after {'--from' if options.start else 'the first'}: "

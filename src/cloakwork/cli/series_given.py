@@ -10,6 +10,7 @@ from cloakwork.cli.series_filters import shown_span
 from cloakwork.errors import InputError
 from cloakwork.series import Bins, BoundedSeries
 
+DEFAULT_EVERY = "1h"
 MOST_VALUES = 2**24
 _MONDAY = 4 * 86_400_000  # the first one after the beginning of 1970
 _WEEK = 7 * 86_400_000
@@ -71,7 +72,11 @@ class Given:
     advice: str = ""
     taken: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=(), repr=False)
-    inputs: tuple[Path, ...] = ()
+
+    @property
+    def limited(self) -> bool:
+        """Whether limits may have cut off some of the data; that there are limits is public, what they cut is not."""
+        return self.level != "event" or self.series.step is not None
 
 
 def period(options: SeriesOptions, first: int | None, last: int | None, every: int, *, grid: int | None = None) -> Bins:

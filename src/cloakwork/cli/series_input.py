@@ -11,13 +11,14 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_counts import from_counts
 from cloakwork.cli.series_filters import parse_span
-from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
-from cloakwork.cli.series_rows import names_of, numbered, remarks, taken_names, time_column
-from cloakwork.cli.series_table import TableFile, Words, moments, numbers, words
+from cloakwork.cli.series_given import DEFAULT_EVERY, Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.cli.series_rows import ODD_LINES, names_of, numbered, remarks, taken_names, time_column
+from cloakwork.cli.series_table import TableFile, moments, numbers, words
 from cloakwork.errors import InputError
 from cloakwork.series import BoundedSeries, tally
+from cloakwork.series.events import Words
 
-DEFAULT_EVERY = "1h"
+_READABLE = "times are ISO 8601, Unix seconds or milliseconds, values are numbers, and no person is empty"
 
 
 def from_file(options: SeriesOptions) -> Given:
@@ -56,11 +57,8 @@ def _check_bounds(options: SeriesOptions) -> None:
 def _from_events(file: TableFile, options: SeriesOptions) -> Given:
     rows = _read(file, options)
     good = rows.good
-    if len(good) and not good.any():
-        raise InputError(
-            f"no row of {file.path} can be read: times are ISO 8601, Unix seconds or milliseconds, values are numbers, "
-            "and no person is empty."
-        )
+    if len(good) and not good.any() and None in (options.start, options.end):
+        raise InputError(f"no row of {file.path} can be read: {_READABLE}.")
     times = rows.times[good]
     first, last = (int(times.min()), int(times.max())) if times.size else (None, None)
     bins = period(options, first, last, parse_span("--every", options.every or DEFAULT_EVERY))
@@ -76,7 +74,7 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         values=None if rows.values is None else rows.values[good],
         most_per_event=options.most_per_event,
         step=options.step,
-        persons=None if rows.persons is None else rows.persons.codes[good],
+        persons=None if rows.persons is None else Words(rows.persons.codes[good], rows.persons.labels),
         most_per_person=options.most_per_person,
         series=which,
         names=max(len(names), 1),
@@ -91,7 +89,6 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         advice="" if options.person else "To hide all that one person did, give --person.",
         taken=taken_period(options) + taken_names(options),
         remarks=(*_unreadable(good, file.left_out), *remarks(len(good), series.losses, options)),
-        inputs=(file.path,),
     )
 
 
@@ -137,8 +134,11 @@ def _unreadable(good: NDArray[np.bool_], odd: int) -> list[str]:
     if not good.all():
         first = int(np.argmin(good)) + 1
         said.append(f"{int((~good).sum()):,} of {len(good):,} rows left out, because they cannot be read (row {first})")
+    if not good.any():
+        why = f"no row can be read ({_READABLE})" if len(good) else "there are no rows"
+        said.append(f"{why}: what is published is noise")
     if odd:
-        said.append(f"{counted(odd, 'row')} left out, because of too few or too many cells")
+        said.append(f"{counted(odd, 'line')} left out: {ODD_LINES}")
     return said
 
 

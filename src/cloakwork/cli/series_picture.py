@@ -17,6 +17,7 @@ from cloakwork.cli.series_output import Cost, costs
 from cloakwork.series import Published
 
 WIDEST = 112  # letters in a line
+LINE = 0.19  # inches
 MOST_POINTS = 2000  # across the picture: more than there are pixels
 INK, WARNING = "#222222", "#b3261e"
 SERIES = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
@@ -37,16 +38,19 @@ NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series. This picture is no
 
 def draw_series(part: Path, form: str, given: Given, published: Published, *, compare: bool) -> None:
     """Draw one panel for each filter, with a line and a band for each series; with `compare` the truth as well."""
-    told = costs(published)
+    told, words = costs(published), _words(given, published)
+    below = LINE * (len(words) + 1.5 * compare)
     with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(9.0, 1.6 + 2.9 * len(told)), layout="constrained")
-        grid = figure.add_gridspec(len(told) + 1, 1, height_ratios=[*(2.9 for _ in told), 0.6])
+        figure = Figure(figsize=(9.0, 1.0 + below + 2.9 * len(told)), layout="constrained")
+        grid = figure.add_gridspec(len(told) + 1, 1, height_ratios=[*(2.9 for _ in told), below])
         first = figure.add_subplot(grid[0])
         panels = [first, *(figure.add_subplot(grid[row], sharex=first) for row in range(1, len(told)))]
         for number, (axes, cost) in enumerate(zip(panels, told, strict=True)):
             _panel(axes, cost, given, published, number, compare=compare)
             axes.tick_params(labelbottom=axes is panels[-1])
-        _words(figure, figure.add_subplot(grid[len(told)]), given, published, compare=compare)
+        every = "" if given.bins is None else f", in bins of {shown_span(given.bins.every)} (UTC)"
+        figure.suptitle(f"{given.title[:80]}{every}", x=0.01, ha="left", fontsize=13, color=INK)
+        _foot(figure.add_subplot(grid[len(told)]), words, compare=compare)
         figure.savefig(part, dpi=150, format=form.lstrip("."))
 
 
@@ -107,15 +111,17 @@ def _axis(axes: Any, given: Given) -> None:
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def _words(figure: Figure, foot: Any, given: Given, published: Published, *, compare: bool) -> None:
-    """What one must know to read the picture, above and below it."""
+def _words(given: Given, published: Published) -> list[str]:
+    """What one must know to read the picture, in lines."""
     cloak = published.cloak
-    every = "" if given.bins is None else f", in bins of {shown_span(given.bins.every)} (UTC)"
-    figure.suptitle(f"{given.title[:80]}{every}", x=0.01, ha="left", fontsize=13, color=INK)
+    true = "the true value of the series after limits" if given.limited else "the true value"
+    claim = f"The claim: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}. Bands hold {true} in 95 % of cases."
+    return textwrap.wrap(f"{given.hides} {claim}", WIDEST)
+
+
+def _foot(foot: Any, words: list[str], *, compare: bool) -> None:
     foot.set_axis_off()
-    claim = f"The claim: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}. Bands hold the true value in 95 % of cases."
-    lines = textwrap.wrap(f"{given.hides} {claim}", WIDEST)
-    foot.text(0, 1, "\n".join(lines), va="top", fontsize=9, color=INK, in_layout=False)
+    foot.text(0, 1, "\n".join(words), va="top", fontsize=9, color=INK, in_layout=False)
     if compare:
         foot.text(0, 0, NOT_PRIVATE, va="bottom", fontsize=9, color=WARNING, weight="bold", in_layout=False)
 

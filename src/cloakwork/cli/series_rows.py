@@ -7,11 +7,13 @@ import numpy as np
 from cloakwork._checks import IntArray
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_given import SeriesOptions
-from cloakwork.cli.series_table import TableFile, Words
+from cloakwork.cli.series_table import TableFile
 from cloakwork.errors import InputError
 from cloakwork.series import Losses
+from cloakwork.series.events import Words
 
 GUESSED = ("time", "timestamp")
+ODD_LINES = "too few or too many cells, a quotation mark that is not closed in the same line, or not UTF-8"
 
 
 def time_column(file: TableFile, options: SeriesOptions) -> str | None:

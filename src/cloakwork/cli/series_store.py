@@ -8,22 +8,23 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import bar, counted
 from cloakwork.cli.series_filters import parse_span, shown_span
-from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.cli.series_given import DEFAULT_EVERY, Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.collect.frames import agreed
 from cloakwork.collect.occupancy import weights_of
 from cloakwork.collect.records import Result
+from cloakwork.collect.solve import failed
 from cloakwork.collect.store import Store, open_store
 from cloakwork.errors import InputError
-from cloakwork.recovery import Status
+from cloakwork.recovery import PointSources
 from cloakwork.series import Bins, BoundedSeries, mean_levels
 from cloakwork.site import Site, Zone, load_site
 
-DEFAULT_EVERY = "1h"
 ALL = "all"
 SOURCES = "sources"
 PAGE = 500
 SAMPLED = (
-    "Some results were sampled, where a chain may begin at the frame before: what a visit leaves of itself in the "
-    "sampling error of later frames is not covered."
+    "Where placements of sources are sampled, a chain may begin at the frame before: what a visit leaves of itself in "
+    "the sampling error of later frames is not hidden."
 )
 
 
@@ -39,24 +40,43 @@ def from_store(options: SeriesOptions) -> Given:
         bins = period(options, first, last, every)
         check_size(bins.n, len(wanted.names))
         seen = _looked(store, site, wanted, bins)
-    if not len(seen.times):
+    if not len(seen.times) or (seen.elsewhere and seen.elsewhere + seen.failed == len(seen.times)):
         raise InputError(
             f"the store has no result of {site.name} in this period that can be used: check --from and --to, and that "
             "the site file is the one that the collector has."
         )
-    series = mean_levels(seen.times, seen.values, bins, visit=visit, most=wanted.most)
+    series = mean_levels(seen.times, seen.values, bins, visit=visit + slack(site), most=wanted.most)
     return Given(
         series,
         wanted.names,
         bins,
         level="visit",
-        hides=_hides(series, wanted, visit),
+        hides=_hides(series, wanted, visit, site),
         title=site.name,
-        advice=SAMPLED if seen.sampled else "",
         taken=taken_period(options),
         remarks=tuple(_remarks(series, seen, wanted)),
-        inputs=(options.source,),
     )
+
+
+def slack(site: Site) -> int:
+    """Milliseconds by which the readings of a frame may be apart from its time, before and after it together.
+
+    Notes
+    -----
+    A frame has the time at which its slot begins. A reading is taken up to `late_ms` after that, by a clock that may
+    be half a period ahead or behind. So a visit of [a, a + V) shows in frames of a - period / 2 - late to
+    a + V + period / 2, at the most.
+    """
+    return site.schedule.period_ms + site.schedule.late_ms
+
+
+def _may_sample(site: Site) -> bool:
+    """Whether results of this site may have been sampled.
+
+    Point sources are weighed where that is quick, which depends on the readings, and else sampled. Whether any result
+    was may show that somebody was there, and so it is not looked up: what the site file says is public.
+    """
+    return isinstance(site.estimator().estimator, PointSources)
 
 
 def _refuse_others(options: SeriesOptions) -> None:
@@ -77,11 +97,11 @@ def _refuse_others(options: SeriesOptions) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Wanted:
-    """What is looked up in each result: one number for each name, None where the result has none."""
+    """What is looked up in each result: one number for each name; nothing where the result is of other places."""
 
     names: tuple[str, ...]
     most: float
-    look: Callable[[Result], list[float] | None]
+    look: Callable[[Result], list[float]]
     what: str
     maps: bool
 
@@ -129,11 +149,9 @@ def _sources(result: Result) -> float:
     return float(np.dot(np.arange(len(result.counts)), result.counts))
 
 
-def _expected(result: Result, places: int, zones: list[Zone]) -> list[float] | None:
-    if result.map is None:
-        return None
-    weights = weights_of(result.map)
-    return [float(weights[zone.places].sum()) for zone in zones] if len(weights) == places else None
+def _expected(result: Result, places: int, zones: list[Zone]) -> list[float]:
+    weights = np.zeros(0) if result.map is None else weights_of(result.map)
+    return [float(weights[zone.places].sum()) for zone in zones] if len(weights) == places else []
 
 
 def _ends(store: Store, site: str) -> tuple[int, int]:
@@ -150,52 +168,65 @@ def _ends(store: Store, site: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """The time of each usable result, what is wanted of it, how many could not be used, and whether any was sampled."""
+    """The time of each result and what is wanted of it, all 0 where it has none: that there is a result is public.
+
+    Of results from which nothing could be recovered there are `failed`, of those of other places `elsewhere`.
+    """
 
     times: IntArray
     values: FloatArray
-    unusable: int
-    sampled: bool
+    failed: int
+    elsewhere: int
 
 
 def _looked(store: Store, site: Site, wanted: _Wanted, bins: Bins) -> _Looks:
-    times, values, unusable, sampled = [], [], 0, False
+    times, values, without, elsewhere = [], [], 0, 0
+    nothing = [0.0] * len(wanted.names)
     with bar("reading", bins.end - bins.start) as progress:
-        for result in _results(store, site.name, bins, maps=wanted.maps):
-            found = wanted.look(result)
-            if found is None:
-                unusable += 1
-            else:
-                times.append(result.time)
-                values.append(found)
-            sampled |= result.status == Status.SAMPLED.name.lower()
+        for result in _results(store, site, bins, maps=wanted.maps):
+            useless = failed(result) or (wanted.maps and result.map is None)
+            found = nothing if useless else wanted.look(result)
+            times.append(result.time)
+            values.append(found or nothing)
+            without += useless
+            elsewhere += not found
             progress(result.time - bins.start)
     columns = np.array(values).reshape(-1, len(wanted.names)).T
-    return _Looks(np.array(times, dtype=np.int64), columns, unusable, sampled)
+    return _Looks(np.array(times, dtype=np.int64), columns, without, elsewhere)
 
 
-def _results(store: Store, site: str, bins: Bins, *, maps: bool) -> Iterator[Result]:
+def _results(store: Store, site: Site, bins: Bins, *, maps: bool) -> Iterator[Result]:
+    """Results of all frames, those from which nothing could be recovered among them.
+
+    Left out are frames off the slots that few sensors share, of which one device could make any number; who shares a
+    frame is public.
+    """
     after: str | None = None
     while True:
-        page = store.results(site, since=bins.start, until=bins.end, limit=PAGE, after=after, maps=maps)
-        yield from page.items
+        page = store.results(
+            site.name, since=bins.start, until=bins.end, limit=PAGE, after=after, maps=maps, failed=True
+        )
+        for result in page.items:
+            if result.time % site.period_ms == 0 or agreed(result.sensors, result.expected):
+                yield result
         after = page.next
         if after is None:
             return
 
 
-def _hides(series: BoundedSeries, wanted: _Wanted, visit: int) -> str:
+def _hides(series: BoundedSeries, wanted: _Wanted, visit: int, site: Site) -> str:
     return (
         f"This hides each single visit shorter than {shown_span(visit)}: whatever it made of {wanted.what}, at most "
         f"{wanted.most:g} counts, and so it changes the published means by no more than {series.contribution:.4g} in "
-        "all. Someone who stays longer, or comes again, is hidden less."
+        "all. Someone who stays longer, or comes again, is hidden less." + (f" {SAMPLED}" if _may_sample(site) else "")
     )
 
 
 def _remarks(series: BoundedSeries, seen: _Looks, wanted: _Wanted) -> list[str]:
     said, looks = [], len(seen.times)
-    if seen.unusable:
-        said.append(f"{counted(seen.unusable, 'result')} left out, for want of a map of these places")
+    for number, why in ((seen.failed, "from which nothing was recovered"), (seen.elsewhere, "of other places")):
+        if number:
+            said.append(f"{counted(number, 'result')} {why}, counted as 0")
     if series.losses.clipped:
         said.append(f"{series.losses.clipped:,} of {looks:,} results with more than {wanted.most:g}, which was cut off")
     if series.losses.empty_bins:

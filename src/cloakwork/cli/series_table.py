@@ -1,11 +1,9 @@
-"""Columns of a CSV or Parquet file: each cell is read for itself, whatever the others are."""
+"""Columns of a CSV or Parquet file: each row is read for itself, and in it each cell, whatever the others are."""
 
-import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,15 @@ import pyarrow.parquet as pq
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import bar
+from cloakwork.cli.series_lines import BETWEEN, Head, Plain, plain_blocks, read_head
 from cloakwork.errors import InputError
+from cloakwork.series.events import Words
 
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # a larger number of Unix time is milliseconds: so many seconds are the year 5138
-_BLOCK = 1 << 23
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
-
-
-@dataclass(frozen=True, eq=False)
-class Words:
-    """Texts as numbers: row k has `labels[codes[k]]`. An empty cell has an empty text."""
-
-    codes: IntArray
-    labels: tuple[str, ...]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class TableFile:
@@ -44,8 +37,8 @@ class TableFile:
         self._parquet = path.suffix.lower() in {".parquet", ".pq"}
         if not self._parquet and path.suffix.lower() not in {".csv", ".tsv", ".txt"}:
             raise InputError(f"{path.name}: the name says the form: give a file that ends in .csv or .parquet.")
-        self._delimiter = ","
-        self.names = self._parquet_names() if self._parquet else self._csv_names()
+        self._head = None if self._parquet else read_head(path)
+        self.names = self._parquet_names() if self._head is None else list(self._head.names)
 
     def column(self, option: str, name: str) -> str:
         """The name of a column, refused where there is none of it, or several."""
@@ -55,44 +48,47 @@ class TableFile:
         return name
 
     def read(self, names: Sequence[str]) -> dict[str, Any]:
-        """The columns of these names; rows with too few or too many cells are left out, and counted."""
+        """The columns of these names; lines of a CSV file that are no row are left out, and counted.
+
+        A row is one line with as many cells as there are names: rows, lines left out and empty lines are all lines.
+        """
         wanted = list(dict.fromkeys(names))
-        batches = self._parquet_batches(wanted) if self._parquet else self._csv_batches(wanted)
+        found, done = [], 0
         with bar("reading", self.path.stat().st_size) as progress:
-            found, done = [], 0
-            for batch in batches:
-                found.append(batch)
-                done += batch.nbytes
+            for table, size in self._tables(wanted):
+                found.append(table)
+                done += size
                 progress(min(done, self.path.stat().st_size))
         if not found:
             return {name: pa.chunked_array([], pa.string()) for name in wanted}
-        table = pa.Table.from_batches(found)
-        return {name: table.column(name) for name in wanted}
+        whole = pa.concat_tables(found)
+        return {name: whole.column(name) for name in wanted}
 
-    def _csv_names(self) -> list[str]:
-        try:
-            with self.path.open(newline="", encoding="utf-8-sig") as file:
-                head = file.readline(1 << 20)
-        except UnicodeDecodeError:
-            raise InputError(f"{self.path} is not a text in UTF-8.", path=str(self.path)) from None
-        if not head.strip():
-            raise InputError(f"{self.path} is empty: the first line has the names of the columns.", path=str(self.path))
-        self._delimiter = max(",;\t", key=head.count)
-        return next(csv.reader([head], delimiter=self._delimiter))
+    def _tables(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
+        """Tables of rows, one after the other, and how many bytes each stands for."""
+        return self._parquet_tables(wanted) if self._head is None else self._csv_tables(self._head, wanted)
 
-    def _csv_batches(self, wanted: list[str]) -> Iterator[Any]:
+    def _csv_tables(self, head: Head, wanted: list[str]) -> Iterator[tuple[Any, int]]:
+        for block in plain_blocks(self.path, head):
+            self.left_out += block.odd
+            if block.text.strip(b"\r\n"):
+                yield self._csv_table(block, wanted), block.size
+
+    def _csv_table(self, block: Plain, wanted: list[str]) -> Any:
         def skip(_: object) -> str:
             self.left_out += 1
             return "skip"
 
-        options = {
-            "read_options": pa_csv.ReadOptions(block_size=_BLOCK, column_names=self.names, skip_rows=1),
-            "parse_options": pa_csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=skip),
-            "convert_options": pa_csv.ConvertOptions(
-                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
-            ),
-        }
-        yield from _guarded(lambda: pa_csv.open_csv(self.path, **options), self.path, "CSV file in UTF-8")
+        text = b"\n" + block.text  # Arrow would take a byte order mark off the first row
+        with _guarded(self.path, "CSV file in UTF-8"):
+            return pa_csv.read_csv(
+                pa.BufferReader(text),
+                read_options=pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
+                parse_options=pa_csv.ParseOptions(delimiter=BETWEEN, quote_char=False, invalid_row_handler=skip),
+                convert_options=pa_csv.ConvertOptions(
+                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+                ),
+            )
 
     def _parquet_names(self) -> list[str]:
         try:
@@ -100,22 +96,19 @@ class TableFile:
         except pa.ArrowException:
             raise InputError(f"{self.path} is not a Parquet file.", path=str(self.path)) from None
 
-    def _parquet_batches(self, wanted: list[str]) -> Iterator[Any]:
-        yield from _guarded(
-            lambda: pq.ParquetFile(self.path).iter_batches(columns=wanted), self.path, "whole Parquet file"
-        )
+    def _parquet_tables(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
+        with _guarded(self.path, "whole Parquet file"):
+            for batch in pq.ParquetFile(self.path).iter_batches(columns=wanted):
+                yield pa.Table.from_batches([batch]), batch.nbytes
 
 
-def _guarded(opened: Callable[[], Any], path: Path, what: str) -> Iterator[Any]:
-    """Batches of rows; Arrow's own messages show cells, and so they are not passed on."""
+@contextmanager
+def _guarded(path: Path, what: str) -> Iterator[None]:
+    """Arrow's own messages show cells, and so they are not passed on."""
     try:
-        yield from opened()
-    except pa.ArrowInvalid as problem:
-        if "Empty CSV" in str(problem):
-            return
+        yield
+    except pa.ArrowException as problem:
         problem.args = ()
-    except pa.ArrowException:
-        pass
     else:
         return
     raise InputError(f"{path} is not a {what}.", path=str(path))
@@ -213,12 +206,13 @@ def _moment(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return _unix(max(1000 * aware.timestamp(), -1.0), milliseconds=True)
+        found = (aware - _EPOCH) // _MILLISECOND  # whole numbers: floats are off by one in some years
     except (ValueError, OverflowError):
         return -1
+    return found if 0 <= found < _LATEST else -1
 
 
-def _unix(number: float, *, milliseconds: bool = False) -> int:
+def _unix(number: float) -> int:
     """Milliseconds of Unix time in seconds or milliseconds; each number decides for itself which it is."""
-    found = number if milliseconds or number >= _SECONDS_BELOW else 1000 * number
+    found = number if number >= _SECONDS_BELOW else 1000 * number
     return math.floor(found) if 0 <= found < _LATEST else -1

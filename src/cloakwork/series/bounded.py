@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frozen
 from cloakwork.errors import InputError
@@ -58,9 +59,9 @@ class Bins:
         """When each bin begins, shape (n,)."""
         return self.start + self.every * np.arange(self.n, dtype=np.int64)
 
-    def places(self, times: Sequence[int] | IntArray) -> IntArray:
+    def places(self, times: ArrayLike) -> IntArray:
         """The bin of each moment, -1 for those before the first and after the last."""
-        found = (np.asarray(times, dtype=np.int64) - self.start) // self.every
+        found = (whole("times", times) - self.start) // self.every
         return np.asarray(np.where((found >= 0) & (found < self.n), found, -1))
 
 
@@ -120,3 +121,16 @@ class BoundedSeries:
             series=self.values.shape[0],
             mechanism=mechanism,
         )
+
+
+def whole(name: str, values: ArrayLike, length: int | None = None) -> IntArray:
+    """`values` as a list of whole numbers, refused where they are of another kind: nothing is ever cut to one."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        wanted = "" if length is None else f"{length} of "
+        raise InputError(f"{name} has shape {array.shape}: give a list of {wanted}whole numbers.")
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"{name}: give whole numbers, and none of more than 64 bits.")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        raise InputError(f"{name}: give whole numbers below 2^63.")
+    return array.astype(np.int64)

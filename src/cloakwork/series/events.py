@@ -1,18 +1,34 @@
 """From events to counts, with a bound on what one event or one person can change."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, whole
 
 _HAIR = 1e-12
 _MOST_STEPS = 2.0**40  # of one event or person: beyond, no noise table is large enough
+_LOT = b"cloakwork lot"
+_PERSONS = "persons: give a list of whole numbers, or of texts: one for each event, and all of one kind."
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Texts as numbers: row k has `labels[codes[k]]`. No label is there twice."""
+
+    codes: IntArray
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        frozen(self.codes)
+        if len(set(self.labels)) < len(self.labels):
+            raise InputError("labels: give each once.")
 
 
 def tally(
@@ -22,7 +38,7 @@ def tally(
     values: ArrayLike | None = None,
     most_per_event: float | None = None,
     step: float | None = None,
-    persons: ArrayLike | None = None,
+    persons: ArrayLike | Words | None = None,
     most_per_person: float | None = None,
     series: ArrayLike | None = None,
     names: int = 1,
@@ -43,10 +59,10 @@ def tally(
     step
         With `values`: what they are rounded to; a power of ten, a thousandth of `most_per_event` or less, if left out.
     persons
-        Whose event each is, shape (events,), anything that can be sorted.
+        Whose event each is, shape (events,): whole numbers, or texts, but not some of each.
     most_per_person
         With `persons`: how many events of one person count, over all times and series, or how much of their value.
-        Which ones is drawn by lot, from the times of that person's events; of those at the same moment, the first.
+        Which ones is drawn by lot, a lot of that person's own for each moment; of events at the same moment, the first.
     series
         Which series each event belongs to, shape (events,), from 0 to `names` - 1; others are left out.
     names
@@ -57,7 +73,9 @@ def tally(
     What counts of a person's events depends on that person's events only. Take all of them away, and everything else
     stays as it was: the series differ by at most the contribution in the l1 norm. Without persons the same holds for
     each event. Amounts are whole numbers of steps, so that no sum is ever rounded. To draw by lot has no part in the
-    claim; it is there because taking the earliest would make every series fade, as more and more reach their limit.
+    claim; it is there because taking the earliest would make every series fade, as more and more reach their limit. A
+    lot is a hash of the person's label and of the time, and of nothing else: not of a number that the label was given,
+    which depends on who else is there.
 
     Examples
     --------
@@ -66,9 +84,9 @@ def tally(
     >>> hours.values[0, :3].tolist(), hours.contribution, hours.losses.over_limit
     ([1.0, 0.0, 1.0], 1, 1)
     """
-    when = _whole("times", times)
+    when = whole("times", times)
     kept = bins.places(when)
-    which = np.zeros(len(when), dtype=np.int64) if series is None else _whole("series", series, len(when))
+    which = np.zeros(len(when), dtype=np.int64) if series is None else whole("series", series, len(when))
     named = (which >= 0) & (which < count("names", names))
     good = (kept >= 0) & named
     amounts = _amounts(len(when), values, most_per_event, step, most_per_person if persons is not None else None)
@@ -134,7 +152,7 @@ def _amounts(
 
 
 def _limited(
-    when: IntArray, amounts: _Amounts, good: NDArray[np.bool_], persons: ArrayLike | None, most: float | None
+    when: IntArray, amounts: _Amounts, good: NDArray[np.bool_], persons: ArrayLike | Words | None, most: float | None
 ) -> tuple[IntArray, int, int]:
     """What of each event counts, the most that one protected may change, and how many events did not count in full."""
     if persons is None:
@@ -145,20 +163,46 @@ def _limited(
         raise CalibrationError("persons: give most_per_person, how many events of one person count.")
     limit = count("most_per_person", _as_count(most)) if amounts.step is None else 0
     limit = limit or _in_steps("most_per_person", positive("most_per_person", most), amounts.step or 1.0)
-    who = np.asarray(persons)
-    if who.shape != when.shape:
-        raise InputError(f"persons has shape {who.shape}: give one for each of the {len(when)} events.")
+    who = persons if isinstance(persons, Words) else _words(persons)
+    if len(who.codes) != len(when):
+        raise InputError(f"persons has {len(who.codes)} entries: give one for each of the {len(when)} events.")
     asked = np.where(good, np.minimum(amounts.steps, limit), 0)
     taken = _shared(who, when, asked, limit)
     return taken, limit, int((taken < np.where(good, amounts.steps, 0)).sum())
 
 
-def _shared(persons: NDArray[Any], times: IntArray, amounts: IntArray, limit: int) -> IntArray:
+def _words(persons: ArrayLike) -> Words:
+    """Who there is. Of lists NumPy has no part in it: it would make one person of 7 and "7", or of large numbers."""
+    array = np.asarray(persons) if hasattr(persons, "dtype") else np.empty(0, dtype=object)
+    if array.ndim != 1 or array.dtype.kind not in "iuUO":
+        raise InputError(_PERSONS)
+    if array.dtype != object:
+        labels, codes = np.unique(array, return_inverse=True)
+        return Words(codes.reshape(-1), tuple(str(label) for label in labels.tolist()))
+    given = list(array) if hasattr(persons, "dtype") else _listed(persons)
+    if not (all(isinstance(one, str) for one in given) or all(_is_whole(one) for one in given)):
+        raise InputError(_PERSONS)
+    numbers: dict[object, int] = {}
+    numbered = [numbers.setdefault(one, len(numbers)) for one in given]
+    return Words(np.array(numbered, dtype=np.int64), tuple(str(one) for one in numbers))
+
+
+def _listed(values: ArrayLike) -> list[object]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(_PERSONS)
+    return list(values)
+
+
+def _is_whole(one: object) -> bool:
+    return isinstance(one, int | np.integer) and not isinstance(one, bool)
+
+
+def _shared(persons: Words, times: IntArray, amounts: IntArray, limit: int) -> IntArray:
     """What of each amount counts if each person has `limit` in all, and spends it in the order of `_lots`."""
     if not len(times):
         return amounts
-    who = np.unique(persons, return_inverse=True)[1].reshape(-1)
-    order = np.lexsort((_lots(times), who))  # stable: of events at one moment the first comes first
+    who = persons.codes
+    order = np.lexsort((_lots(persons, times), who))  # stable: of events at one moment the first comes first
     sorted_amounts, sorted_who = amounts[order], who[order]
     before = np.cumsum(sorted_amounts) - sorted_amounts
     first = np.r_[True, sorted_who[1:] != sorted_who[:-1]]
@@ -168,9 +212,16 @@ def _shared(persons: NDArray[Any], times: IntArray, amounts: IntArray, limit: in
     return taken
 
 
-def _lots(times: IntArray) -> NDArray[np.uint64]:
-    """A number for each moment, without any pattern: the finaliser of SplitMix64 (Steele, Lea and Flood)."""
-    lot = times.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+def _lots(persons: Words, times: IntArray) -> NDArray[np.uint64]:
+    """A number for each person and moment, without any pattern; of one person no two moments have the same."""
+    own = (blake2b(label.encode(errors="surrogatepass"), digest_size=8, person=_LOT) for label in persons.labels)
+    seeds = np.frombuffer(b"".join(hashed.digest() for hashed in own), dtype="<u8").astype(np.uint64)
+    return _mixed(seeds[persons.codes] ^ _mixed(times.astype(np.uint64)))
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A permutation of the numbers of 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood)."""
+    lot = values + np.uint64(0x9E3779B97F4A7C15)
     lot = (lot ^ (lot >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     lot = (lot ^ (lot >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(lot ^ (lot >> np.uint64(31)))
@@ -191,12 +242,3 @@ def _in_steps(name: str, most: float, step: float) -> int:
 def _as_count(most: float) -> int:
     """A limit on events, as a whole number; -1 where it is none."""
     return int(most) if math.isfinite(most) and most == int(most) else -1
-
-
-def _whole(name: str, values: ArrayLike, length: int | None = None) -> IntArray:
-    array = np.asarray(values)
-    if array.ndim != 1 or (length is not None and len(array) != length):
-        raise InputError(f"{name} has shape {array.shape}: give a list of whole numbers, one for each event.")
-    if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"{name}: give whole numbers, one for each event.")
-    return array.astype(np.int64)

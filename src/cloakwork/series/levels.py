@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import IntArray, count, frames, positive
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, whole
 from cloakwork.series.events import default_step
 
 _HAIR = 1e-9  # far more than what sums of floats are off by
@@ -25,8 +25,9 @@ def mean_levels(
     Parameters
     ----------
     times
-        When the level was looked at, shape (k,), Unix milliseconds, in order. Public: it must not depend on who is
-        there.
+        When the level was looked at, shape (k,), whole Unix milliseconds, in order. Public: it must not depend on who
+        is there. It must be exact, too: where a look may be up to d milliseconds before or after its time, or made of
+        readings that are, add 2 d to `visit`.
     values
         What was seen, shape (k,), or (series, k): clipped to [0, most].
     bins
@@ -50,8 +51,8 @@ def mean_levels(
     >>> [round(value, 3) for value in hour.values[0].tolist()], round(hour.contribution, 6), hour.touched
     ([0.667, 0.333], 1.0, 2)
     """
-    when = np.asarray(times, dtype=np.int64)
-    if when.ndim != 1 or (np.diff(when) < 0).any():
+    when = whole("times", times)
+    if (np.diff(when) < 0).any():
         raise InputError("times: give one moment for each look, in order.")
     seen = np.atleast_2d(frames("values", values, len(when), error=ReadingError))
     positive("most", most)

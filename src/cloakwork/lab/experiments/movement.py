@@ -221,7 +221,7 @@ def _draw_rooms(axes: Any, still: Still, shades: FloatArray | None, color: str =
     for (x, y), (far_x, far_y) in DOORS:
         axes.plot((x, far_x), (y, far_y), color="white", linewidth=2)
     if shades is not None and not shades.any():
-        axes.text(width / 2, 0.6, "empty", ha="center", fontsize=8, color=INK)
+        axes.text(width / 3, height / 2, "empty", ha="center", fontsize=8, color=INK)
     axes.plot([at[0] for at in still.people], [at[1] for at in still.people], "x", color=INK, markersize=5)
     axes.set(xlim=(0, width), ylim=(0, height), xticks=(), yticks=(), aspect="equal")
     axes.spines[["top", "right"]].set_visible(True)
