@@ -28,7 +28,8 @@ def run_all(
     """Run experiments, `jobs` at a time, and yield each when it is done; several have a process each.
 
     What the folder has already, of this size and seed and by this code, is not run again: a run that was interrupted
-    goes on where it was. Long experiments are begun first.
+    goes on where it was. Long experiments are begun first. One that fails does not stop the others; it is said in the
+    end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     done = [one for one in experiments if is_done(one.name, folder, quick=quick, seed=seed)]
@@ -60,6 +61,7 @@ def _finished(
 ) -> Iterator[str]:
     context = multiprocessing.get_context("spawn")
     running: list[_Job] = []
+    failed: list[str] = []
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -71,29 +73,33 @@ def _finished(
                 mouth.close()
                 running.append(_Job(name, process, ear))
             for job in [job for job in running if job.ear in wait([one.ear for one in running])]:
-                if _heard(job, progress):
+                said = _heard(job, progress)
+                if said is not None:
                     running.remove(job)
-                    yield job.name
+                    if said:
+                        failed.append(said)
+                    else:
+                        yield job.name
     finally:
         for job in running:
             job.process.terminate()
+    if failed:
+        raise CloakworkError("; ".join(failed))
 
 
-def _heard(job: _Job, progress: Progress) -> bool:
-    """Pass on what a job says; True when it is done, an error when it has failed."""
+def _heard(job: _Job, progress: Progress) -> str | None:
+    """Pass on what a job says; when it has ended what went wrong, or nothing, and None while it goes on."""
     try:
         said = job.ear.recv()
     except EOFError:
         job.process.join()
-        raise CloakworkError(f"{job.name} ended without a result (exit status {job.process.exitcode}).") from None
+        return f"{job.name} ended without a result (exit status {job.process.exitcode})."
     if isinstance(said, float):
         progress(job.name, said)
-        return False
+        return None
     job.process.join()
-    if said:
-        raise CloakworkError(f"{job.name} failed: {said}")
     progress(job.name, 1.0)
-    return True
+    return f"{job.name} failed: {said}" if said else ""
 
 
 def _work(name: str, folder: str, quick: bool, seed: int, mouth: Connection) -> None:
