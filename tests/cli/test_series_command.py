@@ -23,6 +23,7 @@ from tests.cli.conftest import Run
 from cloakwork.cli.series_filters import parse_filters, parse_span, shown_span
 from cloakwork.cli.series_given import SeriesOptions
 from cloakwork.cli.series_input import from_file
+from cloakwork.cli.series_output import Cost
 from cloakwork.cli.series_picture import NOT_PRIVATE
 from cloakwork.cli.series_table import TableFile, moments
 from cloakwork.errors import InputError
@@ -158,6 +159,8 @@ def test_values_are_clipped_and_added_up(succeed: Run, visits: Path, seconds: ND
     assert close(read(Path("published.csv")), "running-sum", np.bincount(seconds // HOUR, paid, 48).cumsum())
     clipped = sum(float(cell) > 30 for cell in read(visits)["paid"])
     assert f"{clipped} of 3,000 rows clipped, because their value is not within 0 to 30" in told.err
+    lower = 100 * (1 - paid.sum() / floats(read(visits)["paid"]).sum())
+    assert f"what is published is {lower:.3g} % lower than what came" in told.err
     assert "hides each event, up to a value of 30" in told.out
 
 
@@ -204,6 +207,8 @@ def test_several_series_are_published_together(succeed: Run, visits: Path, secon
     south = np.array(read(visits)["door"]) == "south"
     assert close(found, "south.window-1", np.bincount(seconds[south] // HOUR, minlength=48))
     assert close(found, "west.running-sum", np.zeros(48))
+    assert "west had no events in this period" in told.err
+    assert "west had" not in told.out
     assert f"{int((~south).sum()):,} of 3,000 rows left out, because their name is not among --names" in told.err
     assert len(found) == 1 + 2 * 2 * 2
 
@@ -250,9 +255,11 @@ def test_a_picture_says_what_privacy_cost_and_a_comparison_that_it_is_not_privat
         with mpl.rc_context({"svg.fonttype": "none"}):
             succeed(*words, *more)
         pages.append(Path("a.svg").read_text())
-    assert all("trend-24: off by " in page and "% of the typical level" in page for page in pages)
+    assert all("mean of 24 x 1h, centred: off by " in page and "% of the typical level" in page for page in pages)
+    assert all("events per 1h" in page and "5 Oct" in page and "6 Oct 2026" in page for page in pages)
     assert all("epsilon 1, delta 1e-06" in page for page in pages)
-    assert [NOT_PRIVATE in page for page in pages] == [False, True]
+    assert [NOT_PRIVATE.format("") in page for page in pages] == [False, True]
+    assert not any("after limits" in page for page in pages)
     assert Path("a.svg").stat().st_mode & 0o077 == 0
 
 
@@ -421,12 +428,13 @@ def test_the_length_of_a_bin_is_told_of_where_it_is_taken_from_the_rows(succeed:
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        ("time,n\nsoon,1\n", (), "no row can be read (times are ISO 8601"),
+        ("time,n\n2026-11-05,1\n", (), "no row lies in this period: what is published is noise"),
+        ("time,n\n2026-11-05,1\n", ("--counts", "n", "--every", "1h"), "no row lies in this period: what is publ"),
         ("time,n\n", (), "there are no rows"),
         ("time,n\n", ("--counts", "n", "--every", "1h"), "there are no rows"),
     ],
 )
-def test_with_a_period_a_file_without_any_row_is_published_as_zeros(
+def test_a_period_without_any_row_is_published_as_zeros(
     succeed: Run, here: Path, text: str, words: tuple[str, ...], said: str
 ) -> None:
     """Whether it can be published would depend on the last event that is there."""
@@ -435,6 +443,86 @@ def test_with_a_period_a_file_without_any_row_is_published_as_zeros(
     assert said in told.err
     assert said not in told.out
     assert close(read(Path("published.csv")), "window-1", np.zeros(48))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time,paid\n10/05/2026 08:31,1\n10/06/2026 09:32,1\n", ()),
+        ("time,paid\n2026-10-05,secret\n2026-10-06,words\n", ("--value", "paid", "--most-per-event", 5)),
+        ("time,paid\n2026-10-05,secret,1\n", ()),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_read_is_refused_and_no_cell_of_it_shown(
+    run: Run, here: Path, text: str, words: tuple[object, ...]
+) -> None:
+    (here / "a.csv").write_text(text)
+    for when in (PERIOD, ()):
+        done = run("series", "a.csv", *when, *words, "--filter", "window:1")
+        assert (done.code, done.out) == (2, "")
+        assert "no row of a.csv can be read, and nothing is published" in done.err
+        assert "ISO 8601, such as 2026-10-05T08:30:00Z" in done.err
+        assert not any(cell in done.err for cell in ("10/05", "08:31", "secret", "words"))
+    assert [path.name for path in here.iterdir()] == ["a.csv"]
+
+
+def test_a_comparison_says_after_which_limits_the_truth_is(succeed: Run, visits: Path) -> None:
+    words = ("series", visits, *PERIOD, "--filter", "running-sum", "--person", "card", "--most-per-person", 4)
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        told = succeed(*words, "--plot", "a.svg", "--compare")
+    page = Path("a.svg").read_text()
+    assert "true after limits: not private" in page
+    assert NOT_PRIVATE.format(" after limits") in page
+    kept = sum(min(number, 4) for number in Counter(read(visits)["card"]).values())
+    assert f"what is published is {100 * (1 - kept / 3000):.3g} % lower than what came" in told.err
+    assert "lower than what came" not in told.out + page
+
+
+def test_the_axis_names_what_is_added_up_and_each_kind_of_filter_has_a_title(succeed: Run, here: Path) -> None:
+    write(here / "a.csv", ("time", "in$ and $out"), *((iso(HOUR * k), 9) for k in range(30)))
+    filters = [
+        *("running-sum", "window:1", "window:5", "average:5", "decay:0.9", "power:1", "trend:5"),
+        "seasonal:12x2",
+    ]
+    words = [word for one in filters for word in ("--filter", one)]
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        succeed("series", "a.csv", *PERIOD, "--counts", "in$ and $out", "--every", "1h", *words, "--plot", "a.svg")
+    page = Path("a.svg").read_text()
+    assert page.count("in$ and $out per 1h<") == 4
+    assert page.count("in$ and $out<") == 4
+    titles = ("sum of all so far", "each 1h", "sum of the last 5 x 1h", "mean of the last 5 x 1h", "fading sum, 0.9")
+    more = ("slowly fading sum, power 1", "mean of 5 x 1h, centred", "mean of the same 1h in 2 cycles of 12 x 1h")
+    assert not [title for title in titles + more if f">{title}" not in page]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.035, "3.5 % of the typical level"),
+        (0.59, "59 % of the typical level"),
+        (0.79, "79 % of"),
+        (0.8, "about as much as"),
+    ],
+)
+def test_an_error_is_as_much_as_there_is_only_where_it_nearly_is(share: float, said: str) -> None:
+    assert said in str(Cost("window-1", 10 * share, 10.0))
+
+
+def test_a_column_of_dates_gives_counts_their_times_unless_told_otherwise(succeed: Run, here: Path) -> None:
+    write(here / "days.csv", ("Date", "visitors"), *((f"2026-10-{day:02d}", 5) for day in (5, 6, 8)))
+    words = ("series", "days.csv", "--counts", "visitors", "--filter", "window:1", "--json")
+    told = succeed(*words)
+    assert (told.values["bins"], told.values["every_seconds"]) == (4, 86_400)
+    assert "times are taken from column Date: give --time for another column, or --time none" in told.err
+    told = succeed(*words, "--time", "none")
+    assert (told.values["bins"], told.values["from"]) == (3, None)
+    assert "times are taken" not in told.err
+
+
+def test_a_file_that_was_there_is_said_to_be_written_over(succeed: Run, visits: Path) -> None:
+    words = ("series", visits, *PERIOD, "--filter", "window:1")
+    assert "wrote published.csv\n" in succeed(*words).err
+    assert "wrote over published.csv and a.png\n" in succeed(*words, "--plot", "a.png").err
 
 
 @pytest.mark.parametrize(
@@ -475,10 +563,14 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [
     (("visits.csv", "--from", "1971-01-01", "--every", "1m"), "are more than 16,777,216 values"),
     (("nothing.csv",), "nothing to take the period from: give --from and --to"),
     (("visits.csv", "--value", "paid"), "--value without --most-per-event"),
-    (("visits.csv", "--value", "paid", "--most-per-event", "0"), "most_per_event=0.0"),
+    (("visits.csv", "--value", "paid", "--most-per-event", "0"), "--most-per-event 0: give a number above 0"),
+    (("visits.csv", "--value", "paid", "--most-per-event", 5, "--step", 9), "--step 9 is more than --most-per-event 5"),
     (("visits.csv", "--most-per-event", "3"), "--most-per-event: this goes with --value"),
     (("visits.csv", "--person", "card"), "--person without --most-per-person: say how many events"),
-    (("visits.csv", "--person", "card", "--most-per-person", "1.5"), "most_per_person"),
+    (
+        ("visits.csv", "--person", "card", "--most-per-person", "2.5"),
+        "--most-per-person 2.5: give a whole number of ev",
+    ),
     (("visits.csv", "--most-per-person", "3"), "--most-per-person: this goes with --person"),
     (("visits.csv", "--contribution", "3"), "--contribution: this goes with --counts"),
     (("visits.csv", "--names", "a"), "--names without --series-by"),
@@ -497,13 +589,16 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [
     (("twice.csv", "--counts", "m", "--every", "1h"), "row 2: an earlier row has the same time"),
     (("counts.csv", "--counts", "part"), "row 1: part is not a whole number"),
     (("untimed.csv", "--counts", "n", "--every", "1h"), "--every: rows have no time"),
-    (("untimed.csv", "--counts", "n", "--contribution", "1.5"), "contribution=1.5: whole numbers change by whole"),
+    (("untimed.csv", "--counts", "n", "--contribution", "1.5"), "--contribution 1.5: give a whole number"),
     (("onetime.csv", "--counts", "n"), "all rows have the same time: give --every"),
     (("nothing.csv", "--counts", "n"), "nothing.csv has no rows"),
     (("untimed.csv", "--counts", "n", "--filter", "running-sum"), "--filter: running-sum is there twice"),
     (("untimed.csv", "--counts", "n", "--filter", "sum"), "--filter sum: there is no such filter. Give running-sum"),
-    (("untimed.csv", "--counts", "n", "--filter", "window:x"), "--filter window:x: this is not a number"),
-    (("untimed.csv", "--counts", "n", "--filter", "seasonal:24x"), "--filter seasonal:24x: this is not a number"),
+    (("untimed.csv", "--counts", "n", "--filter", "window:x"), "--filter window:x: give a whole number, such as w"),
+    (("untimed.csv", "--counts", "n", "--filter", "seasonal:24x"), "--filter seasonal:24x: give whole numbers, such"),
+    (("untimed.csv", "--counts", "n", "--filter", "average:1.5"), "--filter average:1.5: give a whole number"),
+    (("untimed.csv", "--counts", "n", "--filter", "trend"), "--filter trend: trend needs a width, such as trend:24"),
+    (("untimed.csv", "--counts", "n", "--filter", "decay:"), "decay needs a rate, such as decay:0.9"),
     (("untimed.csv", "--counts", "n", "--filter", "decay:1"), "--filter decay:1: rate=1.0: give a number between"),
     (("untimed.csv", "--counts", "n", "--filter", "none.csv"), "none.csv: there is no such file"),
     (("untimed.csv", "--counts", "n", "--filter", "latin.csv"), "latin.csv is not a CSV file of numbers"),

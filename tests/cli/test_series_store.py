@@ -209,7 +209,7 @@ def test_a_site_that_never_samples_says_nothing_of_it(
         (("--zone", "all", "--visit", "soon"), "--visit soon: give a whole number"),
         (("--zone", "all", "--counts", "n"), "--counts: this goes with a file, and not with --from-store"),
         (("--zone", "all", "--person", "n"), "--person: this goes with a file"),
-        (("--zone", "all", "--most-at-once", "0"), "most=0.0: give a finite number above 0"),
+        (("--zone", "all", "--most-at-once", "0"), "--most-at-once 0: give a number above 0"),
         (("--zone", "all", "--every", "1s", "--from", "2026-01-01"), "are more than 16,777,216 values"),
     ],
 )

@@ -279,7 +279,7 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
         ({"most_per_person": 3}, InputError, "most_per_person=3 without persons"),
         ({"most_per_event": 3.0}, InputError, "most_per_event=3.0 without values"),
         ({"step": 3.0}, InputError, "step=3.0 without values"),
-        ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person"),
+        ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person=1.5: give a whole number of events"),
         ({"persons": ["a"], "most_per_person": math.inf}, InputError, "most_per_person"),
         (
             {"persons": ["a", "b"], "most_per_person": 1},

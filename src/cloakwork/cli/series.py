@@ -8,7 +8,7 @@ from cloakwork.cli.output import busy, part_of, refuse_input
 from cloakwork.cli.series_filters import parse_filters
 from cloakwork.cli.series_given import Given, SeriesOptions
 from cloakwork.cli.series_input import from_file
-from cloakwork.cli.series_output import published_table, report, warn, write_table
+from cloakwork.cli.series_output import published_table, report, say_written, warn, write_table
 from cloakwork.errors import InputError
 from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.series import Published
@@ -23,11 +23,13 @@ def run_series(options: SeriesOptions) -> None:
     _check_names(options)
     given = _given(options)
     warn(given)
+    old = [path for path in (options.out, options.plot) if path is not None and path.is_file()]
     with busy("publishing"):
         cloak = given.series.cloak(filters, epsilon=options.epsilon, delta=options.delta)
         published = cloak.release(given.series.values)
         _write(given, published, options)
     report(given, published, options)
+    say_written(options, old)
 
 
 def _check_names(options: SeriesOptions) -> None:

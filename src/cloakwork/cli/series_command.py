@@ -25,7 +25,8 @@ def series(
     epsilon: Annotated[float, typer.Option(help="How well it hides, small is better; each run spends it anew.")] = 1.0,
     delta: Annotated[float, typer.Option(help="How likely it may fail, at the most; each run spends it anew.")] = 1e-6,
     time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; else one called time or timestamp.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; else one called time, timestamp or date."),
     ] = None,
     every: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How long a bin is: 15m, 1h, 1d or 1w. 1h if left out.")

@@ -6,9 +6,20 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_filters import parse_span, shown_span
-from cloakwork.cli.series_given import Given, SeriesOptions, check_size, period, taken_period
-from cloakwork.cli.series_rows import ODD_LINES, names_of, numbered, remarks, taken_names, time_column
-from cloakwork.cli.series_table import TableFile, moments, numbers, words
+from cloakwork.cli.series_given import Given, SeriesOptions, check_size, check_whole, period, taken_period
+from cloakwork.cli.series_rows import (
+    NOISE,
+    ODD_LINES,
+    UNTIMED,
+    absent,
+    names_of,
+    numbered,
+    remarks,
+    taken_names,
+    time_column,
+    time_notes,
+)
+from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
 from cloakwork.series import Bins, BoundedSeries, Losses
 
@@ -18,6 +29,7 @@ _LARGEST = 2.0**53
 def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     """Take the counts of a column, each at its time, or in the order of the rows where they have none."""
     _refuse_others(options)
+    check_whole("--contribution", options.contribution, ": counts change by whole numbers")
     column, time = file.column("--counts", options.counts or ""), time_column(file, options)
     if time is None:
         options.refuse(
@@ -35,9 +47,10 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     bins: Bins | None = None
     names: tuple[str, ...] = ()
     values, losses = amounts[None, :], Losses()
+    empty: list[str] = [] if len(amounts) else [f"there are no rows: {NOISE}"]
     if time is not None:
         when = moments(cells[time], time)
-        _refuse_rows(when < 0, f"{time} is not a time: give ISO 8601, Unix seconds or milliseconds")
+        _refuse_rows(when < 0, f"{time} is not a time: give {TIMES}, or --time {UNTIMED}")
         bins = _regular(options, when)
         rows = np.zeros(len(when), dtype=np.int64)
         if by is not None:
@@ -46,6 +59,7 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
             rows = numbered(found, found.codes, names)
         check_size(bins.n, max(len(names), 1))
         values, losses = _placed(amounts, bins, when, rows, max(len(names), 1))
+        empty += absent(bins.places(when) >= 0, rows, names, "rows")
     contribution = 1.0 if options.contribution is None else options.contribution
     return Given(
         BoundedSeries(values, contribution, losses=losses),
@@ -54,9 +68,11 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
         level="event",
         hides=_hides(contribution, len(values)),
         title=file.path.name,
+        what=column,
         advice="--contribution says how much one event or person may add.",
         taken=_taken(options, timed=time is not None) + taken_names(options),
-        remarks=(*(() if len(amounts) else ("there are no rows",)), *remarks(len(amounts), losses, options)),
+        notes=time_notes(time, options),
+        remarks=(*empty, *remarks(len(amounts), losses, options)),
     )
 
 
@@ -90,7 +106,8 @@ def _regular(options: SeriesOptions, when: IntArray) -> Bins:
     _refuse_rows(
         (bins.places(when) >= 0) & ((when - bins.start) % every != 0),
         f"its time is not a whole number of {shown_span(every)} after {'--from' if options.start else 'the first'}: "
-        "--counts needs one row a bin, in regular steps",
+        f"--counts needs one row a bin, in regular steps. For rows in their order, whatever their times are, give "
+        f"--time {UNTIMED}",
     )
     return bins
 

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cloakwork.errors import InputError
@@ -48,11 +49,15 @@ def _filter(text: str) -> Filter:
     made = _MAKERS.get(kind)
     if made is None:
         raise InputError(f"--filter {text[:64]}: there is no such filter. Give {FORMS}.")
+    form = _NEEDS[kind]
+    if not rest.strip():
+        raise InputError(f"--filter {text[:64]}: {kind} needs {form.needs}, such as {form.example}.")
     try:
         return made(rest)
-    except ValueError as problem:
-        reason = str(problem) if isinstance(problem, InputError) else "this is not a number."
-        raise InputError(f"--filter {text[:64]}: {reason} Give {FORMS}.") from None
+    except InputError as problem:
+        raise InputError(f"--filter {text[:64]}: {problem} Give {FORMS}.") from None
+    except ValueError:
+        raise InputError(f"--filter {text[:64]}: give {form.number}, such as {form.example}.") from None
 
 
 def _seasonal(text: str) -> Filter:
@@ -68,6 +73,62 @@ _MAKERS: dict[str, Callable[[str], Filter]] = {
     "trend": lambda text: Trend(int(text)),
     "seasonal": _seasonal,
 }
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a kind of filter needs after the colon."""
+
+    needs: str
+    number: str
+    example: str
+
+
+_NEEDS = {
+    "window": _Form("a width", "a whole number", "window:24"),
+    "average": _Form("a width", "a whole number", "average:24"),
+    "decay": _Form("a rate", "a number", "decay:0.9"),
+    "power": _Form("a power", "a number", "power:1"),
+    "trend": _Form("a width", "a whole number", "trend:24"),
+    "seasonal": _Form("a period", "whole numbers", "seasonal:24x4"),
+}
+
+
+def readable(one: Filter, every: str | None) -> str:
+    """What a filter makes of bins that are called `every`, or of rows, in words for a title.
+
+    >>> readable(Trend(24), "1h"), readable(MovingAverage(7), None)
+    ('mean of 24 x 1h, centred', 'mean of the last 7 rows')
+    """
+
+    def bins(number: int) -> str:
+        return f"{number} rows" if every is None else f"{number} x {every}"
+
+    match one:
+        case RunningSum():
+            said = "sum of all so far"
+        case WindowSum(width=1):
+            said = f"each {every or 'row'}"
+        case WindowSum(width=width):
+            said = f"sum of the last {bins(width)}"
+        case MovingAverage(width=width):
+            said = f"mean of the last {bins(width)}"
+        case Decay(rate=rate):
+            said = f"fading sum, {rate:g} times as much each {every or 'row'} back"
+        case PowerDecay(power=power):
+            said = f"slowly fading sum, power {power:g}"
+        case Trend(width=width):
+            said = f"mean of {bins(width)}, centred"
+        case Seasonal(period=period, cycles=cycles):
+            said = f"mean of the same {every or 'row'} in {cycles} cycles of {bins(period)}"
+        case _:
+            said = one.name
+    return said
+
+
+def per_bin(one: Filter) -> bool:
+    """Whether what a filter makes is an amount a bin, as the series itself is, rather than one of several bins."""
+    return isinstance(one, MovingAverage | Trend | Seasonal) or one == WindowSum(1)
 
 
 def read_coefficients(path: Path) -> Coefficients:

@@ -1,5 +1,6 @@
 """What `cloakwork series` is asked for, and what it is given to publish."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +61,8 @@ class Given:
 
     `hides` says what the claim covers, `advice` what to do if that is not enough. `bins` is None where rows have no
     time, `names` is empty for one series without a name, and `taken` says what was read off the data although it will
-    be public. `remarks` are about the true data: for the terminal only.
+    be public. `what` is what the values are, for the axis of a picture. `notes` say how the command was understood;
+    `remarks` are about the true data: for the terminal only.
     """
 
     series: BoundedSeries
@@ -69,8 +71,10 @@ class Given:
     level: str
     hides: str
     title: str
+    what: str = "events"
     advice: str = ""
     taken: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -114,6 +118,18 @@ def check_size(bins: int, series: int) -> None:
             f"{counted(bins, 'bin')} for each of {series:,} series are more than {MOST_VALUES:,} values: give a "
             "shorter period with --from and --to, or a coarser --every."
         )
+
+
+def check_bound(option: str, given: float | None) -> None:
+    """Refuse a bound that is no number above 0, in the words of the command line."""
+    if given is not None and not 0 < given < math.inf:
+        raise InputError(f"{option} {given:g}: give a number above 0.")
+
+
+def check_whole(option: str, given: float | None, what: str) -> None:
+    """Refuse a bound that is no whole number above 0."""
+    if given is not None and not (1 <= given < math.inf and given == int(given)):
+        raise InputError(f"{option} {given:g}: give a whole number{what}, 1 or more.")
 
 
 def taken_period(options: SeriesOptions) -> tuple[str, ...]:

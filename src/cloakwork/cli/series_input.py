@@ -11,14 +11,31 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_counts import from_counts
 from cloakwork.cli.series_filters import parse_span
-from cloakwork.cli.series_given import DEFAULT_EVERY, Given, SeriesOptions, check_size, period, taken_period
-from cloakwork.cli.series_rows import ODD_LINES, names_of, numbered, remarks, taken_names, time_column
-from cloakwork.cli.series_table import TableFile, moments, numbers, words
+from cloakwork.cli.series_given import (
+    DEFAULT_EVERY,
+    Given,
+    SeriesOptions,
+    check_bound,
+    check_size,
+    check_whole,
+    period,
+    taken_period,
+)
+from cloakwork.cli.series_rows import (
+    NOISE,
+    ODD_LINES,
+    absent,
+    names_of,
+    numbered,
+    remarks,
+    taken_names,
+    time_column,
+    time_notes,
+)
+from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
 from cloakwork.series import BoundedSeries, tally
 from cloakwork.series.events import Words
-
-_READABLE = "times are ISO 8601, Unix seconds or milliseconds, values are numbers, and no person is empty"
 
 
 def from_file(options: SeriesOptions) -> Given:
@@ -52,13 +69,27 @@ def _check_bounds(options: SeriesOptions) -> None:
     elif options.most_per_person is None:
         what = "how many events" if options.value is None else "how much value"
         raise InputError(f"--person without --most-per-person: say {what} of one person may count, in all.")
+    _check_sizes(options)
+
+
+def _check_sizes(options: SeriesOptions) -> None:
+    """Bounds are numbers above 0, and no smaller than what values are rounded to."""
+    if options.value is None:
+        check_whole("--most-per-person", options.most_per_person, " of events")
+        return
+    bounds = {"--most-per-event": options.most_per_event, "--most-per-person": options.most_per_person}
+    for option, given in (*bounds.items(), ("--step", options.step)):
+        check_bound(option, given)
+    for option, given in bounds.items():
+        if given is not None and options.step is not None and options.step > given:
+            raise InputError(f"--step {options.step:g} is more than {option} {given:g}: give a smaller step.")
 
 
 def _from_events(file: TableFile, options: SeriesOptions) -> Given:
     rows = _read(file, options)
     good = rows.good
-    if len(good) and not good.any() and None in (options.start, options.end):
-        raise InputError(f"no row of {file.path} can be read: {_READABLE}.")
+    if not good.any() and (len(good) or file.left_out):
+        raise InputError(f"no row of {file.path} can be read, and nothing is published. {_expected(options)}")
     times = rows.times[good]
     first, last = (int(times.min()), int(times.max())) if times.size else (None, None)
     bins = period(options, first, last, parse_span("--every", options.every or DEFAULT_EVERY))
@@ -86,16 +117,23 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         level="event" if options.person is None else "user",
         hides=_hides(options, series),
         title=file.path.name,
+        what=options.value or "events",
         advice="" if options.person else "To hide all that one person did, give --person.",
         taken=taken_period(options) + taken_names(options),
-        remarks=(*_unreadable(good, file.left_out), *remarks(len(good), series.losses, options)),
+        notes=time_notes(rows.time, options),
+        remarks=(
+            *_unreadable(good, file.left_out),
+            *absent(bins.places(times) >= 0, np.zeros(len(times), dtype=np.int64) if which is None else which, names),
+            *remarks(len(good), series.losses, options),
+        ),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Columns of the file, one entry a row."""
+    """Columns of the file, one entry a row; the times are in the one that is called `time`."""
 
+    time: str
     times: IntArray
     values: FloatArray | None
     persons: Words | None
@@ -126,7 +164,15 @@ def _read(file: TableFile, options: SeriesOptions) -> _Rows:
     def of(option: str, read: Callable[[Any, str], Any]) -> Any:
         return read(cells[named[option]], named[option]) if option in named else None
 
-    return _Rows(moments(cells[time], time), of("--value", numbers), of("--person", words), of("--series-by", words))
+    times = moments(cells[time], time)
+    return _Rows(time, times, of("--value", numbers), of("--person", words), of("--series-by", words))
+
+
+def _expected(options: SeriesOptions) -> str:
+    """What a row must have, whatever is wrong with those that are there: of them nothing is told."""
+    value = "" if options.value is None else f"; column {options.value} has numbers, such as 12.5"
+    person = "" if options.person is None else f"; column {options.person} is not empty"
+    return f"In a row that can be read the time is {TIMES}{value}{person}; and it is one line, with a cell a column."
 
 
 def _unreadable(good: NDArray[np.bool_], odd: int) -> list[str]:
@@ -134,9 +180,8 @@ def _unreadable(good: NDArray[np.bool_], odd: int) -> list[str]:
     if not good.all():
         first = int(np.argmin(good)) + 1
         said.append(f"{int((~good).sum()):,} of {len(good):,} rows left out, because they cannot be read (row {first})")
-    if not good.any():
-        why = f"no row can be read ({_READABLE})" if len(good) else "there are no rows"
-        said.append(f"{why}: what is published is noise")
+    if not len(good):
+        said.append(f"there are no rows: {NOISE}")
     if odd:
         said.append(f"{counted(odd, 'line')} left out: {ODD_LINES}")
     return said
@@ -147,7 +192,8 @@ def _hides(options: SeriesOptions, series: BoundedSeries) -> str:
     together = "" if len(series.values) == 1 else f", in all {len(series.values)} series together"
     most = f"{series.contribution:g}"
     if options.person is not None:
-        what = f"a value of {most} of each person counts" if options.value else f"{most} events of each person count"
+        events = "1 event of each person counts" if most == "1" else f"{most} events of each person count"
+        what = f"a value of {most} of each person counts" if options.value else events
         return f"This hides all that one person did{together}: at most {what}; which ones is drawn by lot."
     value = f", up to a value of {most}" if options.value else ""
     return f"This hides each event{value}: whether it happened or not. Someone who has many events is hidden less."

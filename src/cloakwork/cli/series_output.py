@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from cloakwork.errors import InputError
 from cloakwork.series import Published
 
 DIGITS = 4  # of a standard deviation: what values are written to
+MUCH = 0.8  # of the typical level: from here on there is hardly more than noise
 NOTED = "not covered by the claim, and not to be published"
 
 
@@ -39,7 +41,7 @@ class Cost:
 
     def __str__(self) -> str:
         share = self.share
-        if share is None or share > 0.5:
+        if share is None or share >= MUCH:
             return (
                 f"off by {self.error:.3g} (root mean square), about as much as there is: take a longer --every, a "
                 "wider filter or a larger --epsilon"
@@ -101,7 +103,9 @@ def _texts(times: Any) -> Any:
 
 
 def warn(given: Given) -> None:
-    """Say what was read off the data although it will be public, and what bounding did to them."""
+    """Say how the command was understood, what was read off the data, and what bounding did to them."""
+    for line in given.notes:
+        note(line)
     if given.taken:
         note(
             f"warning: taken from the data, which reveals it: {', '.join(given.taken)}. The claim does not cover that; "
@@ -129,7 +133,12 @@ def report(given: Given, published: Published, options: SeriesOptions) -> None:
     for cost in costs(published):
         say(f"  {cost.name}: {cost}")
     say(f"spent: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}. Publishing more about the same data spends more.")
-    note(f"wrote {options.out}" + ("" if options.plot is None else f" and {options.plot}"))
+
+
+def say_written(options: SeriesOptions, old: Sequence[Path]) -> None:
+    """Say which files were written, and which of them in place of `old` ones."""
+    paths = [options.out] if options.plot is None else [options.out, options.plot]
+    note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in paths))
 
 
 def _values(given: Given, published: Published, options: SeriesOptions) -> dict[str, object]:

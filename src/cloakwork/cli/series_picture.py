@@ -1,5 +1,6 @@
 """The picture of a published series: what anyone may see of it, how far it may be off, and what that cost."""
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ from matplotlib.figure import Figure
 from scipy import signal
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.series_filters import shown_span
+from cloakwork.cli.series_filters import per_bin, readable, shown_span
 from cloakwork.cli.series_given import Given
 from cloakwork.cli.series_output import Cost, costs
-from cloakwork.series import Published
+from cloakwork.series import Filter, Published
 
 WIDEST = 112  # letters in a line
 LINE = 0.19  # inches
+LONGEST_WHAT = 24  # letters of a column's name beside an axis
 MOST_POINTS = 2000  # across the picture: more than there are pixels
 INK, WARNING = "#222222", "#b3261e"
 SERIES = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
@@ -33,7 +35,11 @@ LOOK: Any = {
     "grid.color": "#e4e4e4",
     "legend.frameon": False,
 }
-NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series. This picture is not to be shared."
+NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series{}. This picture is not to be shared."
+DAY = "%#d %b" if sys.platform == "win32" else "%-d %b"  # 5 Oct
+TICKS = ("%Y", "%b", DAY, "%H:%M", "%H:%M", "%H:%M:%S")  # from years to seconds, as matplotlib has them
+FIRST_TICKS = ("", "%b\n%Y", DAY, DAY, "%H:%M", "%H:%M")  # where the next unit begins
+OFFSETS = ("", "%Y", "%Y", f"{DAY} %Y", f"{DAY} %Y", f"{DAY} %Y")
 
 
 def draw_series(part: Path, form: str, given: Given, published: Published, *, compare: bool) -> None:
@@ -50,7 +56,8 @@ def draw_series(part: Path, form: str, given: Given, published: Published, *, co
             axes.tick_params(labelbottom=axes is panels[-1])
         every = "" if given.bins is None else f", in bins of {shown_span(given.bins.every)} (UTC)"
         figure.suptitle(f"{given.title[:80]}{every}", x=0.01, ha="left", fontsize=13, color=INK)
-        _foot(figure.add_subplot(grid[len(told)]), words, compare=compare)
+        warning = NOT_PRIVATE.format(" after limits" if given.limited else "") if compare else ""
+        _foot(figure.add_subplot(grid[len(told)]), words, warning)
         figure.savefig(part, dpi=150, format=form.lstrip("."))
 
 
@@ -74,14 +81,26 @@ def _panel(axes: Any, cost: Cost, given: Given, published: Published, number: in
         if compare:
             true = true_output(published, given.series.values[place], number)
             seen = _picked(true)
-            axes.plot(times[seen], true[seen], color=INK, linewidth=0.7, label=None if place else "true: not private")
-    axes.set_title(f"{cost.name}: {cost}".split(": take a longer", maxsplit=1)[0])
+            axes.plot(times[seen], true[seen], color=INK, linewidth=0.7, label=None if place else _true(given))
+    one, every = published.cloak.filters[number], None if given.bins is None else shown_span(given.bins.every)
+    axes.set_title(f"{readable(one, every)}: {cost}".split(": take a longer", maxsplit=1)[0], parse_math=False)
+    axes.set_ylabel(_unit(given, one, every), parse_math=False)
     axes.grid(axis="y")
     axes.margins(x=0.01)
     axes.set_ylim(_limits(published.values[number, : len(SERIES)], within))
     _axis(axes, given)
     if number == 0:
         axes.legend(loc="best", fontsize=8, ncols=2)
+
+
+def _true(given: Given) -> str:
+    return f"true{' after limits' if given.limited else ''}: not private"
+
+
+def _unit(given: Given, one: Filter, every: str | None) -> str:
+    """What the values of a filter are: events per 1h, or just events where they are of several bins together."""
+    what = given.what if len(given.what) <= LONGEST_WHAT else f"{given.what[: LONGEST_WHAT - 3]}..."
+    return f"{what} per {every or 'row'}" if per_bin(one) and given.level != "visit" else what
 
 
 def _limits(values: FloatArray, within: FloatArray) -> tuple[float, float]:
@@ -108,7 +127,11 @@ def _axis(axes: Any, given: Given) -> None:
         return
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(
+        ConciseDateFormatter(  # type: ignore[no-untyped-call]
+            locator, formats=list(TICKS), zero_formats=list(FIRST_TICKS), offset_formats=list(OFFSETS), show_offset=True
+        )
+    )
 
 
 def _words(given: Given, published: Published) -> list[str]:
@@ -119,11 +142,11 @@ def _words(given: Given, published: Published) -> list[str]:
     return textwrap.wrap(f"{given.hides} {claim}", WIDEST)
 
 
-def _foot(foot: Any, words: list[str], *, compare: bool) -> None:
+def _foot(foot: Any, words: list[str], warning: str) -> None:
     foot.set_axis_off()
     foot.text(0, 1, "\n".join(words), va="top", fontsize=9, color=INK, in_layout=False)
-    if compare:
-        foot.text(0, 0, NOT_PRIVATE, va="bottom", fontsize=9, color=WARNING, weight="bold", in_layout=False)
+    if warning:
+        foot.text(0, 0, warning, va="bottom", fontsize=9, color=WARNING, weight="bold", in_layout=False)
 
 
 def _picked(values: FloatArray) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.cli.output import counted
@@ -12,16 +13,32 @@ from cloakwork.errors import InputError
 from cloakwork.series import Losses
 from cloakwork.series.events import Words
 
-GUESSED = ("time", "timestamp")
+GUESSED = (("time", "timestamp"), ("date", "datetime"))
+UNTIMED = "none"
+NOISE = "what is published is noise"
+_MOST_NAMES = 10
 ODD_LINES = "too few or too many cells, a quotation mark that is not closed in the same line, or not UTF-8"
 
 
 def time_column(file: TableFile, options: SeriesOptions) -> str | None:
     """The column of the times: the one that was named, or the only one that is called so."""
+    if options.time == UNTIMED and UNTIMED not in file.names and options.counts is not None:
+        return None
     if options.time is not None:
         return file.column("--time", options.time)
-    guessed = [name for name in file.names if name.strip().lower() in GUESSED]
-    return guessed[0] if len(guessed) == 1 else None
+    for words in GUESSED:
+        guessed = [name for name in file.names if name.strip().lower() in words]
+        if guessed:
+            return guessed[0] if len(guessed) == 1 else None
+    return None
+
+
+def time_notes(time: str | None, options: SeriesOptions) -> tuple[str, ...]:
+    """Which column was taken as that of the times where the command does not say."""
+    if time is None or options.time is not None or (options.counts is None and time.strip().lower() in GUESSED[0]):
+        return ()
+    other = "another column" if options.counts is None else f"another column, or --time {UNTIMED} for rows without any"
+    return (f"times are taken from column {time}: give --time for {other}.",)
 
 
 def names_of(options: SeriesOptions, found: Words, codes: IntArray) -> tuple[str, ...]:
@@ -49,6 +66,26 @@ def taken_names(options: SeriesOptions) -> tuple[str, ...]:
     return ("--names",) if options.series_by is not None and options.names is None else ()
 
 
+def absent(inside: NDArray[np.bool_], which: IntArray, names: Sequence[str], thing: str = "events") -> list[str]:
+    """What of the period and the names has nothing in it, from which rows are inside and whose they are."""
+    if not inside.any():
+        return [f"no row lies in this period: {NOISE}"] if len(inside) else []
+    there = set(np.unique(which[inside]).tolist())
+    missing = [name for place, name in enumerate(names) if place not in there]
+    if not missing:
+        return []
+    more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+    return [f"{', '.join(missing[:_MOST_NAMES])}{more} had no {thing} in this period: {NOISE}"]
+
+
+def lower(losses: Losses) -> list[str]:
+    """How much limits took off, in a line."""
+    share = 100 * losses.lower
+    if not share:
+        return []
+    return [f"what is published is {abs(share):.3g} % {'lower' if share >= 0 else 'higher'} than what came"]
+
+
 def remarks(rows: int, losses: Losses, options: SeriesOptions) -> list[str]:
     """What bounding did to the rows, for whoever has them."""
     most = options.most_per_event or options.most_per_person or 0
@@ -61,4 +98,4 @@ def remarks(rows: int, losses: Losses, options: SeriesOptions) -> list[str]:
     said = [f"{number:,} of {rows:,} rows {what}" for number, what in found if number]
     if losses.empty_bins:
         said.append(f"{counted(losses.empty_bins, 'bin')} without a row, counted as 0")
-    return said
+    return said + lower(losses)

@@ -8,7 +8,16 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import bar, counted
 from cloakwork.cli.series_filters import parse_span, shown_span
-from cloakwork.cli.series_given import DEFAULT_EVERY, Given, SeriesOptions, check_size, period, taken_period
+from cloakwork.cli.series_given import (
+    DEFAULT_EVERY,
+    Given,
+    SeriesOptions,
+    check_bound,
+    check_size,
+    period,
+    taken_period,
+)
+from cloakwork.cli.series_rows import lower
 from cloakwork.collect.frames import agreed
 from cloakwork.collect.occupancy import weights_of
 from cloakwork.collect.records import Result
@@ -31,6 +40,7 @@ SAMPLED = (
 def from_store(options: SeriesOptions) -> Given:
     """Mean numbers of sources in bins, from the results that a collector has stored."""
     _refuse_others(options)
+    check_bound("--most-at-once", options.most_at_once)
     site = load_site(options.source)
     wanted = _wanted(options, site)
     every = parse_span("--every", options.every or DEFAULT_EVERY)
@@ -53,6 +63,7 @@ def from_store(options: SeriesOptions) -> Given:
         level="visit",
         hides=_hides(series, wanted, visit, site),
         title=site.name,
+        what="sources, a mean",
         taken=taken_period(options),
         remarks=tuple(_remarks(series, seen, wanted)),
     )
@@ -231,4 +242,4 @@ def _remarks(series: BoundedSeries, seen: _Looks, wanted: _Wanted) -> list[str]:
         said.append(f"{series.losses.clipped:,} of {looks:,} results with more than {wanted.most:g}, which was cut off")
     if series.losses.empty_bins:
         said.append(f"{counted(series.losses.empty_bins, 'bin')} without any result, counted as 0")
-    return said
+    return said + lower(series.losses)

@@ -19,6 +19,7 @@ from cloakwork.cli.series_lines import BETWEEN, Head, Plain, plain_blocks, read_
 from cloakwork.errors import InputError
 from cloakwork.series.events import Words
 
+TIMES = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # a larger number of Unix time is milliseconds: so many seconds are the year 5138
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond

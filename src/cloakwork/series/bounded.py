@@ -67,13 +67,18 @@ class Bins:
 
 @dataclass(frozen=True)
 class Losses:
-    """What bounding left out or made smaller. True numbers: for whoever has the data, never to be published."""
+    """What bounding left out or made smaller. True numbers: for whoever has the data, never to be published.
+
+    `lower` is the share by which limits made the sum of all that lies in the bins smaller: below 0 where values below 0
+    were clipped, and 0 where nothing was.
+    """
 
     outside: int = 0
     other_names: int = 0
     clipped: int = 0
     over_limit: int = 0
     empty_bins: int = 0
+    lower: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +126,17 @@ class BoundedSeries:
             series=self.values.shape[0],
             mechanism=mechanism,
         )
+
+
+def share_lost(came: FloatArray, kept: float) -> float:
+    """By which share `kept` is lower than the sum of what came; 0 where that is not above 0.
+
+    >>> share_lost(np.array([5.0, 3.0]), 6.0), share_lost(np.zeros(2), 0.0)
+    (0.25, 0.0)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole_sum = float(came.sum())
+    return 1.0 - kept / whole_sum if whole_sum > 0 else 0.0
 
 
 def whole(name: str, values: ArrayLike, length: int | None = None) -> IntArray:

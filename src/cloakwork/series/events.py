@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses, whole
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, share_lost, whole
 
 _HAIR = 1e-12
 _MOST_STEPS = 2.0**40  # of one event or person: beyond, no noise table is large enough
@@ -93,11 +93,13 @@ def tally(
     taken, units, over = _limited(when, amounts, good, persons, most_per_person)
     steps = np.zeros((names, bins.n), dtype=np.int64)
     np.add.at(steps, (which[good], kept[good]), taken[good])
+    clipped = int(amounts.clipped[good].sum())
     losses = Losses(
         outside=int((kept < 0).sum()),
         other_names=int(((kept >= 0) & ~named).sum()),
-        clipped=int(amounts.clipped[good].sum()),
+        clipped=clipped,
         over_limit=over,
+        lower=share_lost(amounts.came[good], float(steps.sum())) if clipped or over else 0.0,
     )
     if amounts.step is None:
         return BoundedSeries(steps.astype(np.float64), units, losses=losses)
@@ -117,9 +119,13 @@ def default_step(most: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Amounts:
-    """What each event adds, in steps; `most` is the most of one event, None as a step says that events are counted."""
+    """What each event adds, in steps; `most` is the most of one event, None as a step says that events are counted.
+
+    `came` is what it would add without a limit, in steps that may be broken.
+    """
 
     steps: IntArray
+    came: FloatArray
     most: int
     step: float | None
     clipped: NDArray[np.bool_]
@@ -136,7 +142,8 @@ def _amounts(
         for name, given in (("most_per_event", most_per_event), ("step", step)):
             if given is not None:
                 raise InputError(f"{name}={given!r} without values: each event counts as 1. Leave it out.")
-        return _Amounts(np.ones(events, dtype=np.int64), 1, None, np.zeros(events, dtype=bool))
+        ones = np.ones(events, dtype=np.int64)
+        return _Amounts(ones, ones.astype(np.float64), 1, None, np.zeros(events, dtype=bool))
     most = most_per_event if most_per_event is not None else most_per_person
     if most is None:
         raise CalibrationError("values: give most_per_event, the most that the value of one event may count.")
@@ -148,7 +155,9 @@ def _amounts(
         raise InputError(f"values has shape {array.shape}: give one for each of the {events} events.")
     clipped: FloatArray = np.clip(array, 0.0, most)
     whole = np.minimum(np.rint(clipped / fine).astype(np.int64), largest)
-    return _Amounts(whole, largest, fine, np.asarray(clipped != array))
+    with np.errstate(over="ignore"):
+        came = np.asarray(array / fine, dtype=np.float64)
+    return _Amounts(whole, came, largest, fine, np.asarray(clipped != array))
 
 
 def _limited(
@@ -161,8 +170,10 @@ def _limited(
         return amounts.steps, amounts.most, 0
     if most is None:
         raise CalibrationError("persons: give most_per_person, how many events of one person count.")
-    limit = count("most_per_person", _as_count(most)) if amounts.step is None else 0
-    limit = limit or _in_steps("most_per_person", positive("most_per_person", most), amounts.step or 1.0)
+    if amounts.step is None:
+        limit = _as_count(most)
+    else:
+        limit = _in_steps("most_per_person", positive("most_per_person", most), amounts.step)
     who = persons if isinstance(persons, Words) else _words(persons)
     if len(who.codes) != len(when):
         raise InputError(f"persons has {len(who.codes)} entries: give one for each of the {len(when)} events.")
@@ -240,5 +251,7 @@ def _in_steps(name: str, most: float, step: float) -> int:
 
 
 def _as_count(most: float) -> int:
-    """A limit on events, as a whole number; -1 where it is none."""
-    return int(most) if math.isfinite(most) and most == int(most) else -1
+    """A limit on events, as a whole number."""
+    if not (math.isfinite(most) and most == int(most) and most >= 1):
+        raise InputError(f"most_per_person={most!r}: give a whole number of events, 1 or more.", most_per_person=most)
+    return int(most)

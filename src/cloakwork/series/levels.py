@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import IntArray, count, frames, positive
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses, whole
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, share_lost, whole
 from cloakwork.series.events import default_step
 
 _HAIR = 1e-9  # far more than what sums of floats are off by
@@ -63,14 +63,17 @@ def mean_levels(
         raise InputError("no look lies within the bins: nothing can be published.")
     looks = np.bincount(places[good], minlength=bins.n)
     sums = np.stack([np.bincount(places[good], row[good], minlength=bins.n) for row in clipped])
+    means = sums / np.maximum(looks, 1)
     share, touched = _largest(when[good], places[good], looks[places[good]], count("visit", visit))
+    cut = (clipped != seen)[:, good]
     losses = Losses(
         outside=int((~good).sum()),
-        clipped=int((clipped != seen)[:, good].any(axis=0).sum()),
+        clipped=int(cut.any(axis=0).sum()),
         empty_bins=int((looks == 0).sum()),
+        lower=share_lost(seen[:, good] / looks[places[good]], float(means.sum())) if cut.any() else 0.0,
     )
     return BoundedSeries(
-        sums / np.maximum(looks, 1),
+        means,
         most * share * len(seen),
         step=default_step(most) if step is None else positive("step", step),
         touched=touched * len(seen),
