@@ -61,7 +61,7 @@ def test_the_broken_mechanisms_of_the_literature_are_found(case: Case) -> None:
     [
         ("fault code", '"E'),
         ("shifted lattice", "multiples of 0.1"),
-        ("two outputs, one noise", "entry 0 minus entry 1"),
+        ("two outputs, one noise", "entry 1 minus entry 2 of 2 (counted from 1)"),
         ("truncated noise", "the output is"),
     ],
 )

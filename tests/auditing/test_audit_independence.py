@@ -165,7 +165,7 @@ def test_one_row_of_noise_for_both_inputs_is_seen() -> None:
         return on_grid(database + 4 * np.random.default_rng(size).laplace(size=(size, 3)))
 
     result = audit(rows, epsilon=1.0, reports=5_000, rng=np.random.default_rng(1))
-    assert "entry 0 on input 1 follows that on input 0" in result.dependence
+    assert "entry 1 of 3 (counted from 1) on input 1 follows that on input 0" in result.dependence
 
 
 def autoregressive(rho: float, sigma: float) -> Callable[[int, int, Rng], np.ndarray]:

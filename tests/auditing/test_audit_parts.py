@@ -12,10 +12,10 @@ from scipy.stats import laplace as law
 
 from cloakwork.auditing import Audit, Profile, Verdict, Witness, audit
 from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
-from cloakwork.auditing.choosing import Choice
+from cloakwork.auditing.choosing import Choice, Claim, interval
 from cloakwork.auditing.events import HalfLine, Interval, OneOf, Ranges
-from cloakwork.auditing.lines import LowestBit, Special, Value, spacing_of
-from cloakwork.auditing.reports import Past, Reports, ask, kind_of, read
+from cloakwork.auditing.lines import Combination, Entry, Figure, LowBits, LowestBit, Special, Value, spacing_of
+from cloakwork.auditing.reports import Kind, Line, Past, Reports, ask, kind_of, read
 from cloakwork.auditing.slots import portfolio
 from cloakwork.errors import InputError
 
@@ -77,11 +77,11 @@ def test_wealth_is_what_the_pairs_pay() -> None:
         (HalfLine(Value(), 1.0, above=False), [True, True, False, False], "the output is at most 1"),
         (Interval(Value(), 0.0, 1.0, inside=True), [False, True, False, False], "the output is 1"),
         (Interval(Value(), 0.0, 1.0, inside=False), [True, False, True, False], "at most 0 or above 1"),
-        (Interval(Value(), -np.inf, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
+        (Interval(Value(), None, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
         (
             Ranges(Value(), np.array([0.5, 1.5]), np.array([True, False, True])),
             [True, False, True, False],
-            "in minus infinity to 0.5 or 1.5 to infinity",
+            "the output is at most 0.5 or above 1.5",
         ),
         (OneOf(Special(), np.array([1.0])), [False, False, False, True], "the output is not a number"),
     ],
@@ -90,6 +90,61 @@ def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -
     found = reports([0.0, 1.0, 2.0, np.nan])
     assert event.holds(found).tolist() == held
     assert words in event.words(Past(found, found, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("event", "held", "words"),
+    [
+        (Interval(Value(), None, 1.0, inside=True), "-inf 0 1", "at most 1"),
+        (Interval(Value(), None, 1.0, inside=False), "2 inf", "above 1"),
+        (Interval(Value(), -np.inf, 1.0, inside=True), "0 1", "above minus infinity and at most 1"),
+        (Interval(Value(), -np.inf, 1.0, inside=False), "-inf 2 inf", "minus infinity or above 1"),
+        (Interval(Value(), None, -np.inf, inside=True), "-inf", "minus infinity"),
+        (Interval(Value(), None, -np.inf, inside=False), "0 1 2 inf", "above minus infinity"),
+        (Interval(Value(), 1.0, np.inf, inside=True), "2 inf", "above 1"),
+        (Interval(Value(), 1.0, np.inf, inside=False), "-inf 0 1", "at most 1"),
+        (Interval(Value(), 2.0, np.inf, inside=True), "inf", "infinity"),
+        (HalfLine(Value(), -np.inf, above=False), "-inf", "minus infinity"),
+        (HalfLine(Value(), -np.inf, above=True), "0 1 2 inf", "above minus infinity"),
+        (
+            Ranges(Value(), np.array([-np.inf, 0, 1]), np.array([1, 0, 1, 0], bool)),
+            "-inf 1",
+            "minus infinity or above 0 and at most 1",
+        ),
+        (Ranges(Value(), np.array([0, 1, np.inf]), np.array([0, 1, 0, 1], bool)), "1", "above 0 and at most 1"),
+    ],
+)
+def test_infinities_are_in_an_event_when_its_words_say_so(event: Any, held: str, words: str) -> None:
+    found = reports([-np.inf, 0.0, 1.0, 2.0, np.inf, np.nan])
+    assert found.values[event.holds(found), 0].tolist() == [float(part) for part in held.split()]
+    assert event.words(Past(found, found, np.random.default_rng(0))) == f"the output is {words}"
+
+
+@pytest.mark.parametrize("leak", [-np.inf, np.inf])
+def test_an_interval_is_chosen_for_what_it_holds_when_infinities_leak(leak: float) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=2000), rng.normal(size=2000)
+    x[:400] = leak
+    kept = past(x, y)
+    for way, choice in enumerate(interval(Value(), kept, Claim(0.5, 0.0))):
+        assert choice is not None
+        favoured = (kept.x, kept.y)[way]
+        assert choice.event.holds(favoured).mean() == pytest.approx(choice.p)
+
+
+def test_places_of_entries_are_counted_from_1_in_words() -> None:
+    rows = Reports(Kind.FLOAT, np.eye(3), np.eye(3).view(np.uint64))
+    kept = Past(rows, rows, np.random.default_rng(0))
+    place = OneOf(Figure("the place of the largest entry"), np.array([0.0, 2.0]))
+    assert place.holds(rows).tolist() == [True, False, True]
+    assert place.words(kept) == "the place of the largest entry (counted from 1) is 1 or 3"
+    lines: dict[str, Line] = {
+        "entry 2 of 3 (counted from 1)": Entry(1, 3),
+        "entry 1 minus entry 3 of 3 (counted from 1)": Combination(0, 2, -1, 3),
+        "the lowest bit of entry 1 of 3 (counted from 1)": LowBits(1, 0, 3),
+    }
+    for said, line in lines.items():
+        assert HalfLine(line, 0.5, above=True).words(kept) == f"{said} is above 0.5"
 
 
 def test_the_lowest_bit_and_the_lattice_are_read_from_floats() -> None:

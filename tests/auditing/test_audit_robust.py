@@ -104,7 +104,7 @@ def test_inputs_that_are_not_told_apart_raise_no_alarm(mechanism: Any, epsilon: 
     ("mechanism", "words"),
     [
         (lambda d, n, _r: np.zeros(n) + d, "the output is"),
-        (lambda d, n, _r: np.zeros((n, 3)) + d, "entry 0"),
+        (lambda d, n, _r: np.zeros((n, 3)) + d, "entry 1 of 3"),
         (lambda d, n, r: 2**60 + d + 2 * r.integers(-50, 50, size=n), "lowest bit of the output"),
         (lambda d, n, r: [2**70 + 2 * int(v) + d for v in r.integers(0, 50, size=n)], "lowest bit of the output"),
         (lambda d, n, _r: np.full(n, -0.0 if d else 0.0), r"0\.0"),

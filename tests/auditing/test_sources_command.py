@@ -87,6 +87,11 @@ def test_rows_come_as_rows(tmp_path: Path) -> None:
         ("import time; time.sleep(60)", "no line within 0.5 s"),
         ("import sys; print(1); sys.exit('the sensor is gone')", "exit code 1: the sensor is gone"),
         ("import os; print(1, flush=True); os.kill(os.getpid(), 9)", "signal 9"),
+        (
+            "import sys\nfor k in range(7): print(k)\nsys.exit('no sensor.')",
+            r"on input 0, after 7 reports, it ended with exit code 1: no sensor\. A failure can be an outcome too",
+        ),
+        ("import sys; sys.exit(3)", "on input 0, before any report, it ended with exit code 3. A failure"),
         ("pass", "without printing a report"),
         ("while True: print('9' * 100_000)", "more than 65,536 characters"),
         ("import sys\nwhile True: sys.stdout.write('9' * 1000)", "more than 65,536 characters"),

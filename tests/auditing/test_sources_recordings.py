@@ -65,6 +65,39 @@ def test_one_recording_is_not_taken_for_two(tmp_path: Path) -> None:
             read_recordings((first, again))
 
 
+def test_a_blank_line_of_one_column_is_an_outcome_unless_it_ends_the_file(tmp_path: Path) -> None:
+    found = read_recordings(files(tmp_path, "v\n\n1\n\n\n2\n", "v\r\n1\r\n2\r\n\r\n\r\n"))
+    assert found.lengths == (5, 3)
+    assert [part.tolist() for part in found.reports] == [["", 1, "", "", 2], [1, 2, ""]]
+    one = "t,v\n1,\n2,5\n\n\n"
+    assert read_recordings(files(tmp_path, one, one), columns=["v"]).reports[0].tolist() == ["", 5]
+
+
+def test_a_leak_by_blank_lines_is_found(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    texts = []
+    for share in (0.0, 0.3):
+        values = [("" if rng.random() < share else str(rng.integers(100))) for _ in range(2000)]
+        texts.append("v\n" + "\n".join(values) + "\n")
+    source = read_recordings(files(tmp_path, *texts))
+    found = audit(source, epsilon=0.5, reports=source.ceiling, rng=rng)
+    assert found.witness is not None
+    assert found.witness.event == 'the output is ""'
+
+
+@pytest.mark.parametrize("between", [";", "\t"])
+def test_the_header_says_what_parts_the_columns(tmp_path: Path, between: str) -> None:
+    text = '"x, left, low";y\n0.5;7\n1.5;8\n'.replace(";", between)
+    assert both(read_recordings(files(tmp_path, text, text), columns=["y"])) == [[7, 8]] * 2
+    rows = f"{READINGS}10,s1,{{}},5\n".replace(",", between)
+    assert both(read_recordings(files(tmp_path, rows.format(1), rows.format(2)))) == [[5], [5]]
+
+
+def test_identical_recordings_are_known_as_such(tmp_path: Path) -> None:
+    assert read_recordings(files(tmp_path, "v\n1\nnan\n", "v\n1\nnan\n3\n")).identical
+    assert not read_recordings(files(tmp_path, "v\n1\n2\n", "v\n1\n3\n")).identical
+
+
 READINGS = "time,sensor,seq,value\n"
 
 
@@ -95,6 +128,10 @@ def test_numbers_of_other_sensors_may_be_in_both(tmp_path: Path) -> None:
         ("a,b\n1,2\n", {"columns": ["c"]}, "no one column 'c'"),
         ("a,a\n1,2\n", {"columns": ["a"]}, "no one column 'a'"),
         ("a,b\n1,2\n3\n", {"columns": ["a"]}, "row 3: 1 columns"),
+        ("a,b\n1,2\n\n3,4\n", {"columns": ["a"]}, "row 3 is blank"),
+        ("a;b\n0,5;1\n", {"columns": ["a"]}, "row 2: 0,5: write numbers with a point"),
+        ("3\n1\n2\n", {}, "the first line must name the columns"),
+        ("3;4\n1;2\n", {}, "the first line must name the columns"),
         ("a,b\n1,2\n", {"columns": ["a"], "sensor": "s1"}, "--sensor goes with"),
         (READINGS + "1,s1,1,5\n1,s2,1,6\n", {}, "--sensor"),
         (READINGS + "1,s1,1,5\n", {"sensor": "s9"}, "no report in it of sensor s9"),

@@ -1,12 +1,14 @@
 """`cloakwork audit`: a real program, two recordings, and a real device over a real broker."""
 
 import json
+import math
 import re
 import shlex
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,8 @@ from tests.cli.test_story import SITE
 from cloakwork.agent import Agent, FileSource
 from cloakwork.auditing import Witness
 from cloakwork.auditing.sources import BenchClaim
-from cloakwork.cli.audit_mqtt import lost, steps
+from cloakwork.cli.audit_mqtt import advice, lost, steps
+from cloakwork.cli.audit_pace import Pace
 from cloakwork.errors import InputError
 from cloakwork.privacy.table import noise_table
 from cloakwork.site import load_plan
@@ -31,6 +34,12 @@ value, spread = int(sys.argv[2]), int(sys.argv[1])
 rng = random.Random(value)
 while True:
     print(value * 10 + rng.randrange(spread))
+"""
+FAILS = """
+import random, sys
+for k in range(500):
+    print(random.random())
+sys.exit(int(sys.argv[1]))
 """
 CHANGE = """
 import os, shutil, sys
@@ -109,6 +118,55 @@ while True:
     assert written.count("<script") == 1
 
 
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_drawn(run: Run, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    (tmp_path / "a").mkdir()
+    for page, said in (
+        (tmp_path / "no" / "page.html", "there is no folder"),
+        (tmp_path / "a", "that is a folder"),
+        (tmp_path / ("x" * 250), "cannot be written (File name too long)"),
+    ):
+        for words in (["command", f"touch {started}"], ["readings", "/no/a.csv", "/no/b.csv"]):
+            done = run("audit", *words, "--epsilon", 1, "--html", page)
+            assert (done.code, f"--html {page}: {said}" in done.err) == (2, True), done.err
+    assert not started.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_page_that_fails_at_the_end_is_named_and_the_result_is_told(
+    run: Run, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path) -> None:
+        raise OSError(28, "No space left on device", f"{path}.part")
+
+    monkeypatch.setattr("cloakwork.cli.audit.written", full)
+    page = tmp_path / "page.html"
+    done = run("audit", "command", f"{program} 20", "--epsilon", 0.1, "--html", page)
+    assert (done.code, f"cloakwork: {page}: No space left on device" in done.err) == (1, True)
+    assert "The claim does not hold." in done.out
+
+
+def test_a_program_that_fails_on_one_input_is_told_which_and_when(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fails.py"
+    file.write_text(FAILS, encoding="utf-8")
+    done = run("audit", "command", f"{sys.executable} {file}", "--epsilon", 1)
+    assert done.code == 2
+    assert "on input 1, after 500 reports, it ended with exit code 1. A failure can be an outcome too" in done.err
+
+
+def test_reports_that_are_all_the_same_are_said_to_be(run: Run) -> None:
+    done = run("audit", "command", "yes {}5", "--epsilon", 1, "--as", "words", "--reports", 400)
+    assert "All reports were the same" not in done.out
+    done = run("audit", "command", "sh -c 'yes 5'", "--epsilon", 1, "--reports", 400)
+    assert "All reports were the same, with both inputs: 5." in done.out
+
+
+def test_a_delta_of_1_is_neither_offered_nor_taken(run: Run) -> None:
+    assert "<=1.0" not in run("audit", "command", "--help").out
+    done = run("audit", "command", "yes", "--epsilon", 1, "--delta", 1)
+    assert (done.code, "Give a number below 1" in done.err) == (2, True)
+
+
 def recordings(folder: Path, *, shift: int, lengths: tuple[int, int] = (4000, 3000)) -> tuple[Path, Path]:
     rng = np.random.default_rng(7)
     paths = folder / "a.csv", folder / "b.csv"
@@ -139,6 +197,15 @@ def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(r
     assert (reused.code, "number 0 has another value in" in reused.err) == (2, True), reused.said
     same = run("audit", "readings", first, first, "--epsilon", 1)
     assert (same.code, "is given twice" in same.err) == (2, True), same.said
+
+
+def test_two_recordings_that_are_identical_are_said_to_be(run: Run, tmp_path: Path) -> None:
+    values = np.random.default_rng(7).integers(0, 1000, 2000)
+    paths = tmp_path / "a.csv", tmp_path / "b.csv"
+    for path in paths:
+        path.write_text("v\n" + "\n".join(map(str, values)) + "\n", encoding="utf-8")
+    done = run("audit", "readings", *paths, "--epsilon", 1)
+    assert (done.code, "The two recordings are identical" in done.out) == (4, True), done.out
 
 
 def test_the_page_is_never_written_over_a_recording(run: Run, tmp_path: Path) -> None:
@@ -221,11 +288,13 @@ def test_an_honest_device_on_the_bench_shows_no_violation(run: Run, site: Path, 
     again = run("audit", "readings", kept / "setup-0.csv", kept / "setup-1.csv", "--epsilon", 1.1, "--delta", 0.5)
     assert "400 reports with each" in again.out
     refused = audit_bench_again(run, site, broker)
-    assert (refused.code, "cloakwork audit readings" in refused.err) == (2, True)
+    assert refused.code == 2
+    assert f"cloakwork audit readings {kept / 'setup-0.csv'} {kept / 'setup-1.csv'} --epsilon 0." in refused.err
 
 
 def audit_bench_again(run: Run, site: Path, broker: Broker) -> Outcome:
-    return run("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}")
+    where = ["--broker", f"mqtt://localhost:{broker.port}", "--between", "true"]
+    return run("audit", "mqtt", site, "--id", "s2", *where)
 
 
 def test_a_device_with_half_the_noise_is_found_out(run: Run, site: Path, broker: Broker) -> None:
@@ -277,8 +346,10 @@ def test_readings_that_never_came_are_said() -> None:
 
 
 def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None:
-    done = run("audit", "mqtt", site, "--id", "s2", "--broker", "mqtt://localhost:1")
+    done = run("audit", "mqtt", site, "--id", "s2", "--broker", "mqtt://localhost:1", "--between", "true")
     assert done.code == 1
+    assert "readings are recorded" not in done.err
+    assert "is kept" not in done.err
     assert "noise half as large as planned shows in about" in done.err
     assert "with --shift" in done.err
     assert "cannot be reached" in done.err
@@ -290,6 +361,12 @@ def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None
         (["--id", "s99"], "no sensor 's99'"),
         (["--id", "s2", "--reports", 20], "at least 300"),
         (["--id", "s2", "--shift", 1e9], "does not hide at all"),
+        (["--id", "s2"], "give a program that does with --between. Standard input is no terminal."),
+        (
+            ["--id", "s2", "--between", "true", "--html", "/no/page.html"],
+            "--html /no/page.html: there is no folder /no",
+        ),
+        (["--id", "s2", "--between", "true", "--out", "/dev/null/a"], "--out /dev/null/a: the folder cannot be made"),
         (["--id", "s2", "--between", ""], "no such program"),
         (["--id", "s2", "--between", "/no/such"], "no such program"),
         (["--id", "s2", "--between", "'"], "cannot be read as a command"),
@@ -313,7 +390,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
 
     monkeypatch.setattr("cloakwork.cli.audit_mqtt.Setup", enough)
     with at_work(Path(told.values["folder"]), site.parent / "value", broker):
-        done = run("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}")
+        done = audit_bench_again(run, site, broker)
     seen = re.search(r"a reading every (\S+) s: about (\d+) min in all", done.err)
     assert seen is not None, done.err
     period = float(seen[1])
@@ -334,8 +411,56 @@ def test_nobody_there_to_change_the_set_up_is_said(
         raise EOFError
 
     monkeypatch.setattr("builtins.input", nobody)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300]
     with at_work(folder, site.parent / "value", broker):
         done = run("audit", "mqtt", site, *where)
     assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
     assert len((site.parent / "audits/s2/setup-0.csv").read_text(encoding="utf-8").splitlines()) == 301
+
+
+def test_an_audit_that_is_interrupted_says_how_to_go_on(
+    run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sizes = [400, 0]
+
+    def interrupted(*words: object) -> None:
+        files = words[3]
+        assert isinstance(files, tuple)
+        for file, size in zip(files, sizes, strict=True):
+            file.write_text("time,sensor,seq,value\n" + "0,s2,1,5\n" * size, encoding="utf-8")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloakwork.cli.audit_mqtt._record", interrupted)
+    where = ["--id", "s2", "--broker", "mqtt://localhost:1", "--between", "true", "--shift", 1, "--epsilon", 0.25]
+    done = run("audit", "mqtt", site, *where, "--out", tmp_path / "one")
+    assert done.code != 0
+    assert "400 and 0 readings are recorded" in done.err
+    assert "cloakwork audit readings" not in done.err
+    sizes[1] = 310
+    done = run("audit", "mqtt", site, *where, "--out", tmp_path / "t w o")
+    said = next(line for line in done.err.splitlines() if line.startswith("cloakwork audit readings"))
+    words = shlex.split(said)[1:]
+    assert words[2:6] == [str(tmp_path / "t w o" / f"setup-{k}.csv") for k in (0, 1)] + ["--epsilon", "0.25"]
+    assert 0 < float(words[words.index("--delta") + 1]) < 1
+
+
+def test_a_larger_shift_is_advised_only_where_it_is_larger() -> None:
+    claim = BenchClaim(
+        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=1.0, hidden_shift=1.0, mu=0.75, epsilon=0.3, delta=0.1
+    )
+    assert advice(claim, 5000) == "feed it readings further apart, such as by 4 °C with --shift 4"
+    assert advice(replace(claim, shift=4.0), 5000) == "give --reports 5200"
+    assert advice(replace(claim, shift=5.0), math.inf).startswith("this --epsilon does not show it")
+
+
+def test_how_long_it_takes_is_corrected_by_the_pace_that_is_seen() -> None:
+    now, said = [0.0], list[str]()
+    pace = Pace(0.1, 1850, said.append, clock=lambda: now[0])
+    for step in (0.1, 0.2, 0.2):  # on time; then half of the slots are missed, which is said once
+        told = pace.beside()
+        for done in range(1, 1001):
+            told(done)
+            now[0] += step
+    assert len(said) == 1
+    assert said[0].startswith("50 readings came of 99 slots of 0.1 s, so this set-up takes about 6 min more.")

@@ -9,11 +9,12 @@ from cloakwork._checks import FloatArray, count, not_negative, number_of
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
 from cloakwork.auditing.choosing import Claim
 from cloakwork.auditing.independence import Watch
-from cloakwork.auditing.lines import Given
+from cloakwork.auditing.lines import Given, Identity
 from cloakwork.auditing.profile import Band
-from cloakwork.auditing.reports import Answers, Kind, Mechanism, Past, ask, kind_of, read
+from cloakwork.auditing.reports import Answers, Kind, Mechanism, Past, Reports, ask, kind_of, read
 from cloakwork.auditing.result import NO_PROFILE, Audit, Verdict, Witness
 from cloakwork.auditing.slots import portfolio
+from cloakwork.auditing.words import report_words
 from cloakwork.errors import InputError
 
 Density: TypeAlias = Callable[[FloatArray], Any]
@@ -127,6 +128,7 @@ class _Session:
         self._slots = portfolio(self._kind, self._width, given)
         self._book = Book(self._slots, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
         self._used, self._chosen_at = _FIRST, 0
+        self._constant = self._are_one(x, y)
 
     def run(self, progress: Progress | None) -> Audit:
         """Bet until the claim is rejected, the reports run out, or they turn out to depend on each other."""
@@ -159,11 +161,16 @@ class _Session:
         x, y = (read(answer, self._kind) for answer in answers)
         self._dependence = self._watch.look(x, y)
         self._book.settle(x, y)
+        self._constant = self._constant and self._are_one(x, y)
         self._band.add(self._past, x, y)
         self._past.add(x, y)
         self._used += len(x)
         if kind_of(answers, self._kind) is not self._kind and not self._book.violation:
             self._as_floats()
+
+    def _are_one(self, *parts: Reports) -> bool:
+        """Whether all of these are the first report of all."""
+        return all(bool((part.codes == self._past.x.codes[0]).all()) for part in parts)
 
     def _as_floats(self) -> None:
         """Go on with floats, now that one has come; bets on whole numbers are settled by then."""
@@ -190,7 +197,14 @@ class _Session:
             dependence=self._dependence,
             profile=NO_PROFILE if withheld else self._band.profile(self._claim),
             events=tuple(slot.source for slot in self._slots),
+            only=self._only(),
         )
+
+    def _only(self) -> str:
+        if not self._constant:
+            return ""
+        same = Identity()
+        return report_words(same, self._past.x.line(same)[0], self._past)
 
     def _witness(self) -> Witness:
         slot, way, choice = self._book.winner()

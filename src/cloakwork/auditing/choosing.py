@@ -77,8 +77,7 @@ def interval(line: Line, past: Past, claim: Claim) -> Pair:
     edges = edges_of(line, past)
     if not len(edges):
         return NOTHING
-    ends = np.concatenate([[-np.inf], edges])
-    low, high = np.triu_indices(len(ends), 1)
+    low, high = np.triu_indices(1 + len(edges), 1)  # 0 is no end at all: minus infinity can be an edge of its own
     counts = []
     for reports in (past.x, past.y):
         values = _ordered(reports.line(line))
@@ -88,7 +87,9 @@ def interval(line: Line, past: Past, claim: Claim) -> Pair:
 
     def make(place: int) -> Event:
         which = place % len(low)
-        return Interval(line, float(ends[low[which]]), float(ends[high[which]]), inside=place < len(low))
+        first, last = int(low[which]), int(high[which])
+        lower = float(edges[first - 1]) if first else None
+        return Interval(line, lower, float(edges[last - 1]), inside=place < len(low))
 
     return _both(claim, counts[0], counts[1], len(past.x), make)
 

@@ -38,34 +38,47 @@ class HalfLine:
         return np.asarray(values > self.cut if self.above else values <= self.cut)
 
     def words(self, past: Past) -> str:  # noqa: ARG002 - a cut speaks for itself
-        return f"{self.line.name()} is {'above' if self.above else 'at most'} {number(self.cut)}"
+        return f"{self.line.name()} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The line is above `lower` and at most `upper`, or is not (NaN is neither)."""
+    """The line is above `lower` and at most `upper`, or is not (NaN is neither).
+
+    None for no lower end: minus infinity, which a line can be, is above nothing, not even itself.
+    """
 
     line: Line
-    lower: float
+    lower: float | None
     upper: float
     inside: bool
 
     def holds(self, reports: Reports) -> Mask:
         values = reports.line(self.line)
-        if self.inside:
-            return np.asarray((values > self.lower) & (values <= self.upper))
-        return np.asarray((values <= self.lower) | (values > self.upper))
+        return self._inside(values) if self.inside else np.asarray(~self._inside(values) & ~np.isnan(values))
 
     def words(self, past: Past) -> str:
-        name, lower, upper = self.line.name(), number(self.lower), number(self.upper)
-        only = _only_value(self.line, self.lower, self.upper, past) if self.inside else ""
-        if only:
-            return f"{name} is {only}"
-        if np.isinf(self.lower):
-            return f"{name} is {'at most' if self.inside else 'above'} {upper}"
-        if self.inside:
-            return f"{name} is above {lower} and at most {upper}"
-        return f"{name} is at most {lower} or above {upper}"
+        return f"{self.line.name()} is {self._only(past) or self._between()}"
+
+    def _inside(self, values: NDArray[Any]) -> Mask:
+        above = True if self.lower is None else values > self.lower
+        return np.asarray(above & (values <= self.upper))
+
+    def _between(self) -> str:
+        low, high = "" if self.lower is None else _at_most(self.lower), _above(self.upper)
+        if not self.inside:
+            return " or ".join(part for part in (low, high) if part)
+        if self.lower is None:
+            return _at_most(self.upper)
+        return f"{_above(self.lower)} and {_at_most(self.upper)}" if high else _above(self.lower)
+
+    def _only(self, past: Past) -> str:
+        """The one value that was ever seen in the interval, if there is only one."""
+        if not self.inside:
+            return ""
+        seen = np.concatenate([past.x.line(self.line), past.y.line(self.line)])
+        found = seen[self._inside(seen)]
+        return number(float(found[0])) if len(found) and (found == found[0]).all() else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +94,17 @@ class Ranges:
         return np.asarray(self.chosen[np.searchsorted(self.cuts, values)] & ~np.isnan(values))
 
     def words(self, past: Past) -> str:  # noqa: ARG002 - cuts speak for themselves
-        edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         turns = np.flatnonzero(np.diff(np.concatenate([[False], self.chosen, [False]])))
-        spans = [f"{number(edges[a])} to {number(edges[b])}" for a, b in turns.reshape(-1, 2)]
-        return f"{self.line.name()} is in {joined(spans)}"
+        spans = [self._span(int(first), int(end)) for first, end in turns.reshape(-1, 2)]
+        return f"{self.line.name()} is {joined([span for span in spans if span] or ['above infinity'])}"
+
+    def _span(self, first: int, end: int) -> str:
+        """The ranges from `first` to before `end`, which lie side by side; empty where nothing can be in them."""
+        upper = float(self.cuts[end - 1]) if end <= len(self.cuts) else np.inf
+        if first == 0:
+            return _at_most(upper)
+        lower = float(self.cuts[first - 1])
+        return f"{_above(lower)} and {_at_most(upper)}" if upper < np.inf else _above(lower)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +124,10 @@ class OneOf:
         return f"{self.line.name()} is {joined(shown, of=len(self.values))}"
 
 
-def _only_value(line: Line, lower: float, upper: float, past: Past) -> str:
-    """The one value that was ever seen in an interval, if there is only one."""
-    seen = np.concatenate([past.x.line(line), past.y.line(line)])
-    inside = seen[(seen > lower) & (seen <= upper)]
-    return number(float(inside[0])) if len(inside) and (inside == inside[0]).all() else ""
+def _at_most(cut: float) -> str:
+    return "minus infinity" if cut == -np.inf else f"at most {number(cut)}"
+
+
+def _above(cut: float) -> str:
+    """Empty where nothing is above."""
+    return "" if cut == np.inf else f"above {number(cut)}"

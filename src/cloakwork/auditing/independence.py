@@ -324,5 +324,5 @@ def _lines(reports: Reports) -> Sequence[Line]:
         return [Identity()]
     if reports.width == 1:
         return [Value()]
-    entries: list[Line] = [Entry(index) for index in range(min(reports.width, _MOST_ENTRIES))]
-    return [*entries, Combination(0, 1, -1), Figure("the sum of the entries")]
+    entries: list[Line] = [Entry(index, reports.width) for index in range(min(reports.width, _MOST_ENTRIES))]
+    return [*entries, Combination(0, 1, -1, reports.width), Figure("the sum of the entries")]

@@ -11,6 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.reports import Codes, Kind, Reports
 from cloakwork.errors import InputError
 
+FROM_ONE = "(counted from 1)"  # in words only: people's first entry is entry 1
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 SPECIALS = ("an ordinary value", "not a number", "plus infinity", "minus infinity", "minus zero", "zero", "subnormal")
 
@@ -28,30 +29,32 @@ class Value:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a report."""
+    """One entry of a report that has `of` of them."""
 
     index: int
+    of: int
 
     def measure(self, reports: Reports) -> FloatArray:
         return reports.values[:, self.index]
 
     def name(self) -> str:
-        return f"entry {self.index}"
+        return _subject(self.index, self.of)
 
 
 @dataclass(frozen=True)
 class Combination:
-    """One entry plus or minus another."""
+    """One entry plus or minus another, in a report that has `of` of them."""
 
     first: int
     second: int
     sign: int
+    of: int
 
     def measure(self, reports: Reports) -> FloatArray:
         return np.asarray(reports.values[:, self.first] + self.sign * reports.values[:, self.second])
 
     def name(self) -> str:
-        return f"entry {self.first} {'plus' if self.sign > 0 else 'minus'} entry {self.second}"
+        return f"entry {self.first + 1} {'plus' if self.sign > 0 else 'minus'} {_subject(self.second, self.of)}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,12 @@ class Figure:
         return np.asarray(FIGURES[self.figure](reports.values), dtype=np.float64)
 
     def name(self) -> str:
-        return self.figure
+        return f"{self.figure} {FROM_ONE}" if self.is_place else self.figure
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it says which entry, from 0; in words they are counted from 1."""
+        return self.figure.startswith("the place")
 
 
 FIGURES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {
@@ -83,6 +91,7 @@ class LowestBit:
     """The exponent of the lowest bit that is set: how fine a grid of powers of two the number lies on."""
 
     index: int | None = None
+    of: int = 1
 
     def measure(self, reports: Reports) -> FloatArray:
         if reports.kind is Kind.WHOLE:
@@ -93,7 +102,7 @@ class LowestBit:
         return np.asarray(np.where(np.isfinite(mantissa), exponent - 53.0 + zeros, np.nan))
 
     def name(self) -> str:
-        return f"the exponent of the lowest bit of {_subject(self.index)}"
+        return f"the exponent of the lowest bit of {_subject(self.index, self.of)}"
 
 
 @dataclass(frozen=True)
@@ -101,12 +110,13 @@ class TrailingZeros:
     """How many low bits of the mantissa are zero."""
 
     index: int | None = None
+    of: int = 1
 
     def measure(self, reports: Reports) -> FloatArray:
         return _trailing_zeros(reports.codes[:, self.index or 0] & np.uint64((1 << 52) - 1))
 
     def name(self) -> str:
-        return f"the number of zeros at the end of the mantissa of {_subject(self.index)}"
+        return f"the number of zeros at the end of the mantissa of {_subject(self.index, self.of)}"
 
 
 @dataclass(frozen=True)
@@ -115,14 +125,15 @@ class LowBits:
 
     bits: int
     index: int | None = None
+    of: int = 1
 
     def measure(self, reports: Reports) -> FloatArray:
         return (reports.codes[:, self.index or 0] & np.uint64((1 << self.bits) - 1)).astype(np.float64)
 
     def name(self) -> str:
         if self.bits == 1:
-            return f"the lowest bit of {_subject(self.index)}"
-        return f"the number in the lowest {self.bits} bits of {_subject(self.index)}"
+            return f"the lowest bit of {_subject(self.index, self.of)}"
+        return f"the number in the lowest {self.bits} bits of {_subject(self.index, self.of)}"
 
 
 @dataclass(frozen=True)
@@ -130,15 +141,14 @@ class Residue:
     """Where between two points of a lattice the number lies: 0 is on the lattice, 0.5 half way to the next."""
 
     spacing: float
-    index: int | None = None
 
     def measure(self, reports: Reports) -> FloatArray:
         # a quarter is added so that what lies on the lattice does not fall to both sides of the cut, rounded or not
-        place = np.mod(reports.values[:, self.index or 0] / self.spacing + 0.25, 1.0) - 0.25
+        place = np.mod(reports.values[:, 0] / self.spacing + 0.25, 1.0) - 0.25
         return np.asarray(np.round(place, 6) + 0.0)
 
     def name(self) -> str:
-        return f"the place of {_subject(self.index)} between multiples of {self.spacing:.6g}"
+        return f"the place of the output between multiples of {self.spacing:.6g}"
 
 
 @dataclass(frozen=True)
@@ -222,5 +232,5 @@ def _trailing_zeros(whole: NDArray[np.uint64]) -> FloatArray:
     return np.asarray(np.where(whole == 0, 64.0, np.log2(np.maximum(lowest, 1).astype(np.float64))))
 
 
-def _subject(index: int | None) -> str:
-    return "the output" if index is None else f"entry {index}"
+def _subject(index: int | None, of: int) -> str:
+    return "the output" if index is None else f"entry {index + 1} of {of} {FROM_ONE}"

@@ -114,13 +114,14 @@ class Report:
         audit = self.audit
         if audit.verdict is Verdict.WITHHELD:
             return (
+                *self._only(),
                 f"Reports depend on each other: {audit.dependence}.",
                 "An audit counts reports as if each were drawn afresh, so what it would say is not to be trusted. "
                 "Usual causes: the set-up had not settled, the device repeats its last report, or it uses noise more "
                 "than once. The last is a fault in itself.",
                 *self.subject.notes,
             )
-        return (*self._shown(), *self._bounds(), *self._contradiction(), *self.subject.notes)
+        return (*self._only(), *self._shown(), *self._bounds(), *self._contradiction(), *self.subject.notes)
 
     def not_excluded(self) -> tuple[str, ...]:
         """What this audit leaves open, as sentences."""
@@ -231,6 +232,10 @@ class Report:
     @property
     def _sure(self) -> str:
         return f"{100 * self.audit.confidence:g} % confidence"
+
+    def _only(self) -> Iterable[str]:
+        if self.audit.only:
+            yield f"All reports were the same, with both inputs: {self.audit.only}. Check that it measures at all."
 
     def _shown(self) -> Iterable[str]:
         witness = self.audit.witness

@@ -142,6 +142,8 @@ class Audit:
         The whole privacy profile with its band; empty where the verdict is withheld.
     events
         The kinds of events that were tried.
+    only
+        Where all reports were the same, that report in words; else empty.
 
     Notes
     -----
@@ -165,6 +167,7 @@ class Audit:
     dependence: str
     profile: Profile
     events: tuple[str, ...]
+    only: str = ""
 
     def __post_init__(self) -> None:
         if (self.verdict is Verdict.WITHHELD) == self.independent:
@@ -220,6 +223,7 @@ class Audit:
             f"{self.verdict.value[0].upper()}{self.verdict.value[1:]}",
             f"claim: epsilon {self.epsilon:g}, delta {self.delta:g}; confidence {100 * self.confidence:g} %",
             f"reports: {self.reports_used:,} per input of at most {self.ceiling:,}",
+            *([f"all reports were the same, on both inputs: {self.only}"] if self.only else []),
             *self._findings(),
             f"events tried: {', '.join(self.events)}",
             NEVER_PROOF,

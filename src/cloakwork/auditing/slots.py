@@ -191,21 +191,22 @@ def _screened(choosers: list[Chooser], lines: Callable[[Past], list[Line]], past
 
 def _entries(past: Past) -> list[Line]:
     x, y = past.x.values[:_SCREEN], past.y.values[:_SCREEN]
-    return [Entry(int(index)) for index in telling_entries(x, y, _MOST_LINES)]
+    return [Entry(int(index), past.x.width) for index in telling_entries(x, y, _MOST_LINES)]
 
 
 def _entry_bits(kind: Kind, past: Past) -> list[Line]:
     entries = [line.index for line in _entries(past)[:8] if isinstance(line, Entry)]
     if kind is Kind.WHOLE:
-        return [LowBits(2, index) for index in entries]
-    return [line for index in entries for line in (LowestBit(index), TrailingZeros(index))]
+        return [LowBits(2, index, past.x.width) for index in entries]
+    width = past.x.width
+    return [line for index in entries for line in (LowestBit(index, width), TrailingZeros(index, width))]
 
 
 def _pairs(sign: int, past: Past) -> list[Line]:
     """Pairs of entries: all where there are few, else those that hang together most, and neighbours."""
     width = past.x.width
     pairs = list(combinations(range(width), 2)) if width <= 7 else _related(past.x.values[:_SCREEN])
-    return [Combination(first, second, sign) for first, second in pairs[:_MOST_LINES]]
+    return [Combination(first, second, sign, width) for first, second in pairs[:_MOST_LINES]]
 
 
 def _related(rows: FloatArray) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork.auditing.lines import SPECIALS, Identity, Special
+from cloakwork.auditing.lines import SPECIALS, Figure, Identity, Special
 from cloakwork.auditing.reports import Kind, Line, Past, Reports
 
 _MOST_ENTRIES = 12
@@ -37,6 +37,8 @@ def report_words(line: Line, value: Any, past: Past) -> str:
     """What a value of a line stands for: for a code, the report that has it."""
     if isinstance(line, Special):
         return _special(int(value), past)
+    if isinstance(line, Figure) and line.is_place:
+        return number(float(value) + 1)
     if not isinstance(line, Identity):
         return number(float(value))
     for reports in (past.x, past.y):

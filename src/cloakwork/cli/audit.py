@@ -1,5 +1,6 @@
 """`cloakwork audit command` and `cloakwork audit readings`, and what all audits share."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,10 @@ from cloakwork.cli.output import as_json, bar, counted, note, refuse_input, say,
 from cloakwork.errors import InputError
 
 VIOLATION, WITHHELD = 3, 4
+_IDENTICAL = (
+    "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
+    "both. Give two that were made one after the other."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,7 @@ def run_command(
     command: str, *, epsilon: float, delta: float, form: Form | None, timeout: float, wanted: Wanted
 ) -> None:
     """Audit a program that prints reports."""
+    refuse_page(wanted)
     with CommandSource(command, form=form, timeout=timeout) as source:
         found = audited(source, epsilon, delta, wanted, wanted.reports)
         reader = source.reader
@@ -67,7 +73,7 @@ def run_readings(
     wanted: Wanted,
 ) -> None:
     """Audit two recordings."""
-    refuse_inputs(wanted, first, second)
+    refuse_page(wanted, first, second)
     recorded = read_recordings((first, second), columns=columns, sensor=sensor, form=form, most=wanted.reports)
     lengths, used = recorded.lengths, recorded.ceiling
     if used < FEWEST:
@@ -86,6 +92,7 @@ def run_readings(
             "That the recordings are what they are said to be: made by this device, one with each set-up, nothing "
             "left out, and with set-ups no further apart than the claim covers.",
         ),
+        cautions=(_IDENTICAL,) if recorded.identical and not found.only else (),
     )
     finish(found, subject, wanted)
 
@@ -111,23 +118,48 @@ def _seen(reader: Reader) -> tuple[str, ...]:
     return (f"Among the numbers there were words, each an outcome of its own: {shown}.",)
 
 
-def refuse_inputs(wanted: Wanted, *inputs: Path) -> None:
-    """Refuse to write the page over a file that is read."""
+def refuse_page(wanted: Wanted, *inputs: Path) -> None:
+    """Refuse, before anything is drawn, a page that cannot be written, or only over a file that is read."""
     if wanted.html is not None:
         refuse_input(wanted.html, *inputs)
+        refuse_unwritable("--html", wanted.html)
+
+
+def refuse_unwritable(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written: whoever waited for the result would lose it."""
+    target = path.resolve()
+    if target.is_dir():
+        raise InputError(f"{option} {path}: that is a folder. Give a file in it.", path=str(path))
+    if not target.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}. Make it first.", path=str(path))
+    if target.exists() and not target.is_file():
+        return  # a pipe or a device, which a trial would disturb
+    trial = target.with_name(f".{target.name}.{os.getpid()}.part")  # as it will be called until it is whole
+    try:
+        trial.touch(exist_ok=False)
+        trial.unlink()
+    except OSError as problem:
+        raise InputError(f"{option} {path}: cannot be written ({problem.strerror}).", path=str(path)) from None
 
 
 def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:
     """Print and write what was found; the exit code says it as well."""
     report = Report(audit=found, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    if wanted.html is not None:
-        with written(wanted.html) as file:
-            file.write(report.to_html())
-        note(f"wrote {wanted.html}")
     if wanted.json:
         as_json(report.to_json())
     else:
         say(report)
+    if wanted.html is not None:
+        _write_page(report, wanted.html)
     code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(report.audit.verdict, 0)
     if code:
         raise typer.Exit(code)
+
+
+def _write_page(report: Report, path: Path) -> None:
+    try:
+        with written(path) as file:
+            file.write(report.to_html())
+    except OSError as problem:  # it would name the file that is written first, which nobody has heard of
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
+    note(f"wrote {path}")

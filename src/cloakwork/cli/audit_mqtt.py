@@ -1,11 +1,14 @@
 """`cloakwork audit mqtt`."""
 
+import math
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,18 +18,24 @@ from cloakwork.auditing.report import Subject
 from cloakwork.auditing.sources import Bench, BenchClaim, BenchSource, Setup, bench_claim, compare
 from cloakwork.auditing.sources.bench import FEWEST
 from cloakwork.auditing.sources.comparison import HALF
-from cloakwork.cli.audit import Wanted, audited, finish, refuse_inputs
-from cloakwork.cli.output import bar, counted, note
+from cloakwork.auditing.sources.mqtt import BrokerError
+from cloakwork.cli.audit import Wanted, audited, finish, refuse_page, refuse_unwritable
+from cloakwork.cli.audit_pace import Pace
+from cloakwork.cli.output import bar, counted, err, note
 from cloakwork.errors import InputError
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
 from cloakwork.site.broker import parse_broker
 
 TENTH = 0.9
+USUAL = 0.95  # the confidence if none is given
 STDERR = 2  # where a program's words go, so that our own output stays one JSON object
 NETWORK = (
     "Anything about all sensors together. This was one reading of one sensor; what someone learns who sees many "
     "sensors, or many readings, follows from the plan only if each adds noise of its own, as it should."
 )
+
+_NOBODY = "nobody is there to change the set-up: give a program that does with --between."
+Files: TypeAlias = tuple[Path, Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,40 +73,83 @@ def run_mqtt(path: Path, options: BenchOptions, *, wanted: Wanted) -> None:
     claim = bench_claim(site, plan, options.sensor, shift=options.shift, epsilon=options.epsilon)
     if wanted.reports < FEWEST:
         raise InputError(f"--reports {wanted.reports}: an audit needs at least {FEWEST} with each set-up.")
-    refuse_inputs(wanted, path, file)
     changer = _changer(options.between)
-    _announce(claim, wanted)
     folder = options.out or path.parent / "audits" / options.sensor
-    recorded = _record(plan, options, claim, folder, changer, wanted)
+    files = _files(folder, claim, wanted)
+    refuse_page(wanted, path, file)
+    _announce(claim, wanted)
+    try:
+        recorded = _record(plan, options, claim, files, changer, wanted)
+    except (KeyboardInterrupt, BrokerError):
+        _say_kept(files, claim, wanted)
+        raise
     note(f"the recordings are {folder / 'setup-0.csv'} and {folder / 'setup-1.csv'}")
     finish(recorded.audit, _subject(site, plan, claim, recorded), wanted)
 
 
 def _record(
-    plan: Plan, options: BenchOptions, claim: BenchClaim, folder: Path, changer: list[str], wanted: Wanted
+    plan: Plan, options: BenchOptions, claim: BenchClaim, files: Files, changer: list[str], wanted: Wanted
 ) -> Recorded:
     planned = plan.schedule.period_ms / 1000
     broker = parse_broker(options.broker, password_file=options.password_file, authority=options.ca)
-    files = folder / "setup-0.csv", folder / "setup-1.csv"
-    for file in files:
-        if file.exists():
-            raise InputError(
-                f"{file} is there already: give another folder with --out. Recordings that are complete are audited "
-                f"with: cloakwork audit readings {shlex.join(map(str, files))}"
-            )
-    folder.mkdir(parents=True, exist_ok=True)
     with Bench(broker, site=plan.site, sensor=options.sensor, patience=_patience(options, planned), note=note) as bench:
         period = bench.pace() or planned
         bench.patience = _patience(options, period)
         settle = 2 * period + 0.5 if options.settle is None else options.settle
         _announce_time(period, wanted)
+        pace = Pace(period, wanted.reports, note)
         with Setup(bench, files[0], settle=settle) as zero, bar("recording set-up 0", wanted.reports) as show:
-            first = zero.take(wanted.reports, show)
+            first = zero.take(wanted.reports, pace.beside(show))
         _change(changer)
         with Setup(bench, files[1], settle=settle) as one:
             note(f"recording set-up 1, and auditing it meanwhile: up to {counted(wanted.reports, 'reading')}")
-            found = audited(BenchSource(first, one), claim.epsilon, claim.delta, wanted, wanted.reports)
+            found = audited(BenchSource(first, one, pace.beside()), claim.epsilon, claim.delta, wanted, wanted.reports)
             return Recorded(found, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
+
+
+def _files(folder: Path, claim: BenchClaim, wanted: Wanted) -> Files:
+    """Where the recordings go, in a folder that is there and can be written to."""
+    files = folder / "setup-0.csv", folder / "setup-1.csv"
+    for file in files:
+        if file.exists():
+            raise InputError(
+                f"{file} is there already: give another folder with --out. Recordings that are complete are audited "
+                f"with: {_again(files, claim, wanted)}"
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"--out {folder}: the folder cannot be made ({problem.strerror}).") from None
+    refuse_unwritable("--out", files[0])
+    return files
+
+
+def _again(files: Files, claim: BenchClaim, wanted: Wanted) -> str:
+    """The command that audits the recordings as this one would have."""
+    told = ["--epsilon", repr(float(claim.epsilon)), "--delta", repr(float(claim.delta))]
+    sure = [] if wanted.confidence == USUAL else ["--confidence", repr(wanted.confidence)]
+    page = [] if wanted.html is None else ["--html", str(wanted.html)]
+    return shlex.join(["cloakwork", "audit", "readings", *map(str, files), *told, *sure, *page])
+
+
+def _say_kept(files: Files, claim: BenchClaim, wanted: Wanted) -> None:
+    """What can be done with the recordings of an audit that did not end."""
+    sizes = [_readings_in(file) for file in files]
+    if min(sizes) >= FEWEST:
+        note(f"{sizes[0]:,} and {sizes[1]:,} readings are recorded. To audit them:")
+        err.print(_again(files, claim, wanted))  # in one piece, to be copied
+    elif max(sizes):
+        note(
+            f"{sizes[0]:,} and {sizes[1]:,} readings are recorded, in {files[0].parent}: too few to audit, which takes "
+            f"{FEWEST} of each"
+        )
+
+
+def _readings_in(file: Path) -> int:
+    if not file.exists():
+        return 0
+    with file.open(encoding="utf-8") as lines:
+        return sum(1 for _ in lines) - 1
 
 
 def _patience(options: BenchOptions, period: float) -> float:
@@ -110,18 +162,27 @@ def _announce(claim: BenchClaim, wanted: Wanted) -> None:
         f"set-ups that differ by at most {claim.shift:.4g}{unit} at this sensor, whose noise is "
         f"{claim.sigma:.4g}{unit}: one reading promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
     )
-    half, tenth = (claim.reports_needed(scale, confidence=wanted.confidence) for scale in (HALF, TENTH))
+    half, tenth = (
+        claim.reports_taken(scale, ceiling=wanted.reports, confidence=wanted.confidence) for scale in (HALF, TENTH)
+    )
     note(f"noise half as large as planned shows in about {_about(half)} readings, a tenth too small in {_about(tenth)}")
     if half > wanted.reports:
-        note(
-            f"{wanted.reports:,} are hardly enough: feed it readings further apart, such as by "
-            f"{claim.strong_shift:.3g}{unit} with --shift {claim.strong_shift:.3g}"
-        )
+        note(f"{wanted.reports:,} are hardly enough: {advice(claim, half)}")
+
+
+def advice(claim: BenchClaim, reports: float) -> str:
+    """What to change where it takes too many readings."""
+    unit, strong = f" {claim.unit}" if claim.unit else "", f"{claim.strong_shift:.3g}"
+    if float(strong) > claim.shift:
+        return f"feed it readings further apart, such as by {strong}{unit} with --shift {strong}"
+    if math.isinf(reports):
+        return "this --epsilon does not show it at all; leave it out"
+    return f"give --reports {float(f'{1.05 * reports:.1e}'):.0f}"
 
 
 def _announce_time(period: float, wanted: Wanted) -> None:
     minutes = max(1.0, 2 * wanted.reports * period / 60)
-    note(f"a reading every {period:g} s: about {minutes:,.0f} min in all, or less")
+    note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
 
 
 def _about(number: float) -> str:
@@ -131,6 +192,8 @@ def _about(number: float) -> str:
 def _changer(between: str | None) -> list[str]:
     """The program that changes the set-up, empty where a person does; refused before anything is recorded."""
     if between is None:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise InputError(f"{_NOBODY} Standard input is no terminal.")
         return []
     try:
         words = shlex.split(between)
@@ -148,7 +211,7 @@ def _change(changer: list[str]) -> None:
         try:
             input()
         except EOFError:
-            raise InputError("nobody is there to change the set-up: give a program that does with --between.") from None
+            raise InputError(_NOBODY) from None
         return
     try:
         done = subprocess.run(changer, check=False, stdin=subprocess.DEVNULL, stdout=STDERR)  # noqa: S603 - named by whoever audits

@@ -168,7 +168,7 @@ class FormName(StrEnum):
 
 
 Epsilon = Annotated[float, typer.Option(min=0.0, help="The claimed epsilon.")]
-Delta = Annotated[float, typer.Option(min=0.0, max=1.0, help="The claimed delta.")]
+Delta = Annotated[float, typer.Option(min=0.0, help="The claimed delta, below 1.")]
 Reports = Annotated[int, typer.Option(min=1, metavar="N", help="The most reports to take with each input.")]
 Confidence = Annotated[float, typer.Option(help="How sure a violation shall be, such as 0.95.")]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Page for people to write.")]

@@ -53,7 +53,7 @@ class BenchClaim:
     delta: float
 
     def reports_needed(self, scale: float, *, confidence: float = 0.95) -> float:
-        """About how many readings per set-up it takes to find noise that is only `scale` times the planned one."""
+        """About how many readings per set-up can show that noise is only `scale` times the planned one."""
         mu = self.mu / positive("scale", scale)
         cut = mu / 2 - self.epsilon / mu
         p, q, factor = float(ndtr(cut)), float(ndtr(cut - mu)), math.exp(self.epsilon)
@@ -61,7 +61,11 @@ class BenchClaim:
         if excess <= 0:
             return math.inf
         spread = p * (1 - p) + factor**2 * q * (1 - q)
-        return max(ANNOUNCED, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
+        return max(FEWEST, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
+
+    def reports_taken(self, scale: float, *, ceiling: int, confidence: float = 0.95) -> float:
+        """After how many readings an audit of at most `ceiling` would say so: not before it announces anything."""
+        return max(min(ANNOUNCED, ceiling), self.reports_needed(scale, confidence=confidence))
 
     @property
     def strong_shift(self) -> float:

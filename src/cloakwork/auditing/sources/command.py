@@ -118,6 +118,15 @@ class _Program:
     def _name(self) -> str:
         return shlex.join(self._words)
 
+    @property
+    def _made(self) -> int:
+        """Reports so far, of all runs."""
+        return self.taken + len(self._ready)
+
+    @property
+    def _after(self) -> str:
+        return f"after {self._made:,} report{'' if self._made == 1 else 's'}" if self._made else "before any report"
+
     def _start(self) -> None:
         try:
             process = subprocess.Popen(  # noqa: S603 - whoever audits names the program
@@ -190,7 +199,14 @@ class _Program:
         self.close()
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise InputError(f"{self._name}: it ended with {how}{f': {said}' if said else '.'}", code=code)
+            why = f": {said.rstrip('.')}" if said else ""
+            raise InputError(
+                f"{self._name}: on input {self._database}, {self._after}, it ended with {how}{why}. "
+                "A failure can be an outcome too: print a word for it instead of ending.",
+                code=code,
+                database=self._database,
+                reports=self._made,
+            )
         if not printed:
             raise InputError(f"{self._name}: it ended without printing a report. Let it print at least one line.")
 

@@ -74,6 +74,7 @@ class Bench:
         self.sensor, self.patience, self.clock = sensor, patience, clock
         self.topic = topic(wire_site(site, Kind.BENCH), sensor, Kind.BENCH)
         self.witness = Witness(REMEMBERED)
+        self.recorded = 0  # readings, in all set-ups
         self._broker, self._note = broker, note
         self._heard: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
         self._granted, self._lost, self._refused = False, False, ""
@@ -138,14 +139,13 @@ class Bench:
 
     def silence(self) -> BrokerError:
         """What to raise when no reading comes."""
+        kept = " What was recorded is kept." if self.recorded else ""
         if not self._granted:
-            return BrokerError(
-                f"the broker was away for {self.patience:g} s ({self._refused or 'the connection was lost'}). What was "
-                "recorded is kept."
-            )
+            why = self._refused or "the connection was lost"
+            return BrokerError(f"the broker was away for {self.patience:g} s ({why}).{kept}")
         return BrokerError(
             f"no reading on {self.topic} for {self.patience:g} s. Is the device on, and was it provisioned with "
-            "--bench? What was recorded is kept."
+            f"--bench?{kept}"
         )
 
     def _greet(self) -> None:
@@ -202,7 +202,7 @@ class Setup:
     Parameters
     ----------
     path
-        The file to write, which must not exist yet.
+        The file to write, which must not exist yet; it does not stay if no reading came.
     settle
         Seconds to let pass first: readings on their way are of the set-up before. One that is stamped earlier is
         dropped whenever it comes.
@@ -231,6 +231,8 @@ class Setup:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        if not self.values:
+            self.path.unlink(missing_ok=True)
 
     def take(self, size: int, progress: Callable[[int], None] = lambda _: None) -> IntArray:
         """Wait for `size` more readings, in steps; `progress` is told how many are recorded in all."""
@@ -269,6 +271,7 @@ class Setup:
         self._file.flush()
         self.values.append(value)
         self._numbers.append(seq)
+        self._bench.recorded += 1
         self._again = 0
         return True
 
@@ -289,11 +292,12 @@ class Setup:
 class BenchSource:
     """Reports for an audit: those of the first set-up as recorded, those of the second as they come.
 
-    Call it as a mechanism. The audit may stop before the second recording is as long as the first.
+    Call it as a mechanism. The audit may stop before the second recording is as long as the first. `progress` is told
+    how many readings of the second are recorded.
     """
 
-    def __init__(self, first: IntArray, second: Setup) -> None:
-        self._first, self._second = first, second
+    def __init__(self, first: IntArray, second: Setup, progress: Callable[[int], None] = lambda _: None) -> None:
+        self._first, self._second, self._progress = first, second, progress
         self._next = 0
 
     @property
@@ -304,7 +308,7 @@ class BenchSource:
     def __call__(self, database: int, size: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the device has its own
         """The next readings of a set-up, in steps."""
         if database:
-            return self._second.take(size)
+            return self._second.take(size, self._progress)
         self._next += size
         return self._first[self._next - size : self._next]
 
