@@ -49,9 +49,7 @@ class SquareRoot:
 
     def strategy(self, task: Task) -> Strategy:
         if task.circular or len(task.taps) != 1 or task.taps[0].first != 0:
-            raise InputError(
-                "SquareRoot() serves one filter that looks back from now on: use Fourier() for others."
-            )
+            raise InputError("SquareRoot() serves one filter that looks back from now on: use Fourier() for others.")
         values = task.taps[0].values
         size = task.n if self.band is None else min(self.band, task.n)
         roots = [root * self.damping ** np.arange(size) for root in _roots(values, size)]
