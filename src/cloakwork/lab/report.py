@@ -9,6 +9,7 @@ from cloakwork.lab.registry import EXPERIMENTS
 from cloakwork.lab.result import Table
 
 PAGE, FOLDER = "results.md", "results"
+_WIDE = 24  # cells of more are sentences, and not lined up at the right
 _HEAD = """# Results
 
 `make lab` writes this page: every number, table, picture and verdict on it comes from the run itself, and the JSON
@@ -75,7 +76,11 @@ def _shows(record: Record) -> Iterable[str]:
 
 
 def _markdown(table: Table) -> str:
-    rows = [table.columns, tuple("---" if not place else "---:" for place in range(len(table.columns))), *table.rows]
-    return "".join(
-        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |\n" for row in rows
-    )
+    columns = list(zip(*table.rows, strict=True))
+    numbers = [bool(place) and max(map(len, cells)) <= _WIDE for place, cells in enumerate(columns)]
+    rows = [table.columns, tuple("---:" if right else "---" for right in numbers), *table.rows]
+    return "".join(f"| {' | '.join(_cell(cell) for cell in row)} |\n" for row in rows)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
