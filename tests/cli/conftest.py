@@ -3,9 +3,13 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from tests.cli.series_kit import HOUR, iso, write
 
 from cloakwork.cli import main
 
@@ -62,3 +66,26 @@ def succeed(run: Run) -> Run:
         return done
 
     return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def seconds() -> NDArray[np.int64]:
+    """When each of 3,000 events was, after the start, over two days."""
+    return np.random.default_rng(7).integers(0, 48 * HOUR, 3000)
+
+
+@pytest.fixture
+def visits(here: Path, seconds: NDArray[np.int64]) -> Path:
+    rng = np.random.default_rng(8)
+    people, doors = rng.integers(0, 300, 3000), rng.choice(["north", "south"], 3000)
+    rows = [
+        (iso(t), f"p{p}", d, f"{v:.2f}")
+        for t, p, d, v in zip(seconds, people, doors, rng.exponential(20, 3000), strict=True)
+    ]
+    return write(here / "visits.csv", ("time", "card", "door", "paid"), *rows)

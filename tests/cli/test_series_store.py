@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.test_series_command import CLEAR, close, read
+from tests.cli.series_kit import CLEAR, close, read
 from tests.collect import zone_kit
 from tests.collect.live_kit import LINE, make, moment, readings
 
