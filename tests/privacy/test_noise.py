@@ -1,7 +1,6 @@
 """What is really released: its law, its randomness, and what floating point gives away (nothing)."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -44,20 +43,20 @@ def test_private_draws_have_the_exact_law(ratio: float) -> None:
 
 @pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
 def test_simulated_draws_have_the_exact_law(ratio: float, rng: np.random.Generator) -> None:
-    assert p_value(drawn(ratio, partial(simulated_words, rng=rng)), ratio) > 1e-6
+    assert p_value(drawn(ratio, simulated_words(rng)), ratio) > 1e-6
 
 
 @pytest.mark.parametrize("ratio", [3.3, 129.0, *SUMS[:-1]])
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_a_scale_20_percent_off_is_noticed(ratio: float, factor: float, rng: np.random.Generator) -> None:
-    assert p_value(drawn(ratio * factor, partial(simulated_words, rng=rng)), ratio) < 1e-12
+    assert p_value(drawn(ratio * factor, simulated_words(rng)), ratio) < 1e-12
 
 
 @pytest.mark.parametrize("ratio", SUMS)
 def test_the_last_steps_of_a_sum_are_even(ratio: float, rng: np.random.Generator) -> None:
     """Modulo the finest factor all remainders are as likely: the coarse steps do not show."""
     factor = noise_table(ratio).levels[-2].factor
-    left = np.mod(drawn(ratio, partial(simulated_words, rng=rng)), factor)
+    left = np.mod(drawn(ratio, simulated_words(rng)), factor)
     assert stats.chisquare(np.bincount(left, minlength=factor)).pvalue > 1e-6
 
 
@@ -67,7 +66,7 @@ def test_no_two_calls_share_noise() -> None:
 
 
 def test_signs_and_magnitudes_are_balanced(rng: np.random.Generator) -> None:
-    draws = drawn(50.0, partial(simulated_words, rng=rng))
+    draws = drawn(50.0, simulated_words(rng))
     assert abs(int((draws > 0).sum()) - int((draws < 0).sum())) < 5 * math.sqrt(DRAWS)
 
 
@@ -123,12 +122,12 @@ def test_frames_together_have_the_noise_of_frames_one_by_one() -> None:
     tables = [noise_table(ratio) for ratio in (40.0, 300.0, 40.0, 9000.0, 300.0)]
     assert [len(table.levels) for table in tables] == [1, 2, 1, 3, 2]
     count = 8000
-    together = noise_of_frames(tables, count, partial(simulated_words, rng=np.random.default_rng(5)))
-    words = simulated_words(count * 9, np.random.default_rng(5)).reshape(count, 9, 2)
+    together = noise_of_frames(tables, count, simulated_words(np.random.default_rng(5)))
+    words = simulated_words(np.random.default_rng(5))(count * 9).reshape(count, 9, 2)
     for sensor, (first, last) in enumerate(((0, 1), (1, 3), (3, 4), (4, 7), (7, 9))):
         assert np.array_equal(together[:, sensor], noise(tables[sensor], words[:, first:last]))
     rng = np.random.default_rng(5)
-    single = [noise_of_frames(tables, 1, partial(simulated_words, rng=rng))[0] for _ in range(20)]
+    single = [noise_of_frames(tables, 1, simulated_words(rng))[0] for _ in range(20)]
     assert np.array_equal(single, together[:20])
     assert noise_of_frames(tables, 0, private_words).shape == (0, 5)
 

@@ -13,7 +13,7 @@ from cloakwork.sensor import TableError, look_up
 @pytest.mark.parametrize("ratio", [0.4, 1.0, 3.7, 129.0, 300.0, 3017.0, 9000.0, 2.0**24])
 def test_device_and_host_draw_the_same_from_the_same_words(ratio: float, rng: np.random.Generator) -> None:
     table = noise_table(ratio)
-    words = simulated_words(500 * len(table.levels), rng).reshape(500, -1, 2)
+    words = simulated_words(rng)(500 * len(table.levels)).reshape(500, -1, 2)
     words[0], words[1], words[2:4] = 0, 2**63 - 1, 2**64 - 1
     words[3:5, :, 0], words[4, :, 1] = 2**63, 0
     single = [

@@ -1,7 +1,6 @@
 """Rounded Laplace noise: its tables against mpmath, its levels added up, its draws against SciPy."""
 
 import math
-from functools import partial
 
 import mpmath
 import numpy as np
@@ -20,7 +19,7 @@ def numbers(raw: bytes) -> list[int]:
 
 
 def draws_of(table: NoiseTable, count: int, seed: int = 7) -> IntArray:
-    words = partial(simulated_words, rng=np.random.default_rng(seed))
+    words = simulated_words(np.random.default_rng(seed))
     return noise_of_frames([table], count, words)[:, 0]
 
 

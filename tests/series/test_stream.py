@@ -5,7 +5,6 @@ import math
 import multiprocessing
 import os
 import pickle
-from functools import partial
 from threading import Thread
 
 import numpy as np
@@ -87,7 +86,7 @@ def ratio(one: Stream) -> float:
 @pytest.fixture
 def same_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pushing draws what simulating with seed 5 does."""
-    monkeypatch.setattr("cloakwork.series.stream.private_words", partial(simulated_words, rng=np.random.default_rng(5)))
+    monkeypatch.setattr("cloakwork.series.stream.private_words", simulated_words(np.random.default_rng(5)))
 
 
 @pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -179,10 +179,8 @@ class Cloak:
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
-        if not isinstance(rng, np.random.Generator):
-            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
         steps = self._rounded(readings)
-        return self._noised(steps, partial(simulated_words, rng=rng))
+        return self._noised(steps, simulated_words(rng))
 
     def to_steps(self, released: ArrayLike) -> IntArray:
         """Released readings as the integers that go over the wire."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork._compile import compiled
+from cloakwork.errors import CalibrationError
 from cloakwork.privacy.table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
 
@@ -29,9 +30,11 @@ def private_words(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 
-def simulated_words(count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Like `private_words` but reproducible, and therefore not private."""
-    return rng.integers(0, 2**64, size=(count, 2), dtype=np.uint64, endpoint=False)
+def simulated_words(rng: np.random.Generator) -> Words:
+    """Words like `private_words`, but reproducible and therefore not private."""
+    if not isinstance(rng, np.random.Generator):
+        raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
+    return lambda count: rng.integers(0, 2**64, size=(count, 2), dtype=np.uint64, endpoint=False)
 
 
 def noise(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:

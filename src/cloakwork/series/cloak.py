@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -164,10 +164,8 @@ class SeriesCloak:
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Published:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
-        if not isinstance(rng, np.random.Generator):
-            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
         exact = self.strategy.applied(self._steps(x))
-        return self._published(exact, np.ndim(x), partial(simulated_words, rng=rng))
+        return self._published(exact, np.ndim(x), simulated_words(rng))
 
     def explain(self) -> Explanation:
         """What is hidden, what is not, what it costs and what drives it, in plain sentences."""

@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Event, Lock
 from typing import final
 
@@ -192,13 +192,11 @@ class Stream:
 
         The same law as `push`, reproducible and therefore not private; spends nothing.
         """
-        if not isinstance(rng, np.random.Generator):
-            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
         steps = self._steps("x", x)
         n = steps.shape[-1]
         if not self._reaches(n - 1):
             raise ReadingError(f"x has {n} values: the horizon is {self.horizon}.", n=n, horizon=self.horizon)
-        values = self._simulated(np.atleast_2d(steps), partial(simulated_words, rng=rng)).reshape(steps.shape)
+        values = self._simulated(np.atleast_2d(steps), simulated_words(rng)).reshape(steps.shape)
         return Outputs(values, np.array([self.standard_deviation(time) for time in range(n)]))
 
     def explain(self) -> Explanation:

@@ -1,7 +1,6 @@
 """Convolution over bit strings: predicates of d binary attributes, from a histogram of all 2^d kinds of rows."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -131,9 +130,7 @@ class WalshCloak:
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Convolved:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
-        if not isinstance(rng, np.random.Generator):
-            raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
-        return self._published(self._counts(x), partial(simulated_words, rng=rng))
+        return self._published(self._counts(x), simulated_words(rng))
 
     def explain(self) -> Explanation:
         """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
