@@ -281,6 +281,7 @@ def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path)
         (tmp_path / "password").write_text("guessed")
         parts.collector.start()
         until(lambda: "refuses this collector" in parts.collector.log, 30)
+        until(lambda: parts.collector.door.health() is not None)
         health = parts.collector.door.health()
         assert health["broker"]["state"] == "away"
         assert "check user, password and client id" in health["broker"]["reason"]

@@ -311,8 +311,8 @@ class Collector:
             until(lambda: not self.alive, seconds, f"it does not end:\n{self.log}")
         self.number = 0
 
-    def wait_ready(self, seconds: float = 60.0) -> None:
-        """Until it answers and has its broker."""
+    def wait_ready(self, seconds: float = 60.0) -> Any:
+        """Until it answers and has its broker; what it then says of itself."""
         told: list[Any] = [None]
 
         def ready() -> bool:
@@ -321,6 +321,7 @@ class Collector:
             return told[0] is not None and told[0]["broker"]["state"] in {"ok", "none"}
 
         until(ready, seconds, "it does not get ready")
+        return told[0]
 
 
 @dataclass(frozen=True, eq=False)

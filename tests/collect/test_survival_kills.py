@@ -65,6 +65,6 @@ def test_killed_fifty_times_under_load_nothing_acknowledged_is_lost_and_results_
         until(lambda: parts.left() == 0, 120, "frames without a result are left")
         assert parts.stored() == parts.expected(frames)
         check_results(parts, frames)
-        health = collector.door.health()
+        health = collector.wait_ready()
         assert health["alarms"] == []
         assert not [line for line in collector.log.splitlines() if "Traceback" in line or "internal error" in line]

@@ -210,7 +210,7 @@ def test_asked_to_end_it_stores_all_that_it_acknowledged_and_leaves_the_rest_to_
             assert collector.log.count("stopped\n") == turn + 1
             collector.start()
         stored(parts, 600, "s1", "s2", "s3")
-        health = collector.door.health()
+        health = collector.wait_ready()
         again = [problem for problem in health["problems"] if problem["reason"].startswith("duplicate")]
         assert again == [], "it acknowledged all that it had stored before it ended"
 
