@@ -18,6 +18,7 @@ from cloakwork.privacy.gaussian import Calibration, Profile, claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.levels import Allowance, Levels
 from cloakwork.privacy.sampler import Words, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.sealed import Sealed
 from cloakwork.privacy.sensitivity import Scope, sensitivity
 from cloakwork.privacy.table import DEVICE, noise_table, rounded_up
 
@@ -25,7 +26,7 @@ MOST_STEPS = 2.0**31
 
 
 @final
-class Cloak:
+class Cloak(Sealed):
     """Noise that hides every move of up to `alpha`, and the releases it covers.
 
     Parameters
@@ -107,12 +108,7 @@ class Cloak:
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak when the "
             "next window has begun; to experiment, use simulate(readings, rng=...).",
         )
-        self._sealed = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_sealed", False):
-            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
-        object.__setattr__(self, name, value)
+        self._seal()
 
     @property
     def sigma(self) -> Any:

@@ -14,6 +14,7 @@ from cloakwork.privacy import Explanation
 from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.privacy.sealed import Sealed
 from cloakwork.series.explain import explain
 from cloakwork.series.filters import Filter, filters_of
 from cloakwork.series.mechanisms import Least, Mechanism
@@ -28,7 +29,7 @@ _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far from a multiple of the st
 
 
 @final
-class SeriesCloak:
+class SeriesCloak(Sealed):
     """Publishes filters of one or more private series, once, with the least noise that meets the claim.
 
     Parameters
@@ -102,12 +103,7 @@ class SeriesCloak:
             remedy="Publishing once more costs as much again: make a new cloak with part of the budget for each "
             "release; to experiment, use simulate(x, rng=...).",
         )
-        self._sealed = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_sealed", False):
-            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
-        object.__setattr__(self, name, value)
+        self._seal()
 
     @property
     def units(self) -> int:

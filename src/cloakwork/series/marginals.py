@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, count, frozen
-from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation
-from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_marginals
-from cloakwork.series.hadamard import CoefficientRelease, transformed
-from cloakwork.series.noise import Claim
+from cloakwork.series.hadamard import transformed
 from cloakwork.series.subsets import Wanted, check_attributes
 
 _MOST = 2.0**61
@@ -77,7 +75,7 @@ class Marginals:
 
 
 @final
-class MarginalsCloak:
+class MarginalsCloak(CoefficientsCloak):
     """Publishes tables of counts over binary attributes, once, with the least noise that meets the claim.
 
     Parameters
@@ -124,24 +122,12 @@ class MarginalsCloak:
         delta: float,
         contribution: int = 1,
     ) -> None:
-        check_claim(epsilon, delta)
         self.attributes = check_attributes(attributes)
         self.wanted = _wanted(self.attributes, order, sets)
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.contribution = count("contribution", contribution, error=CalibrationError)
-        self.plan = CoefficientRelease.meeting(self.wanted.worth, Claim(self.epsilon, self.delta, self.contribution))
-        self._ledger = Ledger(
-            1,
-            unit="release",
-            owner="marginals cloak",
-            remedy="Publishing once more costs as much again; to experiment, use simulate(rows, rng=...).",
+        super().__init__(
+            self.wanted.worth, epsilon=epsilon, delta=delta, contribution=contribution, owner="marginals cloak"
         )
-        self._sealed = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_sealed", False):
-            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
-        object.__setattr__(self, name, value)
+        self._seal()
 
     @property
     def sets(self) -> tuple[tuple[int, ...], ...]:
@@ -152,26 +138,6 @@ class MarginalsCloak:
     def tables(self) -> int:
         """How many tables are wanted."""
         return len(self.sets)
-
-    @property
-    def coefficients(self) -> int:
-        """How many Walsh coefficients are released."""
-        return len(self.wanted.masks)
-
-    @property
-    def expected_mse(self) -> float:
-        """Mean squared error over all cells of all tables, with the cost of rounding."""
-        return self.plan.expected_mse
-
-    @property
-    def ideal_mse(self) -> float:
-        """What weights and noise of any precision would reach."""
-        return self.plan.ideal_mse
-
-    @property
-    def rounding_cost(self) -> float:
-        """How much more mean squared error whole weights and noise cost, as a fraction."""
-        return self.expected_mse / self.ideal_mse - 1
 
     @property
     def separate_mse(self) -> float:

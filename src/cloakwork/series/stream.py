@@ -17,6 +17,7 @@ from cloakwork.privacy import Explanation
 from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.privacy.sealed import Sealed
 from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.endless import causal, looking_back, settled_length
 from cloakwork.series.exact import convolve_whole
@@ -33,7 +34,7 @@ _ENDLESS = 1 << 62
 
 
 @final
-class Stream:
+class Stream(Sealed):
     """Publishes a filter of a private series value by value, as the values arrive.
 
     Parameters
@@ -80,6 +81,8 @@ class Stream:
     (0, 5.1, 6.1)
     """
 
+    _kind = "stream"
+
     def __init__(
         self,
         filter: Filter,  # noqa: A002 - it is one
@@ -113,12 +116,7 @@ class Stream:
             remedy="Begin a new stream with a budget of its own, or give a longer horizon next time; to experiment, "
             "use simulate(x, rng=...).",
         )
-        self._sealed = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_sealed", False):
-            raise AttributeError(f"{name}: a stream does not change, or its claim would not hold. Make another one.")
-        object.__setattr__(self, name, value)
+        self._seal()
 
     @property
     def time(self) -> int:

@@ -6,15 +6,13 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen
-from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork._checks import FloatArray, IntArray, frames, frozen
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation
-from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_convolution
-from cloakwork.series.hadamard import CoefficientRelease, transformed
-from cloakwork.series.noise import Claim
+from cloakwork.series.hadamard import transformed
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
 _MOST = 2.0**61
@@ -44,7 +42,7 @@ class Convolved:
 
 
 @final
-class WalshCloak:
+class WalshCloak(CoefficientsCloak):
     """Publishes y(a) = sum over b of h(a xor b) x(b) for a private histogram x over d bits, once.
 
     Parameters
@@ -73,49 +71,17 @@ class WalshCloak:
     """
 
     def __init__(self, h: ArrayLike, *, epsilon: float, delta: float, contribution: int = 1) -> None:
-        check_claim(epsilon, delta)
         self.h, self.single = _predicates(h), np.ndim(h) == 1
         self.size = self.h.shape[1]
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.contribution = count("contribution", contribution, error=CalibrationError)
         spectra = transformed(self.h)
         spectra[np.abs(spectra) <= _NEGLIGIBLE * np.abs(spectra).max()] = 0.0
         worth = (spectra**2).mean(axis=0) / self.size**2
         self._used = frozen(np.flatnonzero(worth))
         self._spectra = frozen(spectra)
-        self.plan = CoefficientRelease.meeting(worth[self._used], Claim(self.epsilon, self.delta, self.contribution))
-        self._ledger = Ledger(
-            1,
-            unit="release",
-            owner="convolution",
-            remedy="Publishing once more costs as much again; to experiment, use simulate(x, rng=...).",
+        super().__init__(
+            worth[self._used], epsilon=epsilon, delta=delta, contribution=contribution, owner="convolution"
         )
-        self._sealed = True
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if getattr(self, "_sealed", False):
-            raise AttributeError(f"{name}: a cloak does not change, or its claim would not hold. Make another one.")
-        object.__setattr__(self, name, value)
-
-    @property
-    def coefficients(self) -> int:
-        """How many Walsh coefficients are released."""
-        return len(self._used)
-
-    @property
-    def expected_mse(self) -> float:
-        """Mean squared error over all outputs, with the cost of rounding."""
-        return self.plan.expected_mse
-
-    @property
-    def ideal_mse(self) -> float:
-        """What weights and noise of any precision would reach: ||h^||_1^2 / (N mu^2)."""
-        return self.plan.ideal_mse
-
-    @property
-    def rounding_cost(self) -> float:
-        """How much more mean squared error whole weights and noise cost, as a fraction."""
-        return self.expected_mse / self.ideal_mse - 1
+        self._seal()
 
     @property
     def expected_mses(self) -> FloatArray:

@@ -3,24 +3,20 @@
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy import stats
 
-from cloakwork.lab.curves import draw_panels
-from cloakwork.lab.experiment import Experiment, Progress, part
+from cloakwork.lab.experiment import Experiment, Progress
+from cloakwork.lab.panels import Panels, run_panels
 from cloakwork.lab.rates import judged, opposite
-from cloakwork.lab.result import Agreement, Claim, Finding, Goal, Measure, Table
+from cloakwork.lab.result import Agreement, Claim, Goal, Measure, Table
 from cloakwork.lab.slopes import Slope, fitted
-from cloakwork.lab.sweeps import Sweep, run_sweep
+from cloakwork.lab.sweeps import Sweep
 from cloakwork.lab.trials import Mean, Method, Place, Setting
 from cloakwork.measure import cramer_rao, papers_bound
 
 FIRST, SHORT = "Gilbert and McMillan, first version", "Gilbert and McMillan, abstract"
-TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 400}
-QUICK_TRIALS = {Method.PAPERS: 300, Method.PURSUIT: 300, Method.POSTERIOR: 40}
 SMALL_T, SMALL_SIGMA = 0.05, 0.2  # up to which slopes are fitted: beyond, errors are as large as the line allows
 MANY, VERY_MANY = 50, 400  # sensors from which on slopes are fitted
 LATE = (2.0, 4.0, 8.0, 16.0)  # the heat has filled the line
@@ -92,22 +88,15 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Noisy(Finding):
+class Noisy(Panels):
     """The four panels, with the source in the middle as in the papers, and anywhere.
 
     `late` is the exponent in T of the Cramer-Rao limit once the heat has filled the line.
     """
 
-    size: ClassVar[tuple[float, float]] = (12.0, 6.6)
-    middle: tuple[Sweep, ...]
-    anywhere: tuple[Sweep, ...]
+    axes = Axis
     late: Slope
     bound: Bound
-
-    def of(self, place: Place, axis: Axis) -> Sweep:
-        """One panel."""
-        sweeps = self.middle if place is Place.MIDDLE else self.anywhere
-        return next(sweep for sweep in sweeps if sweep.name == axis)
 
     def steep(self, place: Place, axis: Axis) -> Sweep:
         """The part of a panel where slopes are fitted."""
@@ -273,10 +262,6 @@ class Noisy(Finding):
             f"The papers' upper bound says nothing above sigma = {self.bound.reach:.1g}.",
         )
 
-    def draw(self, figure: Figure) -> None:
-        rows = {str(place): [self.of(place, axis) for axis in Axis] for place in Place}
-        draw_panels(figure, rows, [axis.fixed for axis in Axis])
-
 
 def late_slope() -> Slope:
     """Exponent in T of the Cramer-Rao limit of a source at 0.5, once the heat has filled the line."""
@@ -298,15 +283,8 @@ def bound_of_papers(guess: float = 0.25) -> Bound:
 
 
 def _work(*, quick: bool, seed: int, progress: Progress) -> Noisy:
-    trials = QUICK_TRIALS if quick else TRIALS
-    found: dict[Place, list[Sweep]] = {place: [] for place in Place}
-    total = len(Place) * len(Axis)
-    for number, (place, axis) in enumerate((place, axis) for place in Place for axis in Axis):
-        share = part(progress, 100 * number, 100, 100 * total)
-        values = axis.quick_values if quick else axis.values
-        settings = {x: axis.setting(x, place) for x in values}
-        found[place].append(run_sweep(axis, settings, trials, (seed, number), share))
-    return Noisy(tuple(found[Place.MIDDLE]), tuple(found[Place.ANYWHERE]), late_slope(), bound_of_papers())
+    middle, anywhere = run_panels(Axis, quick=quick, seed=seed, progress=progress)
+    return Noisy(middle, anywhere, late_slope(), bound_of_papers())
 
 
 EXPERIMENT = Experiment(

@@ -3,15 +3,12 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
 
-from matplotlib.figure import Figure
-
-from cloakwork.lab.curves import draw_panels
-from cloakwork.lab.experiment import Experiment, Progress, part
+from cloakwork.lab.experiment import Experiment, Progress
+from cloakwork.lab.panels import Panels, run_panels
 from cloakwork.lab.rates import judged
-from cloakwork.lab.result import Agreement, Claim, Finding, Goal, Measure, Table
-from cloakwork.lab.sweeps import Sweep, run_sweep
+from cloakwork.lab.result import Agreement, Claim, Goal, Measure, Table
+from cloakwork.lab.sweeps import Sweep
 from cloakwork.lab.trials import Method, Place, Setting
 from cloakwork.measure import papers_bound
 from cloakwork.privacy import Calibration
@@ -19,8 +16,6 @@ from cloakwork.privacy.gaussian import largest_mu
 
 LATEST, FIRST = "Gilbert and McMillan", "Gilbert and McMillan, first version"
 SHORT = "Gilbert and McMillan, abstract"
-TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 400}
-QUICK_TRIALS = {Method.PAPERS: 300, Method.PURSUIT: 300, Method.POSTERIOR: 40}
 MANY_PLACES = 100  # from which the papers' error is not that of a guess
 EARLY, LATE = 0.02, 0.1  # up to which T is small, and from which it is large
 RISES = 1.5  # an error that many times the least has risen
@@ -115,21 +110,14 @@ class Stretch(StrEnum):
 
 
 @dataclass(frozen=True)
-class Private(Finding):
+class Private(Panels):
     """The four panels, with the source in the middle as in the papers, and anywhere; delta = 0.1, alpha = 1/n.
 
     `bound` is the papers' upper bound with its constants, for their noise at the values of the caption.
     """
 
-    size: ClassVar[tuple[float, float]] = (12.0, 6.6)
-    middle: tuple[Sweep, ...]
-    anywhere: tuple[Sweep, ...]
+    axes = Axis
     bound: float
-
-    def of(self, place: Place, axis: Axis) -> Sweep:
-        """One panel."""
-        sweeps = self.middle if place is Place.MIDDLE else self.anywhere
-        return next(sweep for sweep in sweeps if sweep.name == axis)
 
     def ratio(self, place: Place, method: Method, other: Method | None = None) -> float:
         """Error of one method over that of another, or over the Cramer-Rao limit, at the values of the caption."""
@@ -240,23 +228,12 @@ class Private(Finding):
             f"T = {time[0].x:g}).",
         )
 
-    def draw(self, figure: Figure) -> None:
-        rows = {str(place): [self.of(place, axis) for axis in Axis] for place in Place}
-        draw_panels(figure, rows, [axis.fixed for axis in Axis])
-
 
 def _work(*, quick: bool, seed: int, progress: Progress) -> Private:
-    trials = QUICK_TRIALS if quick else TRIALS
-    found: dict[Place, list[Sweep]] = {place: [] for place in Place}
-    total = len(Place) * len(Axis)
-    for number, (place, axis) in enumerate((place, axis) for place in Place for axis in Axis):
-        share = part(progress, 100 * number, 100, 100 * total)
-        values = axis.quick_values if quick else axis.values
-        settings = {x: axis.setting(x, place) for x in values}
-        found[place].append(run_sweep(axis, settings, trials, (seed, number), share))
+    middle, anywhere = run_panels(Axis, quick=quick, seed=seed, progress=progress)
     usual = Setting()
     bound = papers_bound(usual.line, [0.5], usual.channel(Calibration.PAPER).sigma).value
-    return Private(tuple(found[Place.MIDDLE]), tuple(found[Place.ANYWHERE]), bound)
+    return Private(middle, anywhere, bound)
 
 
 EXPERIMENT = Experiment(
