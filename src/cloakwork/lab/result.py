@@ -51,24 +51,37 @@ class Claim:
     verdict: Agreement
 
 
+_ERRORS = 5.0  # standard errors that two runs may differ by
+_SHARE, _PART = 0.12, 0.5  # a comparison that allows more, of a share or in parts of the number, tells nothing
+
+
 @dataclass(frozen=True)
 class Measure:
     """A number that another run, of any size and seed, gives again within the errors of both.
 
     `error` is its standard error, 0 where it does not depend on chance; `slack` is how far a quick run may be off for
-    other reasons, such as a coarser grid.
+    other reasons, such as a coarser grid. A `share` is between 0 and 1, and compared as such.
     """
 
     name: str
     value: float
     error: float = 0.0
     slack: float = 0.0
+    share: bool = False
 
-    def agrees(self, other: "Measure", *, errors: float = 5.0) -> bool:
-        """Whether two runs gave the same, within so many standard errors of their difference."""
-        chance = errors * math.hypot(self.error, other.error)
+    def agrees(self, other: "Measure") -> bool:
+        """Whether two runs gave the same, within five standard errors of their difference."""
+        return abs(self.value - other.value) <= self.tolerance(other)
+
+    def tolerance(self, other: "Measure") -> float:
+        """How far apart two runs may be."""
+        chance = _ERRORS * math.hypot(self.error, other.error)
         rounding = 1e-6 * max(abs(self.value), abs(other.value))
-        return abs(self.value - other.value) <= chance + max(self.slack, other.slack) + rounding
+        return chance + max(self.slack, other.slack) + rounding
+
+    def telling(self, other: "Measure") -> bool:
+        """Whether a comparison could fail by much less than the number itself."""
+        return self.tolerance(other) <= (_SHARE if self.share else _PART * abs(self.value))
 
 
 class Finding(ABC):
