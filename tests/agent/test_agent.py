@@ -94,7 +94,7 @@ def working(folder: Path, broker: Broker, source: Source, **options: Any) -> Ite
         assert not thread.is_alive()
 
 
-def until(condition: Callable[[], object], seconds: float = 15.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

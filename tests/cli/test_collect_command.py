@@ -71,7 +71,7 @@ class Started:
             self._said += self.process.stderr.read() or b""
         return self._said.decode()
 
-    def wait_for(self, pattern: str, seconds: float = 30.0) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = 60.0) -> re.Match[str]:
         found: list[re.Match[str]] = []
 
         def look() -> bool:

@@ -55,7 +55,7 @@ AT_ONCE = 50  # messages before their acknowledgements are read
 COMMAND = "from cloakwork.cli import main; main()"
 
 
-def until(condition: Callable[[], object], seconds: float = 30.0, why: str = "waited in vain") -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0, why: str = "waited in vain") -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, why

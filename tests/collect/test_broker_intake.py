@@ -35,7 +35,7 @@ NOW = time.time_ns() // 1_000_000 + 3_600_000  # a little ahead: when its turn c
 Message = tuple[str, bytes]
 
 
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

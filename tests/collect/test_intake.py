@@ -128,7 +128,7 @@ def row(seq: int, *, site: str = "flat", sensor: str = "s1", value: int = 5, sta
     return Reading(site, sensor, seq, stamp, value, NOW)
 
 
-def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

@@ -43,7 +43,7 @@ class Listener:
         return sum(len(frame) == sensors for frame in list(self.readings.values()))
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

@@ -109,10 +109,10 @@ class Other:
             self.client.tls_set(str(broker.ca))
         self.client.connect(broker.host, broker.port)
         self.client.loop_start()
-        ready.get(timeout=10)
+        ready.get(timeout=60)
         for topic in topics:
             self.client.subscribe(topic, qos=1)
-            ready.get(timeout=10)
+            ready.get(timeout=60)
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +122,7 @@ class Other:
         self.client.loop_stop()
 
     def next(self) -> tuple[str, bytes, bool]:
-        return self.heard.get(timeout=10)
+        return self.heard.get(timeout=60)
 
 
 def test_a_message_of_qos_1_is_acknowledged_and_heard(broker: Broker) -> None:
