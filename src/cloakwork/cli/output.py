@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cloakwork.errors import InputError
 
-WIDEST = 500
+WIDEST = 2000
 
 
 class _Console(Console):
@@ -96,15 +96,39 @@ def refuse_input(path: Path, *inputs: Path) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table that reads well without colour."""
-    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        drawn.add_column(column, justify="left" if number == 0 else "right", no_wrap=number == 0)
-    for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    # what is read by a program has no width: nothing is cut there
-    wanted = out.measure(drawn, options=out.options.update(width=WIDEST)).maximum
-    out.print(drawn, width=None if out.is_terminal else max(out.width, wanted))
+    """A table that reads well without colour. Nothing of it is cut: too wide for a terminal, it goes on below."""
+    most = out.width if out.is_terminal else WIDEST
+    for number, chosen in enumerate(_fitting(columns, rows, most)):
+        drawn = Table(title=None if number else title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for place in chosen:
+            drawn.add_column(columns[place], justify="right" if place else "left", overflow="fold")
+        for row in rows:
+            drawn.add_row(*(Text(row[place]) for place in chosen))
+        with _as_wide_as(most):
+            out.print(drawn, soft_wrap=False)
+
+
+def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> list[list[int]]:
+    """The columns in parts that are not wider than this, each with the first column, which names the rows."""
+    widths = [max(len(cell) for cell in column) + 3 for column in zip(columns, *rows, strict=True)]
+    parts, used = [[0]], widths[0]
+    for place in range(1, len(columns)):
+        if used + widths[place] > most and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0]
+        parts[-1].append(place)
+        used += widths[place]
+    return parts
+
+
+@contextmanager
+def _as_wide_as(width: int) -> Iterator[None]:
+    """What is read by a program has no width: rich never prints wider than its console."""
+    before, out.width = out.width, width
+    try:
+        yield
+    finally:
+        out.width = before
 
 
 def as_json(values: Mapping[str, object]) -> None:
