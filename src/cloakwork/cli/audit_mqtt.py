@@ -165,7 +165,7 @@ def _announce(claim: BenchClaim, wanted: Wanted) -> None:
     half, tenth = (
         claim.reports_taken(scale, ceiling=wanted.reports, confidence=wanted.confidence) for scale in (HALF, TENTH)
     )
-    note(f"noise half as large as planned shows in about {_about(half)} readings, a tenth too small in {_about(tenth)}")
+    note(f"noise half as large as planned shows {_after(half)}, a tenth too small {_after(tenth)}")
     if half > wanted.reports:
         note(f"{wanted.reports:,} are hardly enough: {advice(claim, half)}")
 
@@ -185,8 +185,11 @@ def _announce_time(period: float, wanted: Wanted) -> None:
     note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
 
 
-def _about(number: float) -> str:
-    return f"{number:.2g}" if number >= 1e7 else f"{int(float(f'{number:.1e}')):,}"
+def _after(readings: float) -> str:
+    if math.isinf(readings):
+        return "never at this epsilon"
+    about = f"{readings:.2g}" if readings >= 1e7 else f"{int(float(f'{readings:.1e}')):,}"
+    return f"in about {about} readings"
 
 
 def _changer(between: str | None) -> list[str]:
