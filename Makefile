@@ -30,9 +30,8 @@ test: $(STAMP) ## run all tests
 check: $(STAMP) ## lint, types, import layers and documentation
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy src tests benchmarks examples
+	@$(BIN)/mypy src tests benchmarks examples scripts
 	@$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
-	@$(BIN)/mkdocs build --quiet --strict
 
 bench: $(STAMP) ## measure speed and memory against named rivals
 	@$(BIN)/python -m benchmarks.run
@@ -41,7 +40,7 @@ lab: $(STAMP) ## run every experiment at full size and write docs/results.md; go
 	@$(BIN)/cloakwork lab run all --out out/lab
 	@$(BIN)/cloakwork lab report out/lab --docs docs
 
-docs: $(STAMP) ## build the documentation into site-docs/
+docs: $(STAMP) ## run the stories in examples/, and build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict
 
 clean: ## remove everything that the other targets made

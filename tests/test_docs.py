@@ -1,18 +1,23 @@
-"""Documentation that runs: README and pages, commands and keys."""
+"""Documentation that runs: README, pages and stories, commands and keys."""
 
 import re
-import runpy
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from unittest.mock import ANY
 
 import matplotlib as mpl
 import pytest
 import typer.main
+from mkdocs.exceptions import PluginError
+from scripts import stories
 
 from cloakwork.cli.app import app
 from cloakwork.site import parse_site, schema
 
 ROOT = Path(__file__).parent.parent
+STORIES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -36,10 +41,93 @@ def test_site_files_on_a_page_load(page: Path) -> None:
             parse_site(block, name=page.name)
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(example))
-    assert len(capsys.readouterr().out) > 100
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation, built as `make docs` builds it, which runs the stories and fails on a broken link."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
+def test_a_story_is_told_with_output_and_one_picture(story: Path, site: Path) -> None:
+    name = stories.page_name(story)
+    page = (site / "stories" / name / "index.html").read_text(encoding="utf-8")
+    assert page.count('<pre class="output">') >= 3
+    assert re.findall(r'<img alt="([^"]+)" src="([^"]+)"', page) == [(ANY, f"../{name}-1.png")]
+    assert (site / "stories" / f"{name}-1.png").read_bytes().startswith(b"\x89PNG")
+    for heading in ("What it cost", "What cannot be concluded"):
+        assert re.search(rf"<h2 [^>]*>{heading}", page), heading
+    assert "Read on:" in page
+
+
+def test_the_door_counter_as_a_script_writes_its_visits_and_its_picture(tmp_path: Path) -> None:
+    table, picture = tmp_path / "visits.csv", tmp_path / "new" / "door.png"
+    command = [sys.executable, str(ROOT / "examples" / "door_counter.py"), str(table), str(picture)]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "Wednesday of week 4" in said
+    assert table.read_text(encoding="utf-8").startswith("time,card\n2026-10-05T")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+STORY = """\
+# %% [markdown]
+\"\"\"# A story
+
+See [Limits](../docs/limits.md).
+\"\"\"
+
+# %%
+from matplotlib import pyplot as plt
+
+print("a < b")
+
+# %% [markdown]
+# In *between*.
+
+# %%
+_, axes = plt.subplots()
+axes.set_title("a line")
+
+# %% tags=["remove-cell"]
+print("unseen", "__file__" in globals())
+"""
+
+
+def test_a_page_has_prose_code_output_and_pictures_in_their_order() -> None:
+    page = stories.tell(Path("a_story.py"), STORY)
+    parts = [
+        "# A story",
+        "](../limits.md)",
+        "```python\nfrom",
+        "a &lt; b</pre>",
+        "In *between*.",
+        "```python\n_",
+        "![a line]",
+    ]
+    places = [page.markdown.index(part) for part in parts]
+    assert places == sorted(places)
+    assert list(page.pictures) == ["a-story-1.png"]
+    assert "unseen" not in page.markdown
+    assert "python examples/a_story.py" in page.markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (STORY.replace('print("a < b")', "def fail():\n    1 / 0\n\nfail()"), "line 11: ZeroDivisionError"),
+        (STORY.replace('print("a < b")', "x = = 1"), "line 10: SyntaxError"),
+        (STORY.replace('print("a < b")', "raise SystemExit"), "line 10: SystemExit"),
+        (STORY.replace('print("a < b")', "import warnings; warnings.warn('old')"), "line 10: UserWarning: old"),
+        (STORY.replace("# %%\n_", "# %% python\n_"), "line 15: a cell starts with"),
+        ("import this\n" + STORY, "line 1: a story starts with"),
+    ],
+)
+def test_a_story_that_fails_says_where(text: str, complaint: str) -> None:
+    with pytest.raises(PluginError, match=f"a_story.py, {complaint}"):
+        stories.tell(Path("a_story.py"), text)
 
 
 def test_the_readme_has_the_contract_word_for_word() -> None:
