@@ -2,56 +2,102 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer.main
 from tests.cli.conftest import Run
+from tests.lab.test_laboratory import DICE
 
 from cloakwork.cli.app import app
 from cloakwork.cli.groups import lab
-from cloakwork.lab import EXPERIMENTS, read_result
-from cloakwork.lab.experiments import estimators, vicinities
+from cloakwork.lab import EXPERIMENTS, Experiment, Finding, read_result
+from cloakwork.lab.recorded import INFRARED
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
 @pytest.fixture
-def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run one command of the laboratory, with experiments that are very small."""
-    monkeypatch.setattr(estimators, "QUICK_DRAWS", 2)
-    monkeypatch.setattr(vicinities, "QUICK_FRAMES", 4)
+def run(run: Run) -> Run:
+    """Run one command of the laboratory."""
     return lambda *words: run("lab", *words)
 
 
-def test_list_names_every_experiment(run: Run) -> None:
+def test_list_names_every_experiment_its_time_and_what_it_repeats(run: Run) -> None:
     outcome = run("list")
     assert outcome.code == 0
-    assert [line.split()[0] for line in outcome.out.splitlines()] == list(EXPERIMENTS)
-    names = [one["name"] for one in json.loads(run("list", "--json").out)["experiments"]]
-    assert names == list(EXPERIMENTS)
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(EXPERIMENTS)
+    assert all(re.search(rf"^{name} +[0-9.]+ min  \S", outcome.out, flags=re.MULTILINE) for name in EXPERIMENTS)
+    assert "on one core" in outcome.err
+    listed = json.loads(run("list", "--json").out)["experiments"]
+    assert [one["name"] for one in listed] == list(EXPERIMENTS)
+    for one in listed:
+        assert one["minutes"] > 0
+        assert all(shown in outcome.out for shown in one["shows"])
 
 
 def test_run_prints_tables_and_writes_two_files(run: Run, tmp_path: Path) -> None:
-    outcome = run("run", "vicinities", "--quick", "--out", tmp_path / "new" / "folder", "--seed", "3")
+    outcome = run("run", "sensitivity", "--quick", "--out", tmp_path / "new" / "folder", "--seed", "3")
     assert outcome.code == 0
-    assert "Percent of sources held" in outcome.out
+    assert outcome.out.startswith("sensitivity: How far")
+    assert "Exponents of the sensitivity" in outcome.out
     assert "rough" in outcome.out
     assert f"are in {tmp_path / 'new' / 'folder'}" in outcome.err
     folder = tmp_path / "new" / "folder"
-    assert sorted(path.name for path in folder.iterdir()) == ["vicinities.json", "vicinities.png"]
-    assert read_result((folder / "vicinities.json").read_text(encoding="utf-8")).seed == 3
-    assert (folder / "vicinities.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in folder.iterdir()) == ["sensitivity.json", "sensitivity.png"]
+    result = read_result((folder / "sensitivity.json").read_text(encoding="utf-8"))
+    assert result.seed == 3
+    assert result.finding.words()[0] in outcome.out
+    assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_run_all_with_json_prints_one_object(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = {name: EXPERIMENTS[name] for name in ("vicinities", "estimators")}
-    monkeypatch.setattr("cloakwork.cli.lab.EXPERIMENTS", chosen)
+@pytest.fixture
+def dice(monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """An experiment that takes no time and lacks its recording; there is no other."""
+    dice = replace(DICE, data=(INFRARED,))
+    for name in list(EXPERIMENTS):
+        monkeypatch.delitem(EXPERIMENTS, name)
+    monkeypatch.setitem(EXPERIMENTS, "dice", dice)
+    monkeypatch.delenv("CLOAKWORK_DATA", raising=False)
+    return dice
+
+
+def test_run_says_what_was_there_already_and_how_to_keep_results(run: Run, dice: Experiment, tmp_path: Path) -> None:
+    assert "--out DIR keeps" in run("run", "dice").err
+    first, second = (run("run", "dice", "--out", tmp_path) for _ in range(2))
+    assert "was there already" not in first.err
+    assert "was there already" in second.err
+    assert first.out == second.out
+
+
+def test_run_says_which_recording_is_missing(run: Run, dice: Experiment) -> None:
+    outcome = run("run", "dice")
+    assert outcome.code == 0
+    assert "dice was run without a recording: CLOAKWORK_DATA names no folder with thermo_presence/" in outcome.err
+
+
+def test_an_interrupted_run_says_how_far_it_is_and_that_it_goes_on(
+    run: Run, dice: Experiment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stop(**_: object) -> Finding:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(EXPERIMENTS, "cards", replace(dice, name="cards", work=stop, minutes=0.0))
+    outcome = run("run", "all", "--jobs", "1", "--out", tmp_path)
+    assert outcome.code == 130
+    assert f"stopped: 1 of 2 results in {tmp_path}; the same command goes on" in outcome.err
+
+
+def test_run_all_with_json_prints_one_object(run: Run, dice: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "cards", replace(dice, name="cards", minutes=9.0))
     outcome = run("run", "all", "--quick", "--jobs", "1", "--json")
     assert outcome.code == 0
     results = json.loads(outcome.out)["results"]
-    assert [one["experiment"] for one in results] == ["vicinities", "estimators"]
+    assert [one["experiment"] for one in results] == ["dice", "cards"]
     assert all(one["quick"] for one in results)
+    assert "cards (1 of 2): " in outcome.err
 
 
 def test_an_unknown_name_is_bad_input_and_lists_the_known_ones(run: Run, tmp_path: Path) -> None:
@@ -63,12 +109,29 @@ def test_an_unknown_name_is_bad_input_and_lists_the_known_ones(run: Run, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_an_out_that_is_a_file_is_a_failure_before_the_work(run: Run, tmp_path: Path) -> None:
+def test_an_out_that_is_a_file_is_refused_before_the_work(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     outcome = run("run", "estimators", "--quick", "--out", tmp_path / "file")
-    assert outcome.code == 1
-    assert "file" in outcome.err
-    assert "internal error" not in outcome.err
+    assert outcome.code == 2
+    assert "file is a file: give a folder" in outcome.err
+
+
+def test_a_report_of_less_than_a_full_run_is_refused(run: Run, dice: Experiment, tmp_path: Path) -> None:
+    run("run", "dice", "--quick", "--out", tmp_path / "lab")
+    outcome = run("report", tmp_path / "lab", "--docs", tmp_path / "docs")
+    assert outcome.code == 2
+    assert "a quick run: dice" in outcome.err
+    assert f"`cloakwork lab run all --out {tmp_path / 'lab'}`" in outcome.err
+    assert not (tmp_path / "docs").exists()
+
+
+def test_a_report_says_where_it_is_and_what_it_lacks(run: Run, dice: Experiment, tmp_path: Path) -> None:
+    run("run", "all", "--out", tmp_path / "lab")
+    outcome = run("report", tmp_path / "lab", "--docs", tmp_path / "docs")
+    assert outcome.code == 0
+    assert "dice was run without the recording thermo_presence/ir38.npz" in outcome.err
+    assert f"wrote {tmp_path / 'docs' / 'results.md'}" in outcome.err
+    assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == ["results", "results.md"]
 
 
 def test_the_experiments_and_the_options_of_every_command_are_documented() -> None:

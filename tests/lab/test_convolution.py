@@ -158,3 +158,14 @@ def test_words_and_measures_have_the_numbers_of_the_run(found: Convolutions) -> 
     names = [one.name for one in found.measures()]
     assert len(set(names)) == len(names)
     assert all(math.isfinite(one.value) for one in found.measures())
+
+
+def test_what_is_said_depends_on_the_numbers(found: Convolutions) -> None:
+    last = found.sums[-1]
+    dear = replace(found, sums=(*found.sums[:-1], replace(last, live=2 * last.whole)))
+    assert "arrives costs 100 % here" in dear.words()[1]
+    cheap = replace(found, sums=(*found.sums[:-1], replace(last, live=last.whole)))
+    assert "arrives costs nothing here" in cheap.words()[1]
+    bent = replace(found, sums=tuple(level(one, 300.0 * 4**k) for k, one in enumerate((*found.sums, found.sums[0]))))
+    assert "It is straight" in found.words()[0]
+    assert "It is not straight" in bent.words()[0]

@@ -132,3 +132,16 @@ def test_json_picture_and_words(result: Result, tmp_path: Path) -> None:
     assert len(result.finding.words()) == 3
     for table in result.tables():
         assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_what_is_said_depends_on_the_numbers(result: Result) -> None:
+    finding = table_of(result)
+    assert "the promise is broken" in finding.words()[1]
+    assert "one error hides the other" in finding.words()[1]
+    assert "That wastes, but hides." in finding.words()[0]
+    right = replace(finding, entries=tuple(replace(one, printed=2 * one.exact) for one in finding.entries))
+    assert "the promise is kept" in right.words()[1]
+    assert "hides the other" not in right.words()[1]
+    short = replace(finding, entries=tuple(replace(one, printed=one.exact / 100) for one in finding.entries))
+    assert "less than privacy needs" in short.words()[0]
+    assert "hides the other" not in short.words()[1]

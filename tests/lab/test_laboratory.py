@@ -80,12 +80,19 @@ def test_a_seed_that_is_not_a_whole_number_is_refused(seed: int) -> None:
 
 def test_streams_of_different_parts_are_different() -> None:
     assert stream(1, 2, 3).random() == stream(1, 2, 3).random()
-    assert len({stream(1).random(), stream(1, 2).random(), stream(2, 1).random()}) == 3
+    keys = [(1,), (1, 0), (1, 0, 0), (1, 2), (2, 1)]
+    assert len({stream(*key).random() for key in keys}) == len(keys)
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "Estimators"])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(InputError, match="estimators, vicinities"):
+        find(name)
+
+
+@pytest.mark.parametrize("name", ["typicl", "Typical", "typical "])
+def test_a_name_that_is_nearly_right_is_mended(name: str) -> None:
+    with pytest.raises(InputError, match=r"did you mean typical\? The experiments are typical"):
         find(name)
 
 

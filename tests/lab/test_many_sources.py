@@ -2,21 +2,34 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cloakwork.lab import Agreement, Result, find, read_result
 from cloakwork.lab.experiments import many_sources
-from cloakwork.lab.experiments.many_sources import COUNTS, FEW, MANY, SENSORS, ManySources, Sensors
+from cloakwork.lab.experiments.many_sources import (
+    MANY,
+    OURS,
+    QUICK_MANY,
+    QUICK_OURS,
+    QUICK_SENSOR_OURS,
+    QUICK_SENSORS,
+    SENSOR_OURS,
+    SENSORS,
+    ManySources,
+    Sensors,
+)
 from cloakwork.lab.sweeps import Point, Sweep
 from cloakwork.lab.trials import Mean, Method, Score, Setting
 
 
 def run_small(seed: int = 1) -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many_sources, "QUICK_TRIALS", 60)
-        patch.setattr(many_sources, "QUICK_OURS", 4)
+        patch.setattr(many_sources, "TRIALS", 60)
+        patch.setattr(many_sources, "QUICK_OURS", {1: 12, 2: 12, 4: 4})
+        patch.setattr(many_sources, "QUICK_SENSOR_OURS", {1: 4, 2: 4})
         return find("many-sources").run(quick=True, seed=seed)
 
 
@@ -35,19 +48,19 @@ def point(x: float, emd: float, *, guess: float = 1.0, l1: float = 1.5, error: f
     scores = tuple(
         Score(one, 100, 0.1, Mean(emd, error), Mean(l1, error), Mean(1.0, error), 0.0, 0.0) for one in Method
     )
-    return Point(x, scores, None, None, guess)
+    return Point(x, scores, guess / 2, None, guess)
 
 
 def made_up(
     emds: Sequence[float] = (0.05, 0.1, 0.06),
-    guesses: Sequence[float] = (0.5, 0.2, 0.05),
+    guesses: Sequence[float] = (0.5, 0.25, 0.15),
     l1: float = 1.5,
-    needed: Sequence[int] = (4, 4),
+    needed: Sequence[int] = (4, 4, 4),
 ) -> ManySources:
     errors = [point(x, emd, guess=guess, l1=l1) for x, emd, guess in zip((1, 4, 20), emds, guesses, strict=True)]
     sensors = [
         Sensors(count, Sweep("m", tuple(point(m, 0.1 if m >= enough else 0.3) for m in SENSORS)))
-        for count, enough in zip((1, 8), needed, strict=True)
+        for count, enough in zip((1, 2, 8), needed, strict=True)
     ]
     return ManySources(Sweep("k", tuple(errors)), tuple(sensors))
 
@@ -57,8 +70,8 @@ def verdicts(finding: ManySources) -> list[Agreement]:
 
 
 def test_enough_is_where_the_error_no_longer_falls() -> None:
-    finding = made_up(needed=(4, 10))
-    assert [one.enough(Method.PAPERS) for one in finding.sensors] == [4, 10]
+    finding = made_up(needed=(4, 4, 10))
+    assert [one.enough(Method.PAPERS) for one in finding.sensors] == [4, 4, 10]
 
 
 def test_a_point_above_within_its_error_is_still_enough() -> None:
@@ -72,24 +85,57 @@ def test_a_dip_before_the_last_rise_is_not_enough() -> None:
     assert Sensors(1, sweep).enough(Method.PURSUIT) == 10
 
 
+def test_what_is_no_nearer_than_half_of_a_guess_is_never_enough() -> None:
+    sweep = Sweep("m", tuple(point(m, 0.1, guess=0.19) for m in (2, 10, 50)))
+    assert Sensors(1, sweep).enough(Method.PAPERS) is None
+    finding = replace(made_up(), sensors=(Sensors(1, made_up().sensors[0].sweep), Sensors(8, sweep)))
+    assert finding.grows(Method.PAPERS)
+    claim = finding.claims()[3]
+    assert claim.verdict is Agreement.WRONG
+    assert claim.found.startswith("for 1, 8 sources 4, none for papers")
+
+
+def test_one_step_of_the_sensors_tried_is_no_growth() -> None:
+    assert [made_up(needed=(4, 4, m)).grows(Method.PAPERS) for m in (3, 4, 5, 7)] == [False, False, False, True]
+
+
 def test_claims_that_hold_and_one_that_does_not() -> None:
     assert verdicts(made_up()) == [Agreement.AGREES, Agreement.AGREES, Agreement.WRONG, Agreement.AGREES]
 
 
 def test_verdicts_follow_the_numbers() -> None:
     assert verdicts(made_up(l1=0.5))[0] is Agreement.WRONG
-    assert verdicts(made_up(emds=(0.05, 0.2, 0.06)))[0] is Agreement.WRONG
+    assert verdicts(made_up(guesses=(0.5, 0.25, 0.11)))[0] is Agreement.WRONG
     assert verdicts(made_up(emds=(0.05, 0.1, 0.12)))[1] is Agreement.WRONG
     assert verdicts(made_up(emds=(0.12, 0.1, 0.06)))[1] is Agreement.WRONG
     assert verdicts(made_up(guesses=(0.5, 0.9, 0.9)))[2] is Agreement.AGREES
-    assert verdicts(made_up(needed=(3, 20)))[3] is Agreement.WRONG
+    assert verdicts(made_up(needed=(3, 4, 20)))[3] is Agreement.WRONG
+
+
+def test_for_which_numbers_r_is_near_is_said() -> None:
+    found = made_up(guesses=(0.5, 0.25, 0.05)).claims()[0].found
+    assert "half of a uniform guess's with 1, 4 sources, of 1 to 20 tried" in found
 
 
 def test_where_a_guess_is_better_is_said() -> None:
-    assert made_up().lost == 20
-    assert made_up(guesses=(0.5, 0.2, 0.1)).lost is None
-    assert "from 20 sources on the guess is better" in made_up().claims()[2].found
-    assert "guess is better" not in made_up(guesses=(0.5, 0.2, 0.1)).claims()[2].found
+    far, near = made_up(guesses=(0.5, 0.2, 0.05)), made_up()
+    assert far.lost == 20
+    assert near.lost is None
+    assert "from 20 sources on the guess is better" in far.claims()[2].found
+    assert "guess is better" not in near.claims()[2].found
+
+
+def test_that_more_are_not_easier_is_said_only_if_it_is_so() -> None:
+    said = "More are not easier to find"
+    assert said in made_up().words()[0]
+    assert said not in made_up(guesses=(0.5, 0.9, 0.9)).words()[0]
+
+
+def test_limits_are_below_the_guess_and_grow_into_it(finding: ManySources) -> None:
+    shares = [(point.limit or 0) / point.guess for point in finding.errors.points]
+    assert shares[0] < 0.1
+    assert max(shares) <= 1 + 1e-9
+    assert shares[-1] > 0.9
 
 
 def test_the_posterior_is_tried_with_few_sources_only(finding: ManySources) -> None:
@@ -98,11 +144,11 @@ def test_the_posterior_is_tried_with_few_sources_only(finding: ManySources) -> N
 
 
 def test_a_small_run_measures_what_a_full_one_does() -> None:
-    assert set(many_sources.QUICK_FEW) <= set(FEW)
-    assert set(many_sources.QUICK_MANY) <= {*FEW, *MANY}
-    assert set(many_sources.QUICK_SENSORS) <= set(SENSORS)
-    assert set(many_sources.QUICK_COUNTS) <= set(COUNTS)
-    assert max(FEW) < many_sources.MOST
+    assert set(QUICK_MANY) <= set(MANY)
+    assert set(QUICK_OURS) <= set(OURS) <= set(MANY)
+    assert set(QUICK_SENSORS) <= set(SENSORS)
+    assert set(QUICK_SENSOR_OURS) <= set(SENSOR_OURS)
+    assert max(OURS) < many_sources.MOST
 
 
 def test_the_guess_comes_nearer_as_sources_become_more(finding: ManySources) -> None:
@@ -143,3 +189,4 @@ def test_the_picture_tables_and_words_are_there(result: Result, tmp_path: Path) 
 def test_measures_have_names_of_their_own(finding: ManySources) -> None:
     names = [one.name for one in finding.measures()]
     assert len(names) == len(set(names)) > 20
+    assert [name for name in names if "2 sources" in name and "limit" in name] == []

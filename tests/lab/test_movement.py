@@ -1,16 +1,20 @@
 """People's movement through the whole chain."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.lab.recordings import check_measures, check_written, run_with, run_without
 
-from cloakwork.lab import Result, find, read_result
+from cloakwork.lab import Result, find
 from cloakwork.lab.experiments import movement
-from cloakwork.lab.experiments.movement import Film, Method, Track, cloak_of, distances, film, flat
+from cloakwork.lab.experiments.movement import Film, film
 from cloakwork.lab.recorded import POSITIONS
+from cloakwork.lab.tracks import DELTA, EPSILON, READINGS, Method, cloak_of, distances, flat, follow, map_of
+from cloakwork.lab.trials import Mean
 from cloakwork.lab.walks import staying
+from cloakwork.privacy import Calibration
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
 PEOPLE = ((2.0, 2.0), (8.0, 6.0))
@@ -22,26 +26,21 @@ def written(folder: Path) -> None:
     (folder / POSITIONS).write_text(HEADER + rows, encoding="utf-8")
 
 
-def run_small(seed: int = 1) -> Result:
+def run_small() -> Result:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(movement, "QUICK_MOMENTS", 3)
-        return find("movement").run(quick=True, seed=seed)
+        patch.setattr(movement, "EVERY_MS", 15_000)
+        patch.setattr(movement, "MOMENTS", 3)
+        return find("movement").run(quick=True)
 
 
 @pytest.fixture(scope="module")
 def without_data() -> Result:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("CLOAKWORK_DATA", raising=False)
-        return run_small()
+    return run_without(run_small)
 
 
 @pytest.fixture(scope="module")
 def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    folder = tmp_path_factory.mktemp("data")
-    written(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CLOAKWORK_DATA", str(folder))
-        return run_small()
+    return run_with(run_small, written, tmp_path_factory.mktemp("data"))
 
 
 def film_of(result: Result) -> Film:
@@ -59,30 +58,16 @@ def test_recordings_are_used_where_there_are_any_and_it_says_so(with_data: Resul
 
 
 def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
-    few = {one.name: one for one in film_of(without_data).measures()}
-    many = {one.name: one for one in film_of(with_data).measures()}
-    assert few
-    assert set(few) < set(many)
-    assert all(one.agrees(many[name]) for name, one in few.items())
+    check_measures(without_data, with_data)
 
 
-def test_the_same_seed_gives_the_same_numbers(
-    with_data: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(tmp_path)
-    monkeypatch.setenv("CLOAKWORK_DATA", str(tmp_path))
-    assert run_small() == with_data
+def test_the_same_seed_gives_the_same_numbers(with_data: Result, tmp_path: Path) -> None:
+    assert run_with(run_small, written, tmp_path) == with_data
 
 
 def test_json_round_trip_and_pictures(with_data: Result, without_data: Result, tmp_path: Path) -> None:
-    for number, result in enumerate((with_data, without_data)):
-        text = json.dumps(result.to_json(), allow_nan=False)
-        assert len(text) < 100_000
-        assert read_result(text) == result
-        result.draw(tmp_path / f"{number}.png")
-        assert (tmp_path / f"{number}.png").stat().st_size > 20_000
-        for table in result.tables():
-            assert all(len(row) == len(table.columns) for row in table.rows)
+    check_written(with_data, tmp_path / "with.png")
+    check_written(without_data, tmp_path / "without.png")
 
 
 def test_people_who_stay_are_where_they_are() -> None:
@@ -91,19 +76,33 @@ def test_people_who_stay_are_where_they_are() -> None:
     assert told == sorted(told)
     assert told[-1][0] == told[-1][1]
     assert found.people == (2,)
-    assert [len(track.distances) for track in found.tracks] == [1, 1, 1]
+    assert [len(track.distances) for track in found.tracks] == [1] * len(Method)
     assert found.stills[0].people == PEOPLE
-    assert found.draws == movement.DRAWS
+    assert found.of(Method.OURS).draws == movement.DRAWS
     assert found.of(Method.OURS).distances[0] < found.guess[0]
+    assert "What the noise gives and what the recovery" in found.words()[2]
 
 
 def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
     claims = {(cloak_of(one).epsilon, cloak_of(one).delta, cloak_of(one).alpha) for one in Method}
     assert len(claims) == 1
     for method in Method:
-        assert cloak_of(method).profile.delta(movement.EPSILON) <= movement.DELTA
+        assert cloak_of(method).profile.delta(EPSILON) <= DELTA
     assert cloak_of(Method.PAPERS).sigma > 4 * cloak_of(Method.EQUAL).sigma
     assert np.median(cloak_of(Method.OURS).sigmas) < cloak_of(Method.EQUAL).sigma
+    papers = [method for method in Method if method.calibration is Calibration.PAPER]
+    assert papers == [Method.PAPERS, Method.PAPERS_NOISE]
+
+
+def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave() -> None:
+    truth = np.array([map_of(PEOPLE)] * READINGS)
+    stay, maps = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    assert stay.mean.value < 0.5
+    assert stay.sigma == pytest.approx(np.median(cloak_of(Method.OURS).sigmas) / np.sqrt(READINGS))
+    assert (maps == maps[0]).all()
+    truth[READINGS // 2 :] = map_of([(2.0, 6.0), (8.0, 2.0)])
+    leave, _ = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    assert leave.mean.value > 3 * stay.mean.value
 
 
 def test_distance_is_walking_distance_and_an_empty_map_counts_as_the_same_everywhere() -> None:
@@ -122,20 +121,23 @@ def test_distance_is_walking_distance_and_an_empty_map_counts_as_the_same_everyw
 def test_goals_are_judged_at_their_thresholds(without_data: Result) -> None:
     found = film_of(without_data)
 
-    def with_means(papers: float, ours: float) -> Film:
+    def with_means(papers: float, ours: float, minute: float = 0.9) -> Film:
+        means = {Method.PAPERS: papers, Method.OURS: ours, Method.WINDOW: minute}
         tracks = tuple(
-            Track(method, 1.0, 0.0, (mean, mean)) for method, mean in zip(Method, (papers, 2.0, ours), strict=True)
+            replace(track, mean=Mean(means.get(track.method, 2.0), 0.1), distances=(0.2,) * 8 + (2.0,) * 8)
+            for track in found.tracks
         )
-        return Film(
-            **{name: getattr(found, name) for name in ("recorded", "told", "seconds", "people", "draws", "limit")},
-            tracks=tracks,
-            guess=(2.0, 2.0),
-            stills=found.stills,
-            control=found.control,
-        )
+        times = tuple(5.0 * k for k in range(16))
+        return replace(found, tracks=tracks, guess=(2.0,) * 16, seconds=times, limit=(0.5,) * 16)
 
     assert [goal.met for goal in with_means(2.6, 1.0).goals()] == [True, True]
     assert [goal.met for goal in with_means(2.4, 1.0).goals()] == [False, True]
     assert [goal.met for goal in with_means(9.0, 1.1).goals()] == [True, False]
     assert "says nothing here" in with_means(2.1, 1.0).words()[1]
     assert "says little here" in with_means(1.9, 1.0).words()[1]
+    assert with_means(3.0, 1.0).better().value == pytest.approx(3.0)
+    assert with_means(3.0, 1.0).better().error == pytest.approx(3.0 * np.hypot(0.1 / 3, 0.1))
+    assert with_means(3.0, 1.0).minutes == pytest.approx((0.8, 2.0))
+    assert "less than maps of one reading; 0.80 m in the best minute" in with_means(3.0, 1.0).words()[-1]
+    assert "no less than maps of one reading" in with_means(3.0, 0.8).words()[-1]
+    assert "smeared" in with_means(3.0, 1.0).words()[-1]

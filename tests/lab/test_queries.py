@@ -10,7 +10,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, cost_table
 from cloakwork.auditing.testers.known import identity_size, identity_statistic
 from cloakwork.auditing.testers.pure import misfit
-from cloakwork.lab.complexity import DELTA, EPSILON, Cell, Setting, audited, share
+from cloakwork.lab.complexity import DELTA, EPSILON, MOST_REPORTS, Audited, Cell, Setting, audited, share
 from cloakwork.lab.printed_testers import COIN, ONE_WAY, mistakes, printed_pure, printed_unknown
 from cloakwork.lab.queries import (
     Contest,
@@ -142,14 +142,17 @@ def test_printed_numbers_are_those_of_the_table_of_costs() -> None:
     pure, unknown, known = (table.rows[k] for k in (1, 2, 3))
     assert Setting(Cell.UNKNOWN, 64, 0.1).printed == pytest.approx(unknown.printed)
     assert Setting(Cell.UNKNOWN, 64, 0.1).planned() == (unknown.here, unknown.lower)
-    assert Setting(Cell.KNOWN, 64, 0.1).printed == pytest.approx(known.corrected)
+    assert Setting(Cell.KNOWN, 64, 0.1).printed is known.printed is None
     assert Setting(Cell.PURE, 64, 0.1).printed == pytest.approx(pure.printed)
     assert Setting(Cell.PURE, 64, 0.1).planned() == (pure.here, pure.lower)
 
 
 def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     setting = Setting(Cell.UNKNOWN, 16, 0.4)
-    assert max(audited(setting, 2, (1, 2))) < 20_000
+    used = audited(setting.far, DELTA, 2, (1, 2))
+    assert used.found == 1.0
+    assert used.reports < 20_000
+    assert audited(setting.stated, DELTA, 1, (1, 3)) == Audited(MOST_REPORTS, 0.0)
     assert setting.far.delta(EPSILON) == pytest.approx(DELTA + 0.4)
     assert not setting.far.is_private(EPSILON, DELTA)
     assert setting.stated.is_private(EPSILON, DELTA)

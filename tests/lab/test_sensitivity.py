@@ -111,3 +111,10 @@ def test_json_picture_and_words(result: Result, tmp_path: Path) -> None:
     assert any("0.2233" in paragraph for paragraph in result.finding.words())
     for table in result.tables():
         assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_what_is_said_depends_on_the_numbers(result: Result) -> None:
+    assert "In m it is level" in result.finding.words()[0]
+    assert "and not level up to" in result.finding.words()[1]
+    assert "In m it is not level" in made_up(in_m=0.7).words()[0]
+    assert "and level up to" in made_up().words()[1]

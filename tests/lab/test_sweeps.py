@@ -1,17 +1,29 @@
 """Sweeps: points, limits, slopes, and what is said of claimed rates."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from cloakwork.lab.curves import draw_panels, ticks_between
+from cloakwork.lab.curves import BAND, draw_limits, draw_methods, draw_panels, ticks_between
 from cloakwork.lab.rates import judged, opposite
 from cloakwork.lab.result import Agreement
 from cloakwork.lab.slopes import Slope
-from cloakwork.lab.sweeps import Point, Sweep, floor_of, limit_of, run_sweep, try_point
-from cloakwork.lab.trials import Mean, Method, Score, Setting
+from cloakwork.lab.sweeps import (
+    FLOOR,
+    GUESS,
+    LIMIT,
+    PAPERS_LIMIT,
+    Point,
+    Sweep,
+    floor_of,
+    limit_of,
+    run_sweep,
+    try_point,
+)
+from cloakwork.lab.trials import Band, Distances, Mean, Method, Score, Setting
 from cloakwork.measure import cramer_rao, le_cam
 from cloakwork.physics import HeatLine
 
@@ -23,7 +35,7 @@ def made(exponent: float, *, xs: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0), metho
     for x in xs:
         mean = Mean(0.1 * x**exponent, 0.001 * x**exponent)
         scores = tuple(Score(one, 100, 0.1, mean, mean, mean, 0.0, 0.0) for one in methods or Method)
-        points.append(Point(x, scores, 0.05 * x**-0.5, 0.02 * x**0.75, 0.25))
+        points.append(Point(x, scores, 0.05 * x**-0.5, 0.02 * x**0.75, 0.25, papers_limit=0.2 * x**-0.5))
     return Sweep("x", tuple(points))
 
 
@@ -52,16 +64,41 @@ def test_a_method_that_was_not_tried_is_left_out() -> None:
 
 def test_limits_are_those_of_the_measures() -> None:
     setting = Setting(n=12, m=8, T=0.1, at=(0.5,))
-    line = HeatLine(n=12, m=8, T=0.1)
-    assert limit_of(setting, 0.1) == cramer_rao(line, [0.5], 0.1).expected_emd
+    line, none = HeatLine(n=12, m=8, T=0.1), np.zeros((0, 12))
+    assert limit_of(setting, 0.1, none) == cramer_rao(line, [0.5], 0.1).expected_emd
     assert floor_of(setting, 0.1) is None
     anywhere = Setting(n=12, m=8, T=0.1)
     places = [cramer_rao(line, [i / 12], 0.1).expected_emd for i in range(1, 13)]
-    assert limit_of(anywhere, 0.1) == pytest.approx(np.mean(places), rel=1e-9)
+    assert limit_of(anywhere, 0.1, none) == pytest.approx(np.mean(places), rel=1e-9)
     assert floor_of(anywhere, 0.1) == le_cam(HeatLine(n=12, m=8, T=0.1, placement="anywhere"), 0.1).average
-    several = Setting(n=12, m=8, T=0.1, count=2)
-    assert limit_of(several, 0.1) is None
-    assert floor_of(several, 0.1) is None
+
+
+def test_the_limit_of_several_is_the_mean_over_scenes_and_never_above_a_guess() -> None:
+    setting, line = Setting(n=12, m=8, T=0.3, count=2), HeatLine(n=12, m=8, T=0.3)
+    truth = np.zeros((3, 12))
+    for row, places in zip(truth, ((1, 2), (2, 9), (0, 11)), strict=True):
+        row[list(places)] = 1.0
+    guesses = Distances.of(truth, np.zeros_like(truth)).emd
+    limits = [cramer_rao(line, [(i + 1) / 12, (j + 1) / 12], 0.1).expected_emd for i, j in ((1, 2), (2, 9), (0, 11))]
+    assert limits[0] > guesses[0]
+    assert limit_of(setting, 0.1, truth) == pytest.approx(np.minimum(limits, guesses).mean())
+    assert limit_of(setting, 1e3, truth) == pytest.approx(guesses.mean())
+    assert floor_of(setting, 0.1) is None
+
+
+def test_the_papers_limit_is_there_only_where_their_noise_is_another() -> None:
+    plain, private = (try_point(1.0, Setting(m=10, sigma=sigma), FEW, (1,)) for sigma in (0.1, None))
+    assert plain.papers_limit is None
+    assert private.papers_limit is not None
+    assert private.limit is not None
+    assert private.papers_limit > 4 * private.limit
+
+
+def test_the_gain_is_the_papers_error_over_ours() -> None:
+    point = try_point(1.0, Setting(m=20, sigma=0.2), FEW, (1,))
+    assert point.gain is not None
+    assert point.gain.value == point.of(Method.PAPERS).emd.value / point.of(Method.POSTERIOR).emd.value
+    assert try_point(1.0, Setting(m=20, sigma=0.2), {Method.PAPERS: 6}, (1,)).gain is None
 
 
 def test_no_method_is_below_the_floor() -> None:
@@ -101,10 +138,15 @@ def test_measures_name_what_they_are_of() -> None:
     ("slope", "claimed", "growing", "verdict"),
     [
         (Slope(0.03, 0.02), 0.0, True, Agreement.AGREES),
+        (Slope(0.03, 0.11), 0.0, True, Agreement.UNDECIDED),
+        (Slope(0.0, 0.2), 0.5, True, Agreement.UNDECIDED),
+        (Slope(0.13, 0.02), 0.0, True, Agreement.UNDECIDED),
+        (Slope(0.15, 0.02), 0.0, True, Agreement.WRONG),
         (Slope(-0.4, 0.02), 0.0, True, Agreement.LOOSER),
         (Slope(0.4, 0.02), 0.0, True, Agreement.WRONG),
         (Slope(0.5, 0.02), 1.0, False, Agreement.WRONG),
         (Slope(1.5, 0.02), 1.0, False, Agreement.LOOSER),
+        (Slope(0.5, 0.15), 1.0, False, Agreement.WRONG),
         (Slope(0.5, 0.3), 1.0, False, Agreement.UNDECIDED),
         (Slope(0.5, float("nan")), 1.0, False, Agreement.UNDECIDED),
     ],
@@ -115,13 +157,18 @@ def test_an_upper_bound_is_judged_by_the_side_on_which_the_slope_is(
     assert judged(slope, claimed, growing=growing) is verdict
 
 
+@pytest.mark.parametrize("value", [-0.3, -0.05, 0.0, 0.08, 0.2, 0.6])
+def test_a_larger_error_never_helps_a_claim(value: float) -> None:
+    verdicts = [judged(Slope(value, error), 0.0, growing=True) for error in (0.0, 0.05, 0.1, 0.2, 0.5)]
+    agreeing = [one is Agreement.AGREES for one in verdicts]
+    assert agreeing == sorted(agreeing, reverse=True)
+
+
 def test_a_lower_bound_is_judged_the_other_way_round() -> None:
-    assert [opposite(one) for one in Agreement] == [
-        Agreement.AGREES,
-        Agreement.WRONG,
-        Agreement.LOOSER,
-        Agreement.UNDECIDED,
-    ]
+    assert opposite(Agreement.LOOSER) is Agreement.WRONG
+    assert opposite(Agreement.WRONG) is Agreement.LOOSER
+    others = set(Agreement) - {Agreement.LOOSER, Agreement.WRONG}
+    assert {opposite(one) for one in others} == others
 
 
 def test_panels_are_drawn_with_every_name_once(tmp_path: Path) -> None:
@@ -130,7 +177,28 @@ def test_panels_are_drawn_with_every_name_once(tmp_path: Path) -> None:
     figure.savefig(tmp_path / "panels.png")
     assert len(figure.axes) == 4
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == [*Method, "95 % of 10 trials", "Cramer-Rao limit", "floor for any method", "uniform guess"]
+    assert names == [*Method, LIMIT, PAPERS_LIMIT, FLOOR, GUESS]
+
+
+def test_a_limit_above_a_guess_is_drawn_at_the_guess() -> None:
+    axes = Figure().subplots()
+    points = [replace(point, guess=0.04) for point in made(1.0).points]
+    draw_limits(axes, Sweep("x", tuple(points)))
+    line = next(one for one in axes.get_lines() if one.get_label() == LIMIT)
+    assert np.asarray(line.get_ydata()).tolist() == pytest.approx([0.04, 0.05 * 2**-0.5, 0.025, 0.05 * 8**-0.5])
+
+
+def test_the_band_is_drawn_where_every_point_has_one() -> None:
+    band = Band(0.01, 0.5)
+    points = [
+        replace(point, scores=tuple(replace(score, band=band) for score in point.scores)) for point in made(1.0).points
+    ]
+    full, part = (Figure().subplots() for _ in range(2))
+    draw_methods(full, Sweep("x", tuple(points)))
+    draw_methods(part, Sweep("x", (*points[:-1], made(1.0).points[-1])))
+    assert [len(axes.get_legend_handles_labels()[1]) for axes in (full, part)] == [4, 3]
+    (drawn,) = [one for one in full.collections if one.get_label() == BAND]
+    assert drawn.get_paths()[0].get_extents().ymin == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.1, 0.3), (1e-4, 1.0), (3.0, 7000.0)])

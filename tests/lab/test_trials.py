@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from cloakwork._checks import FloatArray
 from cloakwork.lab.experiment import stream
-from cloakwork.lab.trials import NOISE, Distances, Mean, Method, Place, Score, Setting, scaled, score
+from cloakwork.lab.trials import NOISE, Band, Distances, Mean, Method, Place, Score, Setting, scaled, try_method
 from cloakwork.measure import emd, l1, l2
 from cloakwork.physics import Space
 from cloakwork.privacy import Calibration, sensitivity
@@ -91,29 +93,56 @@ def test_methods_with_one_noise_see_the_same_readings() -> None:
     assert papers.std() / ours.std() == pytest.approx(2 * math.log(12.5) / 1.085878, rel=0.02)
 
 
+def scored(setting: Setting, method: Method, truth: FloatArray, key: tuple[int, ...]) -> Score:
+    return Score.of(method, try_method(setting, method, truth, key))
+
+
 def test_a_score_tells_of_frames_that_nothing_fits_and_of_empty_maps() -> None:
     setting = Setting(sigma=0.1, at=(0.5,))
     truth = setting.truth(200, stream(1, 0))
-    papers = score(setting, Method.PAPERS, truth, (1,))
+    papers = scored(setting, Method.PAPERS, truth, (1,))
     assert 0.2 < papers.unfitted < 0.55
-    assert score(setting, Method.PURSUIT, truth, (1,)).unfitted < 0.15
+    assert scored(setting, Method.PURSUIT, truth, (1,)).unfitted < 0.15
     assert papers.empty == 0
-    assert score(Setting(sigma=20.0, at=(0.5,)), Method.PURSUIT, truth, (1,)).empty > 0.5
+    assert scored(Setting(sigma=20.0, at=(0.5,)), Method.PURSUIT, truth, (1,)).empty > 0.5
 
 
 def test_the_same_key_gives_the_same_score() -> None:
     setting = Setting(m=10, sigma=0.2)
     truth = setting.truth(6, stream(3, 0))
-    first, again, other = (score(setting, Method.POSTERIOR, truth, key) for key in ((3,), (3,), (4,)))
+    first, again, other = (scored(setting, Method.POSTERIOR, truth, key) for key in ((3,), (3,), (4,)))
     assert first == again
     assert first != other
 
 
-def test_the_interval_of_the_papers_is_that_of_ten_trials() -> None:
-    values = np.random.default_rng(1).random(1000)
-    mean = Mean.of(values)
-    one = Score(Method.PAPERS, 1000, 0.1, mean, mean, mean, 0.0, 0.0)
-    assert one.papers_interval == pytest.approx(2.262157 * values.std(ddof=1) / math.sqrt(10), rel=1e-6)
+def test_the_band_holds_95_of_100_means_of_ten() -> None:
+    values = np.random.default_rng(1).exponential(size=200_000)
+    band = Band.of(values)
+    assert band is not None
+    # the sum of ten has a gamma distribution
+    assert [10 * band.low, 10 * band.high] == pytest.approx(stats.gamma(10).ppf([0.025, 0.975]).tolist(), rel=0.02)
+
+
+@pytest.mark.parametrize(("frames", "there"), [(399, False), (400, True)])
+def test_there_is_no_band_of_too_few_batches(frames: int, there: bool) -> None:
+    assert (Band.of(np.ones(frames)) is not None) is there
+
+
+@pytest.mark.parametrize(("over", "under"), [(300, 300), (600, 200), (200, 600)])
+def test_the_error_of_a_ratio_is_that_of_many_runs(over: int, under: int) -> None:
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(600):
+        shared = rng.exponential(size=max(over, under))
+        found.append(Mean.ratio((shared + rng.exponential(size=len(shared)))[:over], shared[:under]))
+    values = np.array([one.value for one in found])
+    assert values.mean() == pytest.approx(2.0, abs=0.02)
+    assert np.mean([one.error for one in found]) == pytest.approx(values.std(), rel=0.12)
+
+
+def test_settings_say_what_they_are() -> None:
+    assert Setting(n=20, sigma=0.5).words("T") == "n = 20, m = 50, sigma = 0.5"
+    assert Setting(epsilon=10.0, delta=0.01).words("m") == "n = 100, T = 0.05, epsilon = 10, delta = 0.01"
 
 
 def test_the_posterior_allows_for_as_many_sources_as_the_setting_says() -> None:

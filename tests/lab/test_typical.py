@@ -11,12 +11,20 @@ from cloakwork.lab import Agreement, Result, find, read_result
 from cloakwork.lab.experiment import stream
 from cloakwork.lab.experiments import typical
 from cloakwork.lab.experiments.typical import CLOSE, LATE, SCENES, Look, Scene, Seen, Typical, look_at
-from cloakwork.lab.trials import NOISE, Distances, Mean, Method, Setting
+from cloakwork.lab.trials import NOISE, PLACES, Distances, Mean, Method, Setting
+
+FEW = 400  # frames of R alone
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typical, "OFTEN", FEW)
 
 
 def run_small(seed: int = 1) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typical, "QUICK_TRIALS", 20)
+        patch.setattr(typical, "OFTEN", FEW)
         return find("typical").run(quick=True, seed=seed)
 
 
@@ -31,17 +39,25 @@ def finding(result: Result) -> Typical:
     return result.finding
 
 
-def made_up(finding: Typical, name: str, *, emd: float, l1: float = 1.8, between: float = 0.9) -> Typical:
-    """The same, but with other means in one scene."""
+def made_up(
+    finding: Typical,
+    name: str,
+    *,
+    near: float = 0.8,
+    anywhere: float = 0.8,
+    l1: float = 1.8,
+    central: float = 0.9,
+) -> Typical:
+    """The same, but with other numbers in one scene."""
 
     def changed(look: Look) -> Look:
-        return replace(look, emd=Mean(emd, 0.001), l1=Mean(l1, 0.001), between=Mean(between, 0.01))
+        return replace(look, l1=Mean(l1, 0.001), central=Mean(central, 0.01))
 
-    scenes = [
-        replace(seen, looks=tuple(changed(look) for look in seen.looks)) if seen.name == name else seen
-        for seen in finding.scenes
-    ]
-    return replace(finding, scenes=tuple(scenes))
+    def of(seen: Seen) -> Seen:
+        looks = tuple(changed(look) for look in seen.looks)
+        return replace(seen, near=Mean(near, 0.01), anywhere=Mean(anywhere, 0.01), looks=looks)
+
+    return replace(finding, scenes=tuple(of(seen) if seen.name == name else seen for seen in finding.scenes))
 
 
 def test_scenes_are_those_of_the_captions() -> None:
@@ -54,7 +70,7 @@ def test_the_frame_shown_is_the_median_one() -> None:
     scene, trials, key = SCENES[0], 11, (5, 0)
     seen = look_at(scene, trials, key)
     setting = scene.setting
-    truth = setting.truth(trials, stream(*key))
+    truth = setting.truth(trials, stream(*key, PLACES))
     channel = setting.channel(Method.PAPERS.calibration)
     noisy = channel.send(setting.line.apply(truth), stream(*key, NOISE))
     maps = channel.recover(noisy, Method.PAPERS.estimator(4)).map
@@ -81,31 +97,45 @@ def test_what_is_shown_of_a_map_gives_its_distance_again(finding: Typical) -> No
             assert Distances.of(truth, maps).emd[0] == pytest.approx(look.shown_emd, abs=0.01)
 
 
-def test_between_counts_what_lies_strictly_between() -> None:
+def test_central_is_the_middle_half_of_the_way() -> None:
     scene = Scene("made up", "nowhere", Setting(n=20, m=10, sigma=1e-3, at=(0.25, 0.75)))
     seen = look_at(scene, 4, (1,))
-    assert seen.of(Method.POSTERIOR).between.value == pytest.approx(0.0, abs=0.02)
+    assert seen.of(Method.POSTERIOR).central.value == pytest.approx(0.0, abs=0.02)
 
 
 def test_close_sources_are_put_in_the_middle_by_pursuit_alone(finding: Typical) -> None:
     close = finding.of(CLOSE)
-    assert close.of(Method.PAPERS).between.value > 0.8
+    assert close.of(Method.PAPERS).central.value > 0.8
     assert close.of(Method.POSTERIOR).emd.value < 0.6 * close.of(Method.PAPERS).emd.value
 
 
-def test_norms_are_judged_by_the_numbers(finding: Typical) -> None:
-    guess = finding.scenes[0].guess
-    near, far = (made_up(finding, SCENES[0].name, emd=share * guess) for share in (0.49, 0.51))
-    assert near.claims()[0].verdict is Agreement.AGREES
-    assert far.claims()[0].verdict is Agreement.WRONG
-    assert made_up(finding, SCENES[0].name, emd=0.01, l1=0.9).claims()[0].verdict is Agreement.WRONG
-    assert made_up(finding, LATE, emd=0.01).claims()[1].verdict is Agreement.AGREES
-    assert made_up(finding, LATE, emd=0.2).claims()[1].verdict is Agreement.WRONG
+def test_norms_are_judged_by_how_often_r_is_near(finding: Typical) -> None:
+    shares = {0.6: Agreement.AGREES, 0.51: Agreement.UNDECIDED, 0.4: Agreement.WRONG}
+    for near, verdict in shares.items():
+        assert made_up(finding, SCENES[0].name, near=near).claims()[0].verdict is verdict
+        assert made_up(finding, LATE, near=near).claims()[1].verdict is verdict
+    assert made_up(finding, SCENES[0].name, l1=0.9).claims()[0].verdict is Agreement.WRONG
+
+
+def test_a_place_that_is_ours_is_said_with_what_others_give(finding: Typical) -> None:
+    same, other = (made_up(finding, LATE, near=0.4, anywhere=share).claims()[1].found for share in (0.3, 0.7))
+    assert "The place is ours; at random ones it is less than half in 30 %" in same
+    assert "the verdict would be" not in same
+    assert other.endswith("the verdict would be: agrees")
+    assert "The place is ours" not in finding.claims()[0].found
+
+
+def test_limits_are_those_of_the_sources(finding: Typical) -> None:
+    limits = [seen.limit for seen in finding.scenes]
+    assert limits == pytest.approx([0.0075, 0.527, 0.0161, 0.0065], rel=0.02)
+    assert "no method does better there than a guess" in finding.words()[2]
+    near = replace(finding, scenes=tuple(replace(seen, limit=0.01) for seen in finding.scenes))
+    assert "no method does better" not in near.words()[2]
 
 
 def test_the_middle_is_judged_by_the_numbers(finding: Typical) -> None:
-    assert made_up(finding, CLOSE, emd=0.05, between=0.6).claims()[2].verdict is Agreement.AGREES
-    assert made_up(finding, CLOSE, emd=0.05, between=0.51).claims()[2].verdict is Agreement.WRONG
+    assert made_up(finding, CLOSE, central=0.6).claims()[2].verdict is Agreement.AGREES
+    assert made_up(finding, CLOSE, central=0.51).claims()[2].verdict is Agreement.WRONG
 
 
 def test_the_same_seed_gives_the_same_numbers(result: Result) -> None:
@@ -126,11 +156,11 @@ def test_the_picture_tables_and_words_are_there(result: Result, tmp_path: Path) 
     result.draw(tmp_path / "typical.png")
     assert (tmp_path / "typical.png").stat().st_size > 20_000
     (table,) = result.tables()
-    assert len(table.rows) == 4 * 4
+    assert len(table.rows) == 4 * 5
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert len(result.finding.words()) == 3
 
 
 def test_measures_have_names_of_their_own(finding: Typical) -> None:
     names = [one.name for one in finding.measures()]
-    assert len(names) == len(set(names)) == 36
+    assert len(names) == len(set(names)) == 36 + 9

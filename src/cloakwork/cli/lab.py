@@ -1,11 +1,14 @@
 """`cloakwork lab`."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cloakwork.cli.output import as_json, bars, note, say, table
-from cloakwork.lab import EXPERIMENTS, Result, find
+from cloakwork.cli.output import as_json, bars, counted, note, say, table
+from cloakwork.lab import EXPERIMENTS, Experiment, Result, find
+from cloakwork.lab.recorded import needed
+from cloakwork.lab.records import Record
 from cloakwork.lab.report import PAGE, write_report
 from cloakwork.lab.runs import run_all
 
@@ -13,24 +16,30 @@ ALL = "all"
 
 
 def run_list(*, json: bool) -> None:
-    """Print the names of all experiments and what they show."""
+    """Print the names of all experiments, how long they take, what they show and what they repeat."""
     if json:
-        as_json({"experiments": [{"name": one.name, "title": one.title} for one in EXPERIMENTS.values()]})
-    else:
-        width = max(len(name) for name in EXPERIMENTS)
-        say("\n".join(f"{one.name:<{width}}  {one.title}" for one in EXPERIMENTS.values()))
+        keys = ("name", "title", "minutes", "shows")
+        as_json({"experiments": [{key: getattr(one, key) for key in keys} for one in EXPERIMENTS.values()]})
+        return
+    width = max(len(name) for name in EXPERIMENTS)
+    for one in EXPERIMENTS.values():
+        say(f"{one.name:<{width}}  {one.minutes:>4g} min  {one.title}")
+        for shown in one.shows:
+            say(f"{'':<{width}}            {shown}")
+    note("minutes: of a run at full size on one core, about")
 
 
 def run_lab(name: str, *, quick: bool, out: Path | None, seed: int, jobs: int, json: bool) -> None:
     """Run one experiment or all, print what they found, and keep it in a folder."""
     chosen = tuple(EXPERIMENTS.values()) if name == ALL else (find(name),)
+    records: list[Record] = []
     with ExitStack() as stack:
+        stack.enter_context(_said_when_stopped(records, chosen, out))
         folder = out or Path(stack.enter_context(TemporaryDirectory()))
         show = stack.enter_context(bars())
-        records = []
         for record in run_all(chosen, folder, quick=quick, seed=seed, jobs=jobs, progress=show):
             records.append(record)
-            note(f"{record.result.name}: {record.result.title}{' (quick)' if quick else ''}, {record.seconds:.0f} s")
+            _note_done(record, len(records), len(chosen))
     order = [one.name for one in chosen]
     records.sort(key=lambda record: order.index(record.result.name))
     if json:
@@ -38,17 +47,42 @@ def run_lab(name: str, *, quick: bool, out: Path | None, seed: int, jobs: int, j
     else:
         for record in records:
             _print(record.result)
-    if out is not None:
-        note(f"the results and their pictures are in {out}")
+    note(f"the results and their pictures are in {out}" if out else "--out DIR keeps the numbers and the pictures")
+
+
+@contextmanager
+def _said_when_stopped(records: Sequence[Record], chosen: Sequence[Experiment], out: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is not None:
+            note(f"stopped: {len(records)} of {counted(len(chosen), 'result')} in {out}; the same command goes on")
+        raise
+
+
+def _note_done(record: Record, number: int, total: int) -> None:
+    result = record.result
+    count = f" ({number} of {total})" if total > 1 else ""
+    took = "was there already" if record.kept else f"{record.seconds:.0f} s"
+    note(f"{result.name}{count}: {result.title}{' (quick)' if result.quick else ''}, {took}")
+    for missing in record.origin.lacking:
+        note(f"{result.name} was run without a recording: {needed(Path(missing))}")
 
 
 def run_report(folder: Path, *, docs: Path) -> None:
     """Write the page of results from a folder with all of them."""
-    write_report(folder, docs)
+    with bars() as show:
+        records = write_report(folder, docs, progress=lambda done, total: show("pictures", done / total))
+    for record in records:
+        for missing in record.origin.lacking:
+            note(f"{record.result.name} was run without the recording {missing}, and the page says so")
     note(f"wrote {docs / PAGE}, and pictures and numbers beside it")
 
 
 def _print(result: Result) -> None:
+    say(f"{result.name}: {result.title}\n")
+    for words in result.finding.words():
+        say(f"{words}\n")
     for one in result.tables():
         table(one.title, one.columns, one.rows)
     if result.quick:

@@ -1,4 +1,4 @@
-"""The best attack on a cloak: the likelihood ratio between two placements, from all readings."""
+"""The best attack on a cloak: the likelihood ratio between two placements, from all readings that the attacker sees."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import Physics
-from cloakwork.privacy import Cloak
+from cloakwork.lab.networks import share_error
+from cloakwork.privacy import Cloak, Scope
+
+_PIECE = 4000  # frames at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,34 +23,64 @@ class Placements:
 
 
 def worst_neighbours(cloak: Cloak) -> Placements:
-    """The two placements that a cloak has to hide and that differ most: a unit source, and part of it moved.
+    """The two placements that a cloak has to hide and that are told apart best: a unit source, and part of it moved.
 
     Notes
     -----
-    e_i against (1 - a) e_i + a e_j for the steepest pair of neighbouring places, a = alpha / d(i, j), at most 1.
+    e_i against (1 - a) e_i + a e_j for the pair of neighbouring places that is steepest in units of the noise,
+    a = alpha / d(i, j), at most 1.
     """
-    matrix, (i, j) = cloak.physics.matrix, cloak.physics.joint_slope().pair
+    matrix, (i, j) = cloak.physics.matrix, _worst_pair(cloak)
     apart = float(cloak.physics.space.distances(i)[j])
     share = min(1.0, cloak.alpha / apart)
     return Placements(matrix[:, i], (1 - share) * matrix[:, i] + share * matrix[:, j], share * apart)
 
 
-def far_apart(physics: Physics, distance: float) -> Placements | None:
-    """The two places at this distance whose readings differ most; None where no two places are so far apart."""
-    table = np.asarray(physics.space.distance_table, dtype=np.float64)
-    squares = (physics.matrix**2).sum(axis=0)
-    apart = squares[:, None] + squares - 2 * physics.matrix.T @ physics.matrix
-    apart[np.abs(table - distance) > 1e-4 * distance] = -1.0
+def _worst_pair(cloak: Cloak) -> tuple[int, int]:
+    physics = cloak.physics
+    if cloak.scope is Scope.NETWORK:
+        return physics.joint_slope(1 / cloak.sigmas).pair
+    steepest = [
+        (np.abs(columns) / cloak.sigmas[:, None]).max(axis=0) / physics.space.lengths[which]
+        for which, columns in physics.pair_columns()
+    ]
+    i, j = physics.space.pairs[int(np.argmax(np.concatenate(steepest)))]
+    return int(i), int(j)
+
+
+def far_apart(cloak: Cloak, distance: float) -> Placements | None:
+    """The two places at this distance that are told apart best; None where no two places are so far apart."""
+    matrix = cloak.physics.matrix
+    table = np.asarray(cloak.physics.space.distance_table, dtype=np.float64)
+    scaled = matrix / cloak.sigmas[:, None]
+    squares = (scaled**2).sum(axis=0)
+    apart = squares[:, None] + squares - 2 * scaled.T @ scaled
+    apart[np.abs(table - distance) > 1e-4 * distance] = -math.inf
     i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    if apart[i, j] < 0:
-        return None
-    return Placements(physics.matrix[:, i], physics.matrix[:, j], distance)
+    return None if apart[i, j] == -math.inf else Placements(matrix[:, i], matrix[:, j], distance)
+
+
+def shifts(cloak: Cloak, placements: Placements) -> FloatArray:
+    """How many standard deviations apart the two are on each reading, as it is sent: rounded to steps."""
+    zero, one = (_sent(cloak, readings) for readings in (placements.zero, placements.one))
+    return np.asarray((one - zero) / cloak.sigmas)
+
+
+def seen(cloak: Cloak, placements: Placements) -> FloatArray:
+    """`shifts` of what the attacker sees that a cloak is made against: all sensors, or the one that tells most."""
+    found = shifts(cloak, placements)
+    if cloak.scope is Scope.SENSOR:
+        found[np.arange(len(found)) != np.argmax(np.abs(found))] = 0.0
+    return found
 
 
 def separation(cloak: Cloak, placements: Placements) -> float:
-    """How many standard deviations apart the two are, as they are sent: rounded to steps."""
-    sent = [np.rint(readings / cloak.steps) * cloak.steps for readings in (placements.zero, placements.one)]
-    return float(np.linalg.norm((sent[1] - sent[0]) / cloak.sigmas))
+    """How many standard deviations apart the two are to that attacker, in one frame."""
+    return float(np.linalg.norm(seen(cloak, placements)))
+
+
+def _sent(cloak: Cloak, readings: FloatArray) -> FloatArray:
+    return np.asarray(np.rint(readings / cloak.steps) * cloak.steps)
 
 
 def advantage(mu: float) -> float:
@@ -74,46 +106,55 @@ def allowed_advantage(epsilon: float, delta: float) -> float:
     return 1 - 2 * (1 - delta) / (1 + math.exp(epsilon))
 
 
-def statistics(
-    cloak: Cloak, placements: Placements, trials: int, frames: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """The log likelihood ratio of `frames` frames together, for so many trials of each placement."""
-    zero, one = placements.zero, placements.one
-    weights = (one - zero) / cloak.sigmas**2
-    middle = frames * float((one + zero) @ weights) / 2
-    return (
-        _ratios(cloak, zero, weights, middle, trials, frames, rng),
-        _ratios(cloak, one, weights, middle, trials, frames, rng),
-    )
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Log likelihood ratios of frames of either placement."""
+
+    zero: FloatArray
+    one: FloatArray
+
+    def together(self, k: int) -> "Ratios":
+        """The same of k frames each, taken together: k readings of one steady scene."""
+        whole = len(self.zero) // k * k
+        return Ratios(*(ratios[:whole].reshape(-1, k).sum(axis=1) for ratios in (self.zero, self.one)))
 
 
-def _ratios(
-    cloak: Cloak,
-    readings: FloatArray,
-    weights: FloatArray,
-    middle: float,
-    trials: int,
-    frames: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    noisy = cloak.simulate(np.tile(readings, (trials * frames, 1)), rng=rng)
-    return np.asarray((noisy @ weights).reshape(trials, frames).sum(axis=1) - middle)
+def ratios_of(cloak: Cloak, placements: Placements, frames: int, rng: np.random.Generator) -> Ratios:
+    """Log likelihood ratios of so many simulated releases of either placement.
+
+    Noise does not depend on what it is added to, so that each draw serves for both.
+    """
+    zero, one = (_sent(cloak, readings) for readings in (placements.zero, placements.one))
+    weights = seen(cloak, placements) / cloak.sigmas
+    pieces = [
+        cloak.simulate(np.tile(placements.zero, (min(_PIECE, frames - first), 1)), rng=rng) @ weights
+        for first in range(0, frames, _PIECE)
+    ]
+    found = np.concatenate(pieces) - float((zero + one) @ weights) / 2
+    return Ratios(found, found + float((one - zero) @ weights))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An advantage that was measured, with its standard error, and what it is exactly."""
+    """An advantage that was measured, with its standard error; `mu` is the shift behind it, in standard deviations."""
 
     measured: float
     error: float
-    exact: float
+    mu: float
 
     @classmethod
-    def of(cls, zero: FloatArray, one: FloatArray, mu: float) -> "Measured":
-        """From log likelihood ratios: who says `one` above 0 has the largest advantage, so nothing is chosen here."""
-        true, false = float((one > 0).mean()), float((zero > 0).mean())
-        spread = [rate * (1 - rate) + 0.25 / len(zero) for rate in (true, false)]
-        return cls(true - false, math.sqrt(sum(spread) / len(zero)), advantage(mu))
+    def of(cls, ratios: Ratios, mu: float) -> "Measured":
+        """Who says `one` above 0 has the largest advantage, so that nothing is chosen by looking.
+
+        With the same noise for both placements the advantage is the share of draws for which the answers differ.
+        """
+        differ = float(((ratios.one > 0) & (ratios.zero <= 0)).mean())
+        return cls(differ, share_error(differ, len(ratios.zero)), mu)
+
+    @property
+    def exact(self) -> float:
+        """What the advantage is."""
+        return advantage(self.mu)
 
     def __str__(self) -> str:
         return f"{self.measured:.3f} ± {self.error:.3f}"

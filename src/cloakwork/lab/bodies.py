@@ -1,14 +1,14 @@
 """People in infrared pictures: a plain model of a body, fitted on labelled pictures, and where it finds people."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.lab.recorded import Position
 from cloakwork.physics import Matrix, Metric, Space
-from cloakwork.recovery import BasisPursuit, PointSources, Radius, recover
+from cloakwork.recovery import Estimator, recover
 
 ROWS, COLUMNS = 24, 32  # of a picture
 BLOCK = 2  # pixels a side that are read as one sensor
@@ -85,6 +85,25 @@ def fit(readings: FloatArray, people: Sequence[FloatArray]) -> Body:
     )
 
 
+def limits(people: FloatArray, tall: FloatArray, width: float, sigma: float) -> FloatArray:
+    """The least covariance with which unbiased methods place bodies whose heights they do not know, shape (k, 2, 2).
+
+    Notes
+    -----
+    The Cramer-Rao limit: with J the derivatives of the readings by all positions and heights, divided by sigma, no
+    unbiased estimate has a covariance below (J'J)^-1. Infinite where the readings do not hold the information.
+    """
+    y, x = np.mgrid[BLOCK / 2 : ROWS : BLOCK, BLOCK / 2 : COLUMNS : BLOCK]
+    shape = bumps(people, width)
+    across, down = ((axis.reshape(-1, 1) - people[:, k]) / width**2 for k, axis in enumerate((x, y)))
+    slopes = np.concatenate([tall * shape * across, tall * shape * down, shape], axis=1) / sigma
+    count = len(people)
+    if np.linalg.matrix_rank(slopes) < slopes.shape[1]:
+        return np.tile(np.diag([np.inf, np.inf]), (count, 1, 1))
+    spread = np.linalg.inv(slopes.T @ slopes)[: 2 * count, : 2 * count].reshape(2, count, 2, count)
+    return np.asarray(spread[:, np.arange(count), :, np.arange(count)])
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
     """Pictures to be tried, less the floor, and where people are in each."""
@@ -94,28 +113,21 @@ class Trial:
     readings: FloatArray
     people: tuple[FloatArray, ...]
 
-    def found(self, noisy: FloatArray, sigma: float, *, pursuit: bool) -> list[tuple[Position, ...]]:
-        """Where people are found: as many as there are, or fewer."""
+    def first(self, count: int) -> "Trial":
+        """The first pictures only."""
+        return replace(self, readings=self.readings[:count], people=self.people[:count])
+
+    def found(
+        self, noisy: FloatArray, sigma: float, estimator: Callable[[int], Estimator]
+    ) -> list[tuple[Position, ...]]:
+        """Where people are found: as many as there are, or fewer; the estimator is made for a number of people."""
         counts = np.array([len(at) for at in self.people])
         found: list[tuple[Position, ...]] = [()] * len(counts)
+        places = self.camera.space.places
         for count in np.unique(counts).tolist():
             which = np.flatnonzero(counts == count)
-            listed = _sources(self, noisy[which], sigma, int(count), pursuit=pursuit)
-            for place, positions in zip(which.tolist(), listed, strict=True):
-                found[place] = positions
+            listed = recover(noisy[which], self.camera, sigma=sigma, estimator=estimator(count)).sources
+            for picture, sources in zip(which.tolist(), listed, strict=True):
+                heaviest = sorted(sources, key=lambda one: -one.weight)[:count]
+                found[picture] = tuple((float(places[s.place][0]), float(places[s.place][1])) for s in heaviest)
         return found
-
-
-def _sources(trial: Trial, noisy: FloatArray, sigma: float, count: int, *, pursuit: bool) -> list[tuple[Position, ...]]:
-    """The analyst knows how far pictures are from the model, and takes that for noise too; the papers do not."""
-    if pursuit:
-        found = recover(noisy, trial.camera, sigma=sigma, estimator=BasisPursuit(radius=Radius.PAPER)).sources
-    else:
-        weakest = min(max(trial.body.weakest / trial.body.height, 0.05), 0.9)
-        estimator = PointSources((weakest, 1.0), most=count, least=count)
-        found = recover(
-            noisy, trial.camera, sigma=float(np.hypot(sigma, trial.body.misfit)), estimator=estimator
-        ).sources
-    heaviest = [sorted(listed, key=lambda one: -one.weight)[:count] for listed in found]
-    places = trial.camera.space.places
-    return [tuple((float(places[s.place][0]), float(places[s.place][1])) for s in listed) for listed in heaviest]

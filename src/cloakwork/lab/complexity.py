@@ -1,9 +1,11 @@
 """What is asked of tests of privacy: settings, the queries that each takes by every account, and how they grow."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+import numpy as np
+from scipy import stats
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, share_limit
@@ -25,7 +27,8 @@ from cloakwork.lab.slopes import Slope, fitted
 
 EPSILON, DELTA = 1.0, 0.05
 GAMMA = 0.05  # share of the pairs of inputs that may be bad, for random privacy
-DECIDES = 64  # number of outcomes from which on it is that number that decides
+DECIDES = 256  # number of outcomes from which on it is that number that decides
+SMALL = 0.2  # gap up to which the bound here is one for small gaps
 MOST_REPORTS = 200_000
 
 
@@ -37,9 +40,9 @@ class Cell(StrEnum):
     PURE = "pure, full information"
 
     @property
-    def theorem(self) -> str:
+    def where(self) -> str:
         """Where its number of queries is stated."""
-        return {Cell.UNKNOWN: "10.8", Cell.KNOWN: "10.10", Cell.PURE: "10.11"}[self]
+        return {Cell.UNKNOWN: "Theorem 10.8", Cell.KNOWN: "Proposition 10.10", Cell.PURE: "Theorem 10.11"}[self]
 
 
 class Along(StrEnum):
@@ -87,14 +90,20 @@ class Setting:
         return halves(self.n, EPSILON, DELTA, moved=self.alpha / (1 + math.exp(EPSILON)))
 
     @property
-    def printed(self) -> float:
-        """The thesis' number at the same gap; for Algorithm 5, which has no constant, 3 sqrt(n) / a^2."""
-        e = math.exp(EPSILON)
-        if self.tester is Cell.UNKNOWN:
-            return max(4 * self.n, 12) * (1 + e * e) / (self.alpha / 2) ** 2
+    def rate(self) -> float:
+        """How the thesis' number grows, whatever its constant."""
+        if self.tester is Cell.PURE:
+            return math.log(self.n) / (self.alpha * self.least) ** 2
+        return (self.n if self.tester is Cell.UNKNOWN else math.sqrt(self.n)) / self.alpha**2
+
+    @property
+    def printed(self) -> float | None:
+        """The thesis' number at the same gap; None for Algorithm 5, which has a rate and no constant."""
         if self.tester is Cell.KNOWN:
-            return 3 * math.sqrt(self.n) / (self.alpha / (1 + e)) ** 2
-        return math.log(self.n) / ((self.alpha / 10) ** 2 * self.least**2)
+            return None
+        if self.tester is Cell.UNKNOWN:
+            return max(4 * self.n, 12) * (1 + math.exp(2 * EPSILON)) / (self.alpha / 2) ** 2
+        return 10**2 * self.rate
 
     def planned(self) -> tuple[int, int]:
         """What the tester here plans, and what no test can go below."""
@@ -112,14 +121,16 @@ class Setting:
 class Point:
     """Queries on each input: needed, planned here, printed, the least possible; and the median of what audits used.
 
-    `found` says how many of the audits found the violation; those that did not count as all reports that they had.
+    `rate` is the printed rate without its constant, and `printed` None where no constant is printed. `found` says how
+    many of the audits found the violation; those that did not count as all reports that they had.
     """
 
     x: float
     needed: float
     error: float
     planned: int
-    printed: float
+    printed: float | None
+    rate: float
     limit: int
     audited: float
     found: float
@@ -135,21 +146,50 @@ class Sweep:
 
     @property
     def slope(self) -> Slope:
-        """The exponent of what is needed; in n from 64 on, where it is n that decides."""
+        """The exponent of what is needed; in n from 256 on, where it is n that decides."""
         kept = [one for one in self.points if self.along is not Along.OUTCOMES or one.x >= DECIDES]
         kept = kept if len(kept) > 1 else list(self.points)
         return fitted([one.x for one in kept], [one.needed for one in kept], [one.error for one in kept])
 
     @property
     def claimed(self) -> float:
-        """The exponent of what is printed, over the same values."""
-        return fitted([one.x for one in self.points], [one.printed for one in self.points]).value
+        """The exponent of the printed rate, over the same values."""
+        return fitted([one.x for one in self.points], [one.rate for one in self.points]).value
+
+    @property
+    def proved(self) -> Slope:
+        """The exponent of what no test goes below; in alpha where that is small."""
+        kept = [one for one in self.points if self.along is not Along.GAP or one.x <= SMALL]
+        kept = kept if len(kept) > 1 else list(self.points)
+        return fitted([one.x for one in kept], [float(one.limit) for one in kept])
+
+    @property
+    def rate_through_first(self) -> tuple[float, ...]:
+        """The printed rate with the constant that makes it what is needed at the first value."""
+        first = self.points[0]
+        return tuple(first.needed * one.rate / first.rate for one in self.points)
 
     @property
     def audited(self) -> Slope | None:
         """The exponent of what audits use, where most of them came to an end; None if that is so at one point only."""
         kept = [one for one in self.points if one.found > 0.5]
         return fitted([one.x for one in kept], [one.audited for one in kept]) if len(kept) > 1 else None
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Pure privacy without information: what it takes to tell the two pairs of the thesis' proof apart at one A.
+
+    One is epsilon-private, the other has `far` in the place of epsilon, and they differ in an outcome of probability
+    e^-A alone. `needed` is exact, for the best of all tests; `printed` is what the proof says that it is at least.
+    """
+
+    depth: float
+    far: float
+    needed: int
+    printed: float
+    audited: float
+    found: float
 
 
 @dataclass(frozen=True)
@@ -166,15 +206,53 @@ class Share:
     allowed: float
 
 
-def audited(setting: Setting, audits: int, key: tuple[int, ...]) -> Sequence[float]:
-    """Reports on each input until a violation was announced, for each audit; infinite if none was."""
-    used = []
-    delta = 0.0 if setting.tester is Cell.PURE else DELTA
+@dataclass(frozen=True)
+class Audited:
+    """The median of what audits used until they announced a violation, and how many of them did."""
+
+    reports: float
+    found: float
+
+
+def audited(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> Audited:
+    """Audit a pair against the claim; an audit that announces nothing counts as all reports that it may use."""
+    used, found = [], 0
     for number in range(audits):
         rng = stream(*key, 1000 + number)
-        found = audit(shuffled(setting.far, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)
-        used.append(float(found.reports_used) if found.verdict is Verdict.VIOLATION else math.inf)
-    return used
+        one = audit(shuffled(pair, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)
+        violated = one.verdict is Verdict.VIOLATION
+        used.append(one.reports_used if violated else MOST_REPORTS)
+        found += violated
+    return Audited(float(np.median(used)), found / audits)
+
+
+def rare(depth: float, audits: int, key: tuple[int, ...]) -> Rare:
+    """What it takes to tell the pairs of McMillan's Theorem 10.5 apart, with A = `depth`.
+
+    Notes
+    -----
+    Input 0 is the same in both. On input 1 the rare outcome has probability p = e^-A or q = e^-2A, and the best test
+    asks whether it was seen: it is right two times in three on both pairs if ((1-p)/(1-q))^r <= 1/2, a coin helping
+    where it was not. The proof has 2/9 over the divergence of the two.
+    """
+    private, far = hidden_pairs(depth)
+    p, q = float(private.one[0]), float(far.one[0])
+    used = audited(far, 0.0, audits, key)
+    return Rare(
+        depth=depth,
+        far=far.epsilon,
+        needed=math.ceil(math.log(2) / (math.log1p(-q) - math.log1p(-p))),
+        printed=2 / 9 / float(stats.entropy(private.one, far.one)),
+        audited=used.reports,
+        found=used.found,
+    )
+
+
+def hidden_pairs(depth: float) -> tuple[Pair, Pair]:
+    """The private pair and the far one of that proof."""
+    zero, near, hidden = (math.exp(-power) for power in (depth + EPSILON, depth, 2 * depth))
+    private, far = ([[share, 1 - share] for share in shares] for shares in ((zero, near), (zero, hidden)))
+    return Pair(*private), Pair(*far)
 
 
 def share(slack: float) -> Share:

@@ -7,12 +7,18 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from cloakwork.lab.style import FAINT, INK, SERIES
-from cloakwork.lab.sweeps import Sweep
-from cloakwork.lab.trials import Method
+from cloakwork.lab.sweeps import FLOOR, GUESS, LIMIT, PAPERS_LIMIT, Sweep
+from cloakwork.lab.trials import PAPERS_TRIALS, Method
 
 COLORS = {Method.PAPERS: SERIES[1], Method.PURSUIT: SERIES[3], Method.POSTERIOR: SERIES[0]}
-BAND, LIMIT, FLOOR, GUESS = "95 % of 10 trials", "Cramer-Rao limit", "floor for any method", "uniform guess"
-NAMES = (*Method, BAND, LIMIT, FLOOR, GUESS)
+BAND = f"95 % of means of {PAPERS_TRIALS} trials"
+NAMES = (*Method, BAND, LIMIT, PAPERS_LIMIT, FLOOR, GUESS)
+LINES: dict[str, Any] = {
+    LIMIT: {"color": INK, "linestyle": "--", "linewidth": 1.2},
+    PAPERS_LIMIT: {"color": COLORS[Method.PAPERS], "linestyle": "--", "linewidth": 1.2},
+    FLOOR: {"color": INK, "linestyle": ":", "linewidth": 1},
+    GUESS: {"color": FAINT, "linewidth": 1},
+}
 IN_A_ROW = 5  # names of a legend
 SHAPES = {Method.PAPERS: "s", Method.PURSUIT: "^", Method.POSTERIOR: "o"}
 
@@ -40,19 +46,26 @@ def symbols(text: str) -> str:
 
 
 def draw_sweep(axes: Any, sweep: Sweep, *, label: str) -> None:
-    """Mean errors against x, with the limits; around the papers' curve the interval that 10 trials would give."""
+    """Mean errors against x, with the limits; around the papers' curve what so few trials as theirs give."""
     draw_methods(axes, sweep)
-    top = max(max(score.emd.value for score in point.scores) for point in sweep.points)
-    limits = [(point.x, point.limit) for point in sweep.points if point.limit is not None and point.limit <= top]
-    if limits:
-        axes.plot(*zip(*limits, strict=True), color=INK, linewidth=1.2, linestyle="--", label=LIMIT)
-    floors = [(point.x, point.floor) for point in sweep.points if point.floor]
-    if floors:
-        axes.plot(*zip(*floors, strict=True), color=INK, linewidth=1, linestyle=":", label=FLOOR)
-    guesses = [point.guess for point in sweep.points]
-    axes.plot([point.x for point in sweep.points], guesses, color=FAINT, linewidth=1, label=GUESS)
+    draw_limits(axes, sweep)
     log_axes(axes)
     axes.set_xlabel(label)
+
+
+def draw_limits(axes: Any, sweep: Sweep) -> None:
+    """The Cramer-Rao limits, as far as a guess is not better; the floor and the guess."""
+    points = sweep.points
+    lines: dict[str, list[float | None]] = {
+        LIMIT: [point.limit and min(point.limit, point.guess) for point in points],
+        PAPERS_LIMIT: [point.papers_limit and min(point.papers_limit, point.guess) for point in points],
+        FLOOR: [point.floor for point in points],
+        GUESS: [point.guess for point in points],
+    }
+    for name, values in lines.items():
+        shown = [(point.x, value) for point, value in zip(points, values, strict=True) if value]
+        if len(shown) > 1:
+            axes.plot(*zip(*shown, strict=True), label=name, **LINES[name])
 
 
 def draw_methods(axes: Any, sweep: Sweep) -> None:
@@ -63,10 +76,9 @@ def draw_methods(axes: Any, sweep: Sweep) -> None:
             continue
         xs, scores = [point.x for point in points], [point.of(method) for point in points]
         means = [score.emd.value for score in scores]
-        if method is Method.PAPERS:
-            halves = [score.papers_interval for score in scores]
-            low = [max(mean - half, mean / 5) for mean, half in zip(means, halves, strict=True)]
-            high = [mean + half for mean, half in zip(means, halves, strict=True)]
+        bands = [score.band for score in scores if score.band is not None]
+        if method is Method.PAPERS and len(bands) == len(scores):
+            low, high = [band.low for band in bands], [band.high for band in bands]
             axes.fill_between(xs, low, high, color=COLORS[method], alpha=0.15, linewidth=0, label=BAND)
         bars = [2 * score.emd.error for score in scores]
         look = {"color": COLORS[method], "marker": SHAPES[method], "markersize": 4, "linewidth": 1.5}

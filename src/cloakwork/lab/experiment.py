@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, final
 
 import numpy as np
@@ -39,6 +40,9 @@ class Experiment:
         The figures and tables of the papers that it repeats, such as "Gilbert and McMillan, Figure 2a".
     minutes
         How long a run at full size takes on one core, about: long ones are begun first.
+    data
+        The recordings that it uses where they are there, as `data_file` of `cloakwork.lab.recorded` takes them: with
+        other data a result is another one.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Experiment:
     work: Work
     shows: tuple[str, ...] = ()
     minutes: float = 0.1
+    data: tuple[Path, ...] = ()
 
     def run(self, *, quick: bool = False, seed: int = 1, progress: Progress | None = None) -> Result:
         """Do it; `progress` is told (done, in all) from time to time."""
@@ -61,8 +66,12 @@ def _silent(done: int, total: int) -> None:
 
 
 def stream(seed: int, *keys: int) -> np.random.Generator:
-    """Random numbers of their own for each part of an experiment, so that parts do not depend on each other."""
-    return np.random.default_rng([seed, *keys])
+    """Random numbers of their own for each part of an experiment, so that parts do not depend on each other.
+
+    >>> len({stream(1).random(), stream(1, 0).random(), stream(1, 0, 0).random()})
+    3
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=keys))
 
 
 def part(progress: Progress, before: int, size: int, total: int) -> Progress:

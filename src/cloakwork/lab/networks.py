@@ -1,5 +1,6 @@
 """Networks with communities, and how well the source of what spreads over them is found."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -64,6 +65,11 @@ class Network:
         return {}
 
     @property
+    def members(self) -> FloatArray:
+        """Which node is in which community, shape (nodes, communities)."""
+        return np.asarray(np.eye(int(self.communities.max()) + 1)[self.communities])
+
+    @property
     def guess(self) -> float:
         """How often the largest community is right."""
         return float(np.bincount(self.communities).max() / len(self.communities))
@@ -123,7 +129,8 @@ def heat_at_home(network: Network, tau: float) -> float:
 class Score:
     """Over so many frames: how often the right community and the right node are named, and how far off the node is.
 
-    `hops` is the mean number of steps from the source to the node that is named; errors are standard errors.
+    `hops` is the mean number of steps from the source to the node that is named; errors are standard errors. As a
+    string, the percentage with the right community.
     """
 
     frames: int
@@ -133,6 +140,13 @@ class Score:
     hops: float
     hops_error: float
     empty: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.right:.0f} ± {100 * self.right_error:.0f}"
+
+    def clearly_below(self, other: "Score") -> bool:
+        """Whether it is right less often, by more than chance."""
+        return self.right + 2 * math.hypot(self.right_error, other.right_error) < other.right
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +169,14 @@ def attempt(network: Network, cloak: Cloak, way: Way, sources: IntArray, rng: np
     readings = cloak.physics.matrix.T[sources]
     found = recover(cloak.simulate(readings, rng=rng), cloak, estimator=way.estimator)
     likely = found.intensity if way.weighs else found.map
-    member = np.eye(int(network.communities.max()) + 1)[network.communities]
-    return Tried(sources, found.map, likely, likely @ member)
+    return Tried(sources, found.map, likely, likely @ network.members)
 
 
 def score(network: Network, tried: Tried, distances: NDArray[np.floating[Any]]) -> Score:
     """How often a map names the right community and node; what is equally likely shares the credit."""
     own = network.communities[tried.sources]
     right, person = _credit(tried.weights, own), _credit(tried.maps, tried.sources)
-    named = _named(tried.maps)
-    hops = (named * distances[tried.sources]).sum(axis=1)
+    hops = steps_off(tried, distances)
     frames, share = len(own), float(right.mean())
     return Score(
         frames,
@@ -175,6 +187,11 @@ def score(network: Network, tried: Tried, distances: NDArray[np.floating[Any]]) 
         float(hops.std(ddof=1) / np.sqrt(frames)),
         int((~tried.maps.any(axis=1)).sum()),
     )
+
+
+def steps_off(tried: Tried, distances: NDArray[np.floating[Any]]) -> FloatArray:
+    """Steps from the source to the node that is named, for each frame; the mean over those that are equally likely."""
+    return np.asarray((_named(tried.maps) * distances[tried.sources]).sum(axis=1))
 
 
 def share_error(share: float, count: int) -> float:

@@ -1,19 +1,21 @@
 """Figures of two rows of panels: the source in the middle as in the papers, and anywhere; an axis a panel."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from matplotlib.figure import Figure
 
+from cloakwork.lab.cells import Cells
 from cloakwork.lab.curves import draw_panels
 from cloakwork.lab.experiment import Progress, part
-from cloakwork.lab.result import Finding
+from cloakwork.lab.rates import judged
+from cloakwork.lab.result import Claim, Finding, Table
 from cloakwork.lab.sweeps import Sweep, run_sweep
-from cloakwork.lab.trials import Method, Place, Setting
+from cloakwork.lab.trials import PAPERS_TRIALS, Method, Place, Setting
 
-TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 400}
-QUICK_TRIALS = {Method.PAPERS: 300, Method.PURSUIT: 300, Method.POSTERIOR: 40}
+TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 300}
+QUICK_TRIALS = TRIALS | {Method.POSTERIOR: 100}
 
 
 class Axis(Protocol):
@@ -29,33 +31,69 @@ class Axis(Protocol):
         """Where a small run measures it."""
         ...
 
-    @property
-    def fixed(self) -> str:
-        """The values of the others."""
-        ...
-
     def setting(self, x: float, place: Place) -> Setting:
         """The caption's values, but for this one."""
         ...
 
 
+def fixed(axis: Axis) -> str:
+    """The values of the others."""
+    return axis.setting(axis.values[0], Place.MIDDLE).words(str(axis))
+
+
 @dataclass(frozen=True)
 class Panels(Finding):
-    """One sweep for each axis, with the source in the middle and anywhere."""
+    """One sweep for each axis, with the source in the middle and anywhere; `cells` tells noise and recovery apart."""
 
-    size: ClassVar[tuple[float, float]] = (12.0, 6.6)
+    size: ClassVar[tuple[float, float]] = (12.0, 6.8)
     axes: ClassVar[Iterable[Axis]]
     middle: tuple[Sweep, ...]
     anywhere: tuple[Sweep, ...]
+    cells: Cells
 
     def of(self, place: Place, axis: Axis) -> Sweep:
         """One panel."""
         sweeps = self.middle if place is Place.MIDDLE else self.anywhere
         return next(sweep for sweep in sweeps if sweep.name == str(axis))
 
+    def panel_tables(self) -> tuple[Table, ...]:
+        """One for each panel, and that of the cells."""
+        panels = [
+            self.of(place, axis).table(f"Mean earth mover distance, {place}, {fixed(axis)}")
+            for place in Place
+            for axis in self.axes
+        ]
+        return (*panels, self.cells.table())
+
+    def frames(self) -> str:
+        """How many trials there are, and what they count, in words."""
+        point = self.middle[0].points[0]
+        frames, ours = (point.of(method).trials for method in (Method.PAPERS, Method.POSTERIOR))
+        return (
+            f"The shaded band holds 95 % of means of {PAPERS_TRIALS} trials, as many as the papers took; here there "
+            f"are {frames:,} frames for R and {ours:,} for the posterior at each point. An empty map counts as the "
+            "uniform one. The posterior is told that the source has strength 1, R is not."
+        )
+
     def draw(self, figure: Figure) -> None:
         rows = {str(place): [self.of(place, axis) for axis in self.axes] for place in Place}
-        draw_panels(figure, rows, [axis.fixed for axis in self.axes])
+        draw_panels(figure, rows, [fixed(axis) for axis in self.axes])
+
+
+def rate_claim(text: str, where: str, sweeps: Sequence[Sweep], claimed: float, *, growing: bool) -> Claim:
+    """A claim on the error of the papers' method, judged as they tried it: the first sweep has the source at 0.5.
+
+    The second has it anywhere; where that would be judged otherwise it is said.
+    """
+    slope, other = (sweep.slope(Method.PAPERS) for sweep in sweeps)
+    found = (
+        f"exponent {slope} of the papers' method at 0.5; anywhere {other}, posterior "
+        f"{sweeps[1].slope(Method.POSTERIOR)}, limit {sweeps[1].limit_slope()}"
+    )
+    verdict, elsewhere = (judged(one, claimed, growing=growing) for one in (slope, other))
+    if elsewhere is not verdict:
+        found += f"; with the source anywhere the verdict would be: {elsewhere}"
+    return Claim(text, where, found, verdict)
 
 
 def run_panels(

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -29,17 +31,27 @@ def find(name: str) -> Experiment:
     'estimators'
     """
     if name not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise InputError(f"{name!r} is not an experiment: the experiments are {known}.", name=name)
+        known, near = ", ".join(EXPERIMENTS), get_close_matches(name.lower(), EXPERIMENTS, n=1)
+        meant = f"did you mean {near[0]}? The" if near else "the"
+        raise InputError(f"{name!r} is not an experiment: {meant} experiments are {known}.", name=name)
     return EXPERIMENTS[name]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    experiment: str
+    title: str
+    quick: bool
+    seed: int
+    finding: Any
 
 
 def read_result(text: str) -> Result:
     """A result from its JSON, as `Result.to_json` made it."""
     try:
-        values = json.loads(text)
-        experiment = find(values["experiment"])
-        finding: Any = TypeAdapter(experiment.finding).validate_python(values["finding"])
-        return Result(experiment.name, values["title"], values["quick"], values["seed"], finding)
-    except (json.JSONDecodeError, KeyError, TypeError, ValidationError):
+        stored = TypeAdapter(_Stored).validate_python(json.loads(text))
+        experiment = find(stored.experiment)
+        finding: Any = TypeAdapter(experiment.finding).validate_python(stored.finding)
+    except (json.JSONDecodeError, ValidationError):
         raise InputError("not the JSON of a result: write one with `cloakwork lab run NAME --out DIR`.") from None
+    return Result(experiment.name, stored.title, stored.quick, stored.seed, finding)

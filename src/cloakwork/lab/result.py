@@ -38,6 +38,7 @@ class Agreement(StrEnum):
     AGREES = "agrees"
     LOOSER = "looser than it need be"
     WRONG = "wrong as printed"
+    NARROW = "does not carry over"  # right for what a paper assumes, and not for the real thing
     UNDECIDED = "cannot be told"
 
 

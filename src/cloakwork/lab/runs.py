@@ -5,15 +5,16 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from cloakwork.errors import CloakworkError
+from cloakwork.errors import CloakworkError, InputError
 from cloakwork.lab.experiment import Experiment
-from cloakwork.lab.records import Record, code, is_done, read, write
+from cloakwork.lab.origin import origin_of
+from cloakwork.lab.records import Record, is_done, read, readable, write
 from cloakwork.lab.registry import find
 
 Progress = Callable[[str, float], None]
@@ -27,22 +28,60 @@ def run_all(
 ) -> Iterator[Record]:
     """Run experiments, `jobs` at a time, and yield each when it is done; several have a process each.
 
-    What the folder has already, of this size and seed and by this code, is not run again: a run that was interrupted
-    goes on where it was. Long experiments are begun first. One that fails does not stop the others; it is said in the
-    end.
+    What the folder has already, of this size and seed, by this code and from this data, is not run again: a run that
+    was interrupted goes on where it was. A quick run does not replace a full one. Long experiments are begun first. One
+    that fails does not stop the others; it is said in the end.
     """
+    _refuse_folder(experiments, folder, quick=quick)
     folder.mkdir(parents=True, exist_ok=True)
-    done = [one for one in experiments if is_done(one.name, folder, quick=quick, seed=seed)]
+    done = [one for one in experiments if is_done(one, folder, quick=quick, seed=seed)]
     for one in done:
         progress(one.name, 1.0)
-        yield read(one.name, folder)
+        yield replace(read(one.name, folder), kept=True)
     waiting = sorted((one for one in experiments if one not in done), key=lambda one: -one.minutes)
-    if min(jobs, len(waiting)) <= 1:
+    if min(jobs, len(waiting)) > 1:
+        for name in _side_by_side(waiting, folder, quick=quick, seed=seed, jobs=jobs, progress=progress):
+            yield read(name, folder)
+    elif len(waiting) > 1:
+        yield from _in_turn(waiting, folder, quick=quick, seed=seed, progress=progress)
+    else:
         for one in waiting:
             yield run_one(one, folder, quick=quick, seed=seed, progress=partial(_pass_on, progress, one.name))
-        return
-    for name in _finished(waiting, folder, quick=quick, seed=seed, jobs=jobs, progress=progress):
-        yield read(name, folder)
+
+
+def _refuse_folder(experiments: Sequence[Experiment], folder: Path, *, quick: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give a folder.", folder=str(folder))
+    found = readable([one.name for one in experiments], folder) if quick else {}
+    full = [name for name, record in found.items() if not record.result.quick]
+    if full:
+        raise InputError(
+            f"{folder} has {', '.join(full)} at full size, which a quick run would replace: give another folder.",
+            folder=str(folder),
+        )
+
+
+def _in_turn(
+    waiting: Sequence[Experiment], folder: Path, *, quick: bool, seed: int, progress: Progress
+) -> Iterator[Record]:
+    failed: list[str] = []
+    for one in waiting:
+        try:
+            record = run_one(one, folder, quick=quick, seed=seed, progress=partial(_pass_on, progress, one.name))
+        except Exception as error:
+            failed.append(_failure(one.name, error))
+        else:
+            yield record
+    _say(failed)
+
+
+def _failure(name: str, error: Exception) -> str:
+    return f"{name} failed: {type(error).__name__}: {error}"
+
+
+def _say(failed: Sequence[str]) -> None:
+    if failed:
+        raise CloakworkError("; ".join(failed))
 
 
 def _pass_on(progress: Progress, name: str, done: int, total: int) -> None:
@@ -56,7 +95,7 @@ class _Job:
     ear: Connection
 
 
-def _finished(
+def _side_by_side(
     waiting: list[Experiment], folder: Path, *, quick: bool, seed: int, jobs: int, progress: Progress
 ) -> Iterator[str]:
     context = multiprocessing.get_context("spawn")
@@ -83,8 +122,7 @@ def _finished(
     finally:
         for job in running:
             job.process.terminate()
-    if failed:
-        raise CloakworkError("; ".join(failed))
+    _say(failed)
 
 
 def _heard(job: _Job, progress: Progress) -> str | None:
@@ -98,8 +136,9 @@ def _heard(job: _Job, progress: Progress) -> str | None:
         progress(job.name, said)
         return None
     job.process.join()
-    progress(job.name, 1.0)
-    return f"{job.name} failed: {said}" if said else ""
+    if not said:
+        progress(job.name, 1.0)
+    return str(said)
 
 
 def _work(name: str, folder: str, quick: bool, seed: int, mouth: Connection) -> None:
@@ -115,16 +154,16 @@ def _work(name: str, folder: str, quick: bool, seed: int, mouth: Connection) -> 
         run_one(find(name), Path(folder), quick=quick, seed=seed, progress=tell)
         mouth.send("")
     except Exception as error:
-        mouth.send(f"{type(error).__name__}: {error}")
+        mouth.send(_failure(name, error))
 
 
 def run_one(
     experiment: Experiment, folder: Path, *, quick: bool, seed: int, progress: Callable[[int, int], None]
 ) -> Record:
     """Run one experiment here, and write its result and picture to a folder."""
-    began = time.perf_counter()
+    began, origin = time.perf_counter(), origin_of(experiment)
     result = experiment.run(quick=quick, seed=seed, progress=progress)
-    record = Record(result, code(), time.perf_counter() - began)
+    record = Record(result, origin, time.perf_counter() - began)
     write(record, folder)
     return record
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+ALLOWED = 0.1  # how far a finite range may bend a slope, and how large its error may be
+
 
 @dataclass(frozen=True)
 class Slope:
@@ -16,9 +18,13 @@ class Slope:
     def __str__(self) -> str:
         return f"{self.value:+.2f} ± {self.error:.2f}"
 
-    def near(self, other: float, *, allowed: float = 0.1) -> bool:
-        """Whether it is the same as another, up to two standard errors and what a finite range can bend."""
-        return abs(self.value - other) <= 2 * self.error + allowed
+    def near(self, other: float, *, allowed: float = ALLOWED) -> bool:
+        """Whether it is the same as another, up to what a finite range can bend; one with a larger error is not.
+
+        >>> Slope(0.9, 0.02).near(1.0), Slope(0.9, 0.2).near(1.0)
+        (True, False)
+        """
+        return abs(self.value - other) <= allowed and self.error <= allowed
 
 
 def fitted(x: Sequence[float], y: Sequence[float], errors: Sequence[float] | None = None) -> Slope:

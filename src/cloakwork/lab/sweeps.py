@@ -7,21 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from cloakwork._checks import FloatArray
 from cloakwork.lab.experiment import Progress, stream
 from cloakwork.lab.result import Measure, Table
 from cloakwork.lab.slopes import Slope, fitted
-from cloakwork.lab.trials import PLACES, Distances, Method, Score, Setting, score
+from cloakwork.lab.trials import PLACES, Distances, Mean, Method, Score, Setting, try_method
 from cloakwork.measure import cramer_rao, le_cam
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Calibration
+
+LIMIT, PAPERS_LIMIT = "Cramer-Rao limit (unbiased methods)", "the same with the papers' noise"
+FLOOR, GUESS = "floor for any method", "uniform guess"
+RIVALS = (Method.PAPERS, Method.POSTERIOR)
+SCENES = 100  # of several sources each, for their limit
 
 
 @dataclass(frozen=True)
 class Point:
     """One setting: what was varied, how each method did, and what can be reached.
 
-    `limit` is the mean Cramer-Rao limit, `floor` what no method at all can beat on average over the places (Le Cam);
-    both are for the exact noise, and left out where they mean nothing. `guess` is the mean error of the uniform map.
+    `limit` is the mean Cramer-Rao limit of methods without a bias, `floor` what no method at all can beat on average
+    over the places (Le Cam). Both are for the exact noise, and left out where they mean nothing. `papers_limit` is the
+    limit for the papers' noise, where that is another. `guess` is the mean error of the uniform map. `gain` is the
+    papers' error over ours.
     """
 
     x: float
@@ -29,6 +37,8 @@ class Point:
     limit: float | None
     floor: float | None
     guess: float
+    papers_limit: float | None = None
+    gain: Mean | None = None
 
     def of(self, method: Method) -> Score:
         """How one method did."""
@@ -78,12 +88,13 @@ class Sweep:
         """Mean earth mover distances, one column a point."""
         rows = [(str(method), *(_said(point, method) for point in self.points)) for method in Method]
         for name, values in (
-            ("Cramer-Rao limit", [point.limit for point in self.points]),
-            ("floor for any method", [point.floor for point in self.points]),
+            (LIMIT, [point.limit for point in self.points]),
+            (PAPERS_LIMIT, [point.papers_limit for point in self.points]),
+            (FLOOR, [point.floor for point in self.points]),
+            (GUESS, [point.guess for point in self.points]),
         ):
             if any(value is not None for value in values):
                 rows.append((name, *("-" if value is None else f"{value:.4f}" for value in values)))
-        rows.append(("uniform guess", *(f"{point.guess:.4f}" for point in self.points)))
         unfitted = [point.of(Method.PAPERS).unfitted for point in self.points]
         rows.append(("papers: nothing fits, %", *(f"{100 * share:.0f}" for share in unfitted)))
         return Table(title, (self.name, *(f"{point.x:g}" for point in self.points)), tuple(rows))
@@ -128,20 +139,36 @@ def run_sweep(
 def try_point(x: float, setting: Setting, trials: Mapping[Method, int], key: tuple[int, ...]) -> Point:
     """One setting. The same key gives every method the same places, and the same noise up to its size."""
     truth = setting.truth(max(trials.values()), stream(*key, PLACES))
-    scores = [score(setting, method, truth[:count], key) for method, count in trials.items()]
-    sigma = setting.channel(Calibration.EXACT).sigma
-    guess = float(Distances.of(truth, np.zeros_like(truth)).emd.mean())
-    return Point(x, tuple(scores), limit_of(setting, sigma), floor_of(setting, sigma), guess)
+    tried = {method: try_method(setting, method, truth[:count], key) for method, count in trials.items()}
+    papers, exact = (setting.channel(one).sigma for one in (Calibration.PAPER, Calibration.EXACT))
+    limit = limit_of(setting, exact, truth)
+    return Point(
+        x=x,
+        scores=tuple(Score.of(method, one) for method, one in tried.items()),
+        limit=limit,
+        floor=floor_of(setting, exact),
+        guess=float(Distances.of(truth, np.zeros_like(truth)).emd.mean()),
+        # of one source it is proportional to the noise
+        papers_limit=limit * papers / exact if papers != exact and setting.count == 1 else None,
+        gain=Mean.ratio(*(tried[one].distances.emd for one in RIVALS)) if set(RIVALS) <= set(tried) else None,
+    )
 
 
-def limit_of(setting: Setting, sigma: float) -> float | None:
-    """Mean Cramer-Rao limit: of the given sources, or of one source over all places; of more it has no mean."""
+def limit_of(setting: Setting, sigma: float, truth: FloatArray) -> float:
+    """Mean Cramer-Rao limit: of the given sources, of one source over all places, or of several over true maps.
+
+    Several that are close together have a limit beyond all bounds: in each scene it counts as at most the error of the
+    uniform map. Of that error the mean over all maps is known, so that the limit is found as a share of it.
+    """
+    along = setting.line.space.places[:, 0]
     if setting.at:
         return cramer_rao(setting.line, setting.at, sigma).expected_emd
-    if setting.count > 1:
-        return None
-    along = setting.line.space.places[:, 0].tolist()
-    return float(np.mean([cramer_rao(setting.line, [x], sigma).expected_emd for x in along]))
+    if setting.count == 1:
+        return float(np.mean([cramer_rao(setting.line, [x], sigma).expected_emd for x in along.tolist()]))
+    guesses = Distances.of(truth, np.zeros_like(truth)).emd
+    limits = [cramer_rao(setting.line, along[scene > 0].tolist(), sigma).expected_emd for scene in truth[:SCENES]]
+    least = np.minimum(limits, guesses[:SCENES])
+    return float(least.mean() / guesses[:SCENES].mean() * guesses.mean())
 
 
 def floor_of(setting: Setting, sigma: float) -> float | None:

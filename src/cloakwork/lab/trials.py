@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from cloakwork._checks import FloatArray
 from cloakwork.lab.experiment import stream
@@ -17,6 +16,7 @@ from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Re
 from cloakwork.recovery.estimator import Status
 
 PAPERS_TRIALS = 10
+LEAST_BATCHES = 40  # below, there is no 2.5 % quantile
 PLACES, NOISE = 0, 1  # parts of a stream
 
 
@@ -84,6 +84,15 @@ class Setting:
     def line(self) -> HeatLine:
         """The physics."""
         return _line(self.n, self.m, self.T)
+
+    def words(self, *without: str) -> str:
+        """Its parameters, but for some.
+
+        >>> Setting(sigma=0.1).words(), Setting().words("n", "m")
+        ('n = 100, m = 50, T = 0.05, sigma = 0.1', 'T = 0.05, epsilon = 1, delta = 0.1')
+        """
+        names = ("n", "m", "T", *(("epsilon", "delta") if self.sigma is None else ("sigma",)))
+        return ", ".join(f"{name} = {getattr(self, name):g}" for name in names if name not in without)
 
     def truth(self, trials: int, rng: np.random.Generator) -> FloatArray:
         """True maps, shape (trials, n).
@@ -181,8 +190,66 @@ class Mean:
         """
         return cls(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
 
+    @classmethod
+    def ratio(cls, over: FloatArray, under: FloatArray) -> "Mean":
+        """One mean over another; what they have in common on the first frames, which both have, is no error.
+
+        >>> Mean.ratio(np.array([2.0, 6.0]), np.array([1.0, 3.0]))
+        Mean(value=2.0, error=0.0)
+        """
+        shared, most = sorted((len(over), len(under)))
+        above, below = cls.of(over / over.mean()), cls.of(under / under.mean())
+        common = float(np.cov(over[:shared], under[:shared])[0, 1] / over.mean() / under.mean()) / most
+        value = float(over.mean() / under.mean())
+        return cls(value, value * math.sqrt(max(above.error**2 + below.error**2 - 2 * common, 0.0)))
+
     def __str__(self) -> str:
         return f"{self.value:.4f} ± {self.error:.4f}"
+
+
+@dataclass(frozen=True)
+class Band:
+    """What 95 % of means of as many trials as the papers took lie between."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Band | None":
+        """The quantiles of means of consecutive batches; None with too few of them.
+
+        >>> Band.of(np.ones(1000)), Band.of(np.ones(50))
+        (Band(low=1.0, high=1.0), None)
+        """
+        batches = len(values) // PAPERS_TRIALS
+        if batches < LEAST_BATCHES:
+            return None
+        means = values[: batches * PAPERS_TRIALS].reshape(batches, PAPERS_TRIALS).mean(axis=1)
+        low, high = np.quantile(means, (0.025, 0.975)).tolist()
+        return cls(low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What noise of some size and a way of recovery made of true maps."""
+
+    sigma: float
+    found: Recovery
+    distances: Distances
+
+
+def try_with(
+    setting: Setting, calibration: Calibration, estimator: Estimator, truth: FloatArray, key: tuple[int, ...]
+) -> Trial:
+    """Noise on the readings of true maps, and what is recovered; the same key gives the same noise up to its size."""
+    channel = setting.channel(calibration)
+    found = channel.recover(channel.send(setting.line.apply(truth), stream(*key, NOISE)), estimator)
+    return Trial(channel.sigma, found, Distances.of(truth, found.map))
+
+
+def try_method(setting: Setting, method: Method, truth: FloatArray, key: tuple[int, ...]) -> Trial:
+    """The same for one of the methods."""
+    return try_with(setting, method.calibration, method.estimator(setting.most), truth, key)
 
 
 @dataclass(frozen=True)
@@ -197,27 +264,20 @@ class Score:
     l2: Mean
     unfitted: float
     empty: float
+    band: Band | None = None
 
-    @property
-    def papers_interval(self) -> float:
-        """Half of the 95 % interval for the mean that the papers' 10 trials would give."""
-        spread = self.emd.error * math.sqrt(self.trials)
-        return float(stats.t.ppf(0.975, PAPERS_TRIALS - 1)) * spread / math.sqrt(PAPERS_TRIALS)
-
-
-def score(setting: Setting, method: Method, truth: FloatArray, key: tuple[int, ...]) -> Score:
-    """How one method does on these true maps."""
-    channel = setting.channel(method.calibration)
-    noisy = channel.send(setting.line.apply(truth), stream(*key, NOISE))
-    found = channel.recover(noisy, method.estimator(setting.most))
-    distances = Distances.of(truth, found.map)
-    return Score(
-        method=method,
-        trials=len(truth),
-        sigma=channel.sigma,
-        emd=Mean.of(distances.emd),
-        l1=Mean.of(distances.l1),
-        l2=Mean.of(distances.l2),
-        unfitted=sum(status is Status.BEST_FIT for status in found.status) / len(truth),
-        empty=float((~found.map.any(axis=1)).mean()),
-    )
+    @classmethod
+    def of(cls, method: Method, trial: Trial) -> "Score":
+        """Of all its frames."""
+        distances, found = trial.distances, trial.found
+        return cls(
+            method=method,
+            trials=len(distances.emd),
+            sigma=trial.sigma,
+            emd=Mean.of(distances.emd),
+            l1=Mean.of(distances.l1),
+            l2=Mean.of(distances.l2),
+            unfitted=sum(status is Status.BEST_FIT for status in found.status) / len(distances.emd),
+            empty=float((~found.map.any(axis=1)).mean()),
+            band=Band.of(distances.emd),
+        )

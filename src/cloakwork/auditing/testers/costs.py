@@ -70,8 +70,8 @@ def unverifiable(epsilon: float) -> UnverifiableError:
 
     Notes
     -----
-    McMillan, Theorem 10.5. The pair in its proof does not have the stated parameters; the argument of Proposition 10.9
-    (a leak of tiny probability through an outcome of its own) gives the same.
+    McMillan, Theorem 10.5. Its proof writes the divergence of P_0 and Q_0 where P_1 and Q_1 are meant; the argument of
+    Proposition 10.9 (a leak of tiny probability through an outcome of its own) gives the same.
     """
     return UnverifiableError(
         f"epsilon={epsilon:g} with delta=0 and no description of the mechanism: no finite number of queries can "

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import IntArray
 from cloakwork.auditing.testers import Pair, random_distance
 from cloakwork.lab.errata.erratum import Erratum, Part, Promise, share_of
 from cloakwork.lab.experiment import stream
@@ -17,14 +16,13 @@ RIGHT = 2 / 3  # how often a tester has to be right
 
 
 def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
-    """Testers are run as printed; what proofs say of two distributions is worked out."""
-    tries = QUICK_TRIES if quick else TRIES
+    """What tests do as printed is run or worked out; what proofs say of two distributions is worked out."""
     yield _table()
-    yield _one_direction(tries, stream(*key, 0))
+    yield from _poisson()
     yield from _sizes()
-    yield _counts(tries, stream(*key, 1))
+    yield from _ratios(QUICK_TRIES if quick else TRIES, stream(*key, 0))
     yield _exponents()
-    yield _votes()
+    yield _pairs_of_inputs()
     yield from _pairs()
 
 
@@ -46,31 +44,40 @@ def _table() -> Erratum:
     )
 
 
-def _counted(rng: np.random.Generator, pair: Pair, mean: float) -> tuple[IntArray, IntArray, int]:
-    """One Poisson number of answers of each input, as printed."""
-    size = int(rng.poisson(mean))
-    return pair.counts(0, size, rng), pair.counts(1, size, rng), size
-
-
-def _one_direction(tries: int, rng: np.random.Generator) -> Erratum:
-    """Algorithm 4 on a pair that is private one way only."""
-    leaky, epsilon, delta, alpha = Pair([0.1, 0.9], [0.48, 0.52]), 1.0, 0.05, 0.05
-    mean = max(4 * leaky.n, 12) * (1 + math.exp(2 * epsilon)) / alpha**2
-    rejected = 0
-    for _ in range(tries):
-        x, y, size = _counted(rng, leaky, mean)
-        rejected += float(np.maximum(x - math.exp(epsilon) * y, 0).sum()) / size >= delta + alpha
-    share, error = share_of(rejected, tries)
-    return Erratum(
+def _poisson() -> Iterator[Erratum]:
+    """Algorithm 4 draws one number r for both inputs, divides by it, and sums up to it."""
+    pair, epsilon, alpha = Pair([0.1, 0.9], [0.48, 0.52]), 1.0, 0.05
+    mean = max(4 * pair.n, 12) * (1 + math.exp(2 * epsilon)) / alpha**2
+    where = "McMillan, Algorithm 4"
+    yield Erratum(
         PART,
-        "McMillan, Algorithm 4",
-        "rejects what is 2 alpha from (epsilon, delta)",
-        f"how often it rejects delta = {leaky.delta(epsilon):.2f} where {delta:g} is claimed",
-        Promise.AT_LEAST,
-        RIGHT,
-        share,
-        "it tests one direction of two",
-        error,
+        where,
+        "with one Poisson number r for both inputs all counts are independent",
+        "correlation of x_2 and y_2, probabilities 0.9 and 0.52",
+        Promise.EQUAL,
+        0.0,
+        math.sqrt(float(pair.zero[1] * pair.one[1])),
+        "each input needs a number of its own, as the text before it has",
+    )
+    yield Erratum(
+        PART,
+        where,
+        "the z_i, counts over r, are independent",
+        f"correlation of x_1/r and x_2/r with {pair.n} outcomes",
+        Promise.EQUAL,
+        0.0,
+        -math.sqrt(float(np.prod(pair.zero) / np.prod(1 - pair.zero))),
+        "counts over r sum to 1: they have to be divided by the mean of r",
+    )
+    yield Erratum(
+        PART,
+        where,
+        "z sums max(0, z_i) for i from 1 to r",
+        f"terms of the sum on average, {pair.n} outcomes, epsilon = {epsilon:g}, alpha = {alpha:g}",
+        Promise.EQUAL,
+        mean,
+        float(pair.n),
+        "the sum is over the n outcomes",
     )
 
 
@@ -98,41 +105,46 @@ def _sizes() -> Iterator[Erratum]:
         (1 + math.exp(epsilon)) * alpha,
         "identity has to be tested at alpha/(1 + e^eps)",
     )
-    outcomes, beta, near = 10, 0.02, 0.2
+
+
+def _ratios(tries: int, rng: np.random.Generator) -> Iterator[Erratum]:
+    """Algorithm 6 with frequencies, where an outcome is stated never to occur."""
+    stated, epsilon, alpha = Pair([0.1, 0.9, 0.0], [0.1, 0.9, 0.0]), 0.5, 0.2
+    where, leaks = "McMillan, Algorithm 6", 0.05
     yield Erratum(
         PART,
-        "McMillan, Theorem 10.11",
-        "ln n/(alpha^2 beta^2) queries",
-        f"queries that suffice, n = {outcomes}, beta = {beta:g}, alpha = {near:g}",
-        Promise.AT_MOST,
-        math.log(outcomes) / (near * beta) ** 2,
-        3 * math.log(12 * outcomes) / ((1 - math.exp(-near)) ** 2 * beta),
-        "1/beta is enough, 1/beta^2 is printed",
+        where,
+        "x_i/y_i and x_i/(Q_0)_i are compared for all i",
+        f"ratios that are numbers, of {stated.n} outcomes of which one never occurs",
+        Promise.EQUAL,
+        float(stated.n),
+        float((stated.zero > 0).sum()),
+        "0/0 has to be given a meaning",
     )
-
-
-def _counts(tries: int, rng: np.random.Generator) -> Erratum:
-    """Algorithm 6 on a mechanism that is what it says: counts are compared with probabilities."""
-    honest, epsilon, alpha = Pair([0.5, 0.5], [0.4, 0.6]), 0.5, 0.2
-    mean = math.log(honest.n) / (alpha * 0.4) ** 2
-    accepted = 0
-    for _ in range(tries):
-        x, y, _ = _counted(rng, honest, mean)
-        near = [np.abs(np.log(np.maximum(got, 1e-9) / said)).max() for got, said in ((x, honest.zero), (y, honest.one))]
-        spread = np.abs(np.log(np.maximum(x, 1e-9) / np.maximum(y, 1e-9))).max()
-        accepted += bool(spread <= epsilon + 2 * alpha and max(near) <= alpha)
+    queries = math.ceil(math.log(stated.n) / (alpha * float(stated.zero[0])) ** 2)
+    device = Pair([0.1 * (1 - leaks), 0.9 * (1 - leaks), leaks], stated.one)
+    accepted = sum(_passes(device, stated, queries, epsilon, alpha, rng) for _ in range(tries))
     share, error = share_of(accepted, tries)
-    return Erratum(
+    yield Erratum(
         PART,
-        "McMillan, Algorithm 6",
-        "accepts an honest mechanism: e^-alpha <= x_i/(Q_0)_i <= e^alpha",
-        "how often it accepts a pair that is exactly what it says",
-        Promise.AT_LEAST,
-        RIGHT,
+        where,
+        "rejects what is not epsilon-private (ratios taken where they are numbers)",
+        f"how often it accepts a device that shows input 0 outright with probability {leaks:g}, {queries} queries",
+        Promise.AT_MOST,
+        1 - RIGHT,
         share,
-        "x_i is a count: it has to be a frequency",
+        "mass outside the stated outcomes has to be rejected",
         error,
+        share=True,
     )
+
+
+def _passes(device: Pair, stated: Pair, queries: int, epsilon: float, alpha: float, rng: np.random.Generator) -> bool:
+    """One test with frequencies in the place of counts, which looks at the stated outcomes alone."""
+    used = stated.zero > 0
+    x, y = (np.maximum(device.counts(k, queries, rng)[used], 1e-9) / queries for k in (0, 1))
+    misfits = [np.abs(np.log(got / said[used])).max() for got, said in ((x, stated.zero), (y, stated.one))]
+    return bool(np.abs(np.log(x / y)).max() <= epsilon + 2 * alpha and max(misfits) <= alpha)
 
 
 def _exponents() -> Erratum:
@@ -150,20 +162,27 @@ def _exponents() -> Erratum:
     )
 
 
-def _votes() -> Erratum:
-    """The majority of tests that are each right two times in three."""
-    ratio = 1000.0  # 2 lambda / alpha
-    printed, enough = math.ceil(math.log(ratio)), math.ceil(18 * math.log(ratio)) | 1
-    wrong = float(stats.binom.sf(printed // 2, printed, 1 - RIGHT))
+def _pairs_of_inputs() -> Erratum:
+    """Algorithm 3 on a mechanism that has just the share of bad pairs that it may, its votes as good as promised.
+
+    The proof's exponent has the square of the mean where Bernstein has the variance, and alpha/lambda where it has
+    half of that.
+    """
+    gamma, ratio = 0.05, 0.001  # ratio: alpha/lambda
+    mean = gamma + ratio / 2
+    printed = math.ceil(math.log(3) * (2 * mean**2 + 2 * ratio) / ratio**2)
+    enough = math.ceil(math.log(3) * (8 * gamma + 56 * ratio / 3) / ratio**2)
+    wrong = [float(stats.binom.sf(math.floor((gamma + ratio) * m), m, mean)) for m in (printed, enough)]
     return Erratum(
         PART,
-        "McMillan, Algorithm 3",
-        "log(2 lambda/alpha) repetitions make a vote wrong with alpha/(2 lambda)",
-        f"how often a vote of {printed} is wrong, 2 lambda/alpha = {ratio:g}",
+        "McMillan, Theorem 10.3, proof",
+        "e^(-m (alpha/lambda)^2 / (2 (alpha/2 lambda + gamma)^2 + 2 alpha/lambda)) <= 1/3",
+        f"how often {printed:,} pairs of inputs reject wrongly, gamma = {gamma:g}, alpha/lambda = {ratio:g}",
         Promise.AT_MOST,
-        1 / ratio,
-        wrong,
-        f"{enough} repetitions do: {float(stats.binom.sf(enough // 2, enough, 1 - RIGHT)):.1e}",
+        1 - RIGHT,
+        wrong[0],
+        f"{enough:,} pairs suffice: {wrong[1]:.2g}",
+        share=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""One mistake in a paper, as two numbers."""
+"""One mistake in a paper, or one thing that it assumes and that is not so, as two numbers."""
 
 import math
 from collections.abc import Callable
@@ -40,13 +40,17 @@ class Erratum:
     Parameters
     ----------
     says
-        The print, in a few words.
+        The print, in a few words, or what it assumes.
     quantity
         What the two numbers are.
     matters
         What follows from it, in a few words.
     error
-        Standard error of the true number where it was measured; `slack` is what a smaller run may add.
+        Standard error of the true number where it was measured.
+    assumed
+        Whether the number follows from a model that the paper assumes, and the true one is that of the real thing.
+    share
+        Whether the number is a share or a probability.
     """
 
     part: Part
@@ -58,7 +62,8 @@ class Erratum:
     true: float
     matters: str
     error: float = 0.0
-    slack: float = 0.0
+    assumed: bool = False
+    share: bool = False
 
     @property
     def broken(self) -> bool:
@@ -69,9 +74,9 @@ class Erratum:
 
     @property
     def verdict(self) -> Agreement:
-        """Wrong if the promise is broken; looser if it holds by a wide margin."""
+        """Wrong if the promise is broken, where it was made; looser if it holds by a wide margin."""
         if self.broken:
-            return Agreement.WRONG
+            return Agreement.NARROW if self.assumed else Agreement.WRONG
         factor = self.factor
         wide = factor is None or factor > GENEROUS
         return Agreement.LOOSER if wide and self.promise is not Promise.EQUAL else Agreement.AGREES
@@ -94,12 +99,13 @@ class Erratum:
     def claim(self) -> Claim:
         """As a claim of its paper."""
         measured = f" ± {self.error:.2g}" if self.error else ""
-        found = f"{self.quantity}: printed {self.promise} {self.printed:.5g}, true {self.true:.5g}{measured}"
+        source = "assumed" if self.assumed else "printed"
+        found = f"{self.quantity}: {source} {self.promise} {self.printed:.5g}, true {self.true:.5g}{measured}"
         return Claim(self.says, self.where, found, self.verdict)
 
     def measure(self) -> Measure:
         """The true number, for another run."""
-        return Measure(f"{self.where}: {self.quantity}", self.true, self.error, self.slack)
+        return Measure(f"{self.where}: {self.quantity}", self.true, self.error, share=self.share)
 
 
 def all_errata(*, quick: bool, seed: int, progress: Callable[[int, int], None]) -> tuple[Erratum, ...]:

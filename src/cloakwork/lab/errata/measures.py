@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import stats
 from scipy.optimize import linprog
 
 from cloakwork._checks import FloatArray
@@ -14,7 +15,8 @@ from cloakwork.physics import HeatLine, Space
 
 PART = Part.MEASURES
 M = 50
-LATE, EARLY = 0.05, 0.005
+LATE, EARLY = 0.05, 0.001
+LIKELY = 0.9  # what is taken here for a high probability
 
 
 def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -23,6 +25,7 @@ def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield _transport()
     yield from _constants(LATE, ("C1", "C2", "C3", "C5"))
     yield from _constants(EARLY, ("C2", "C3"))  # the other two are off by about the same
+    yield _misfit()
     yield _bend()
     yield _ends()
     yield _several()
@@ -97,6 +100,21 @@ def _steepest(T: float) -> float:
     """Largest |g'| over the sensors that the proof uses, which lie within sqrt(T/2) of the source."""
     at = np.linspace(0.0, math.sqrt(T / 2), 2001)
     return float((at / (2 * T) * np.exp(-(at**2) / (4 * T)) / math.sqrt(4 * math.pi * T)).max())
+
+
+def _misfit() -> Erratum:
+    """What B bounds, apart from other sources: sqrt(m) ||y - y^|| over sigma, y^ within the radius of y + z."""
+    longest = math.sqrt(float(stats.chi2.ppf(LIKELY, M)))
+    return Erratum(
+        PART,
+        "Gilbert and McMillan, Theorem 14, B",
+        "sqrt(m) ||y - y^|| <= 2 sigma m with high probability",
+        f"sqrt(m) (radius + ||z||)/sigma that is kept in {100 * LIKELY:.0f} % of frames, m = {M}, radius sigma sqrt(m)",
+        Promise.AT_MOST,
+        2.0 * M,
+        math.sqrt(M) * (math.sqrt(M) + longest),
+        f"2 sigma m holds in {100 * float(stats.chi2.cdf(M, M)):.0f} %; high probability is read as {LIKELY:g} here",
+    )
 
 
 def _bend() -> Erratum:

@@ -2,83 +2,43 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.lab.experiment import Experiment, Progress, part, stream
+from cloakwork.lab.experiment import Experiment, Progress, part
 from cloakwork.lab.recorded import POSITIONS, Position, data_file, needed
 from cloakwork.lab.result import Finding, Goal, Measure, Table
 from cloakwork.lab.style import FAINT, INK, MARKERS, SERIES
+from cloakwork.lab.tracks import (
+    ALPHA,
+    DELTA,
+    DOORS,
+    EPSILON,
+    EVERY_MS,
+    MOST,
+    READINGS,
+    WALLS,
+    Method,
+    Track,
+    distances,
+    flat,
+    follow,
+    limit_of,
+    map_of,
+)
 from cloakwork.lab.trials import Mean
 from cloakwork.lab.walks import Movement, recorded, walking
-from cloakwork.measure import cramer_rao, emd
-from cloakwork.physics import FloorPlan, Rooms, Steady
-from cloakwork.privacy import Calibration, Cloak, Design
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
 
-WALLS = (((6.0, 0.0), (6.0, 8.0)), ((6.0, 4.0), (10.0, 4.0)))
-DOORS = (((6.0, 1.5), (6.0, 3.0)), ((6.0, 5.0), (6.0, 6.5)))
-EPSILON, DELTA, ALPHA = 8.0, 1e-5, 0.1
-EVERY_MS, READINGS = 3_000, 20  # a reading every three seconds; the claim covers those of a minute together
-MOST = 4
-DRAWS, QUICK_MOMENTS = 4, 8  # of noise, for each moment; a quick run has one
+DRAWS, QUICK_DRAWS = 4, 1  # of noise, for each moment
+MOMENTS = 40  # of the made-up walks
 STILLS = 7
 BETTER = 2.5
-
-
-class Method(StrEnum):
-    """A way from people to a map."""
-
-    PAPERS = "papers: their noise, R"
-    EQUAL = "equal noise, posterior"
-    OURS = "designed noise, posterior (ours)"
-
-    @property
-    def estimator(self) -> Estimator:
-        """What it recovers with; the posterior knows that a person has strength 1, and that there are at most four."""
-        return BasisPursuit(radius=Radius.PAPER) if self is Method.PAPERS else PointSources(1.0, most=MOST)
-
-
-@cache
-def flat() -> FloorPlan:
-    """Three rooms of 10 m x 8 m in cells of half a metre, a sensor on each square metre, and people with 1 m reach."""
-    rooms = Rooms.from_walls((10.0, 8.0), cell=0.5, walls=WALLS, doors=DOORS)
-    at = [(x, y) for x in np.arange(0.5, 10).tolist() for y in np.arange(0.5, 8).tolist()]
-    return FloorPlan(rooms, at, Steady(1.0), footprint=0.5)
-
-
-@cache
-def cloak_of(method: Method) -> Cloak:
-    """The noise that a method adds; the claim is the same for all."""
-    return Cloak(
-        flat(),
-        epsilon=EPSILON,
-        delta=DELTA,
-        alpha=ALPHA,
-        readings_per_window=READINGS,
-        calibration=Calibration.PAPER if method is Method.PAPERS else Calibration.EXACT,
-        design=Design.LEAST_ERROR if method is Method.OURS else Design.EQUAL,
-    )
-
-
-@dataclass(frozen=True)
-class Track:
-    """How far the maps of one method are from the truth, in metres: at each moment, mean over draws of the noise."""
-
-    method: Method
-    sigma: float
-    empty: float
-    distances: tuple[float, ...]
-
-    @property
-    def mean(self) -> Mean:
-        """Over all moments."""
-        return Mean.of(np.array(self.distances))
+DRAWN = (Method.PAPERS, Method.EQUAL, Method.OURS, Method.WINDOW)
+QUICK = (Method.PAPERS, Method.PURSUIT, Method.OURS, Method.WINDOW)
+CONTROL, QUICK_CONTROL = (Method.PAPERS, Method.PURSUIT, Method.OURS), (Method.PAPERS, Method.PURSUIT)
 
 
 @dataclass(frozen=True)
@@ -102,7 +62,6 @@ class Film(Finding):
     told: str
     seconds: tuple[float, ...]
     people: tuple[int, ...]
-    draws: int
     tracks: tuple[Track, ...]
     guess: tuple[float, ...]
     limit: tuple[float, ...]
@@ -113,46 +72,53 @@ class Film(Finding):
         """How one method did."""
         return next(track for track in self.tracks if track.method is method)
 
+    def has(self, method: Method) -> bool:
+        """Whether it was tried."""
+        return any(track.method is method for track in self.tracks)
+
+    def better(self, method: Method = Method.OURS) -> Mean:
+        """The papers' mean distance over that of another method."""
+        papers, other = self.of(Method.PAPERS).mean, self.of(method).mean
+        ratio = papers.value / other.value
+        return Mean(ratio, ratio * float(np.hypot(papers.error / papers.value, other.error / other.value)))
+
     @property
-    def better(self) -> float:
-        """The papers' mean distance over ours."""
-        return self.of(Method.PAPERS).mean.value / self.of(Method.OURS).mean.value
+    def minutes(self) -> tuple[float, ...]:
+        """For each minute, how far its mean map is from where people were in it."""
+        minute = np.array(self.seconds) * 1000 // (EVERY_MS * READINGS)
+        far = np.array(self.of(Method.WINDOW).distances)
+        return tuple(float(far[minute == one].mean()) for one in np.unique(minute))
 
     def tables(self) -> tuple[Table, ...]:
-        rows = [
-            (
-                str(one.method),
-                f"{one.mean.value:.2f} ± {one.mean.error:.2f}",
-                f"{one.sigma:.3f}",
-                f"{100 * one.empty:.0f} %",
-            )
-            for one in self.tracks
-        ]
-        rows.append(("a map that is the same everywhere", f"{np.mean(self.guess):.2f}", "-", "-"))
-        rows.append(("Cramer-Rao limit, designed noise", f"{np.mean(self.limit):.2f}", "-", "-"))
-        title = f"Mean earth mover distance in metres over {len(self.seconds)} moments, {self.draws} draws of the noise"
-        walks = [(str(one.method), f"{one.mean.value:.2f} ± {one.mean.error:.2f}") for one in self.control]
+        rows = [one.row for one in self.tracks]
+        rows.append(("a map that is the same everywhere", f"{np.mean(self.guess):.2f}", "-", "-", "-"))
+        rows.append(("Cramer-Rao limit, one reading, designed noise", f"{np.mean(self.limit):.2f}", "-", "-", "-"))
+        names = ("", "distance", "median noise", "empty maps", "draws")
         return (
-            Table(title, ("", "distance", "median noise of a reading", "empty maps"), tuple(rows)),
-            Table("The same on made-up walks of three people", ("", "distance"), tuple(walks)),
+            Table(f"Mean earth mover distance in metres over {len(self.seconds)} moments", names, tuple(rows)),
+            Table("The same on made-up walks of three people", names, tuple(one.row for one in self.control)),
         )
 
     def goals(self) -> tuple[Goal, ...]:
         ours, guess = self.of(Method.OURS).mean.value, float(np.mean(self.guess))
         return (
-            Goal(f"papers/ours at least {BETTER:g}", f"{self.better:.2f}", self.better >= BETTER),
+            Goal(f"papers/ours at least {BETTER:g}", f"{self.better().value:.2f}", self.better().value >= BETTER),
             Goal("ours is at most half of a guess", f"{ours / guess:.2f}", ours <= guess / 2),
         )
 
     def measures(self) -> tuple[Measure, ...]:
-        found = [_measure(f"made-up walks, {one.method}", one.distances) for one in self.control]
+        found = [_measure("made-up walks", one) for one in self.control if one.method in QUICK_CONTROL]
         if self.recorded:
-            found += [_measure(f"recorded movement, {one.method}", one.distances) for one in self.tracks]
-            found.append(_measure("recorded movement, a guess", self.guess))
+            found += [_measure("recorded movement", one) for one in self.tracks if one.method in QUICK]
+            found.append(Measure("recorded movement, a guess", float(np.mean(self.guess))))
+            for method in (Method.OURS, Method.WINDOW):
+                ratio = self.better(method)
+                found.append(Measure(f"recorded movement, papers over {method}", ratio.value, ratio.error))
         return tuple(found)
 
     def words(self) -> tuple[str, ...]:
-        papers, equal, ours = (self.of(method).mean for method in Method)
+        papers, ours = (self.of(method).mean for method in (Method.PAPERS, Method.OURS))
+        guess = float(np.mean(self.guess))
         source = (
             f"People move {self.told}, as labelled by hand in the pictures of a camera on the ceiling, which are laid "
             "over three rooms; the walls are made up, and so people walk through them."
@@ -166,12 +132,44 @@ class Film(Finding):
             f"In the film strip crosses are where people were and shades are what an analyst recovers from one reading "
             f"of each sensor. Below, how far the maps are from the truth, walking: {papers.value:.2f} ± "
             f"{papers.error:.2f} m for the papers' noise and R, {ours.value:.2f} ± {ours.error:.2f} m for ours, "
-            f"{self.better:.1f} times less. A map that is the same everywhere has {np.mean(self.guess):.2f} m, so the "
-            f"papers' map says {'nothing' if papers.value >= float(np.mean(self.guess)) else 'little'} here.",
-            f"With the exact noise, equal for all sensors, the posterior has {equal.value:.2f} m; sharing the noise "
-            f"among sensors by design, at the same claim, gives the rest. The dotted line is the Cramer-Rao limit for "
-            f"an analyst who knows how many people there are, {np.mean(self.limit):.2f} m on average: ours does not "
-            "know, and from one reading it sometimes counts wrongly. An empty map counts as the same everywhere.",
+            f"{self.better().value:.1f} times less. A map that is the same everywhere has {guess:.2f} m, so the "
+            f"papers' map says {'nothing' if papers.value >= guess else 'little'} here.",
+            *self._words_of_parts(),
+            f"The dotted line is the Cramer-Rao limit for an analyst who knows how many people there are, "
+            f"{np.mean(self.limit):.2f} m on average. The posterior is told that everyone has strength 1 and that "
+            f"there are at most {MOST}, which R is not; it does not know how many, and from one reading it can count "
+            "wrongly. An empty map counts as the same everywhere.",
+            self._words_of_minutes(),
+        )
+
+    def _words_of_parts(self) -> tuple[str, ...]:
+        """What is gained by the noise, and what by the recovery."""
+        if not all(self.has(method) for method in Method):
+            return ()
+        far = {method: f"{self.of(method).mean.value:.2f} m" for method in Method}
+        return (
+            f"What the noise gives and what the recovery: with the papers' noise R has {far[Method.PAPERS]} and the "
+            f"posterior {far[Method.PAPERS_NOISE]}; with the exact noise, equal for all sensors, R has "
+            f"{far[Method.PURSUIT]} and the posterior {far[Method.EQUAL]}; with noise shared among sensors by design, "
+            f"at the same claim, the posterior has {far[Method.OURS]}.",
+        )
+
+    def _words_of_minutes(self) -> str:
+        """What becomes of it when all readings of a minute are used."""
+        best, worst = min(self.minutes), max(self.minutes)
+        far, ours = self.of(Method.WINDOW).mean, self.of(Method.OURS).mean
+        than = "less than" if far.value < ours.value else "no less than"
+        moving = (
+            " People who sit are seen much better so, and those who walk are smeared: the mean of a minute is no "
+            "picture of anyone who moved in it."
+            if worst > 2 * best
+            else ""
+        )
+        return (
+            f"The claim is for all readings of a minute, and an analyst may well take their mean, which has "
+            f"{np.sqrt(READINGS):.1f} times less noise. Such maps are {far.value:.2f} m from where people were at each "
+            f"moment of their minute, {than} maps of one reading; {best:.2f} m in the best minute and {worst:.2f} m in "
+            f"the worst.{moving}"
         )
 
     def draw(self, figure: Figure) -> None:
@@ -192,22 +190,24 @@ class Film(Finding):
         )
 
     def _draw_distances(self, axes: Any) -> None:
-        colors = (SERIES[1], FAINT, SERIES[0])
-        for track, color, marker in zip(self.tracks, colors, MARKERS, strict=False):
-            name = f"{track.method}: {track.mean.value:.2f} m"
-            axes.plot(self.seconds, track.distances, marker=marker, markersize=3, linewidth=1, color=color, label=name)
+        looks = zip(DRAWN, (SERIES[1], FAINT, SERIES[0], SERIES[2]), (*MARKERS[:3], ""), strict=True)
+        for method, color, marker in looks:
+            if self.has(method):
+                track = self.of(method)
+                name = f"{method}: {track.mean.value:.2f} m"
+                look: Any = {"marker": marker, "markersize": 3, "linewidth": 1 if marker else 1.6, "color": color}
+                axes.plot(self.seconds, track.distances, label=name, **look)
         axes.plot(self.seconds, self.guess, "--", color=INK, linewidth=1, label="the same everywhere")
-        axes.plot(self.seconds, self.limit, ":", color=INK, linewidth=1, label="Cramer-Rao limit")
+        axes.plot(self.seconds, self.limit, ":", color=INK, linewidth=1, label="Cramer-Rao limit, one reading")
         axes.set_ylim(0)
         axes.set_xlabel("seconds")
         axes.set_ylabel("distance to the truth, m")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=5, fontsize=8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, fontsize=8)
         axes.grid()
 
 
-def _measure(name: str, distances_seen: Sequence[float]) -> Measure:
-    mean = Mean.of(np.array(distances_seen))
-    return Measure(name, mean.value, mean.error, slack=0.1)
+def _measure(kind: str, one: Track) -> Measure:
+    return Measure(f"{kind}, {one.method}", one.mean.value, one.mean.error)
 
 
 def _draw_rooms(axes: Any, still: Still, shades: FloatArray | None, color: str = "Blues") -> None:
@@ -236,84 +236,52 @@ def _work(*, quick: bool, seed: int, progress: Progress) -> Film:
 
 def film(movement: Movement, *, quick: bool, seed: int, progress: Progress, real: bool) -> Film:
     """Send a movement through the chain of each method, all with random numbers of the same streams."""
-    times = _times(movement, few=quick)
+    times = _times(movement)
     people = [movement.at(time) for time in times]
-    truth = np.array([_map_of(one) for one in people])
-    draws, shown = 1 if quick else DRAWS, np.linspace(0, len(times) - 1, min(STILLS, len(times))).astype(int)
-    tracks, maps = [], []
-    for number, method in enumerate(Method):
-        share = part(progress, 100 * number, 100, 100 * (len(Method) + 1))
-        track, seen = _track(method, truth, draws, (seed, 1), share)
+    truth = np.array([map_of(one) for one in people])
+    draws, methods = (QUICK_DRAWS, QUICK) if quick else (DRAWS, tuple(Method))
+    shown = np.linspace(0, len(times) - 1, min(STILLS, len(times))).astype(int)
+    tracks: list[Track] = []
+    maps: dict[Method, FloatArray] = {}
+    for number, method in enumerate(methods):
+        share = part(progress, 100 * number, 100, 100 * (len(methods) + 1))
+        track, seen = follow(method, truth, draws, (seed, 1), share)
         tracks.append(track)
-        maps.append(seen[shown])
-    control = _control(draws, (seed, 2))
-    progress(100 * (len(Method) + 1), 100 * (len(Method) + 1))
+        maps[method] = seen[shown]
+    control = _control(QUICK_CONTROL if quick else CONTROL, draws, (seed, 2))
+    progress(100 * (len(methods) + 1), 100 * (len(methods) + 1))
     stills = [
-        Still(times[k] / 1000, people[k], (_rounded(maps[0][j]), _rounded(maps[-1][j]))) for j, k in enumerate(shown)
+        Still(times[k] / 1000, people[k], (_rounded(maps[Method.PAPERS][j]), _rounded(maps[Method.OURS][j])))
+        for j, k in enumerate(shown)
     ]
-    uniform = np.ones_like(truth)
     return Film(
         recorded=real,
         told=movement.told,
         seconds=tuple(time / 1000 for time in times),
         people=tuple(len(one) for one in people),
-        draws=draws,
         tracks=tuple(tracks),
-        guess=tuple(distances(truth, uniform).round(4).tolist()),
-        limit=tuple(round(_limit(one), 4) for one in people),
+        guess=tuple(distances(truth, np.ones_like(truth)).round(4).tolist()),
+        limit=tuple(round(limit_of(one), 4) for one in people),
         stills=tuple(stills),
         control=control,
     )
 
 
-def _times(movement: Movement, *, few: bool) -> range:
-    """When readings are taken, in milliseconds; a few of those moments, evenly spread, or all."""
-    times = range(0, len(movement.frames) * movement.frame_ms, EVERY_MS)
-    return times[:: max(1, len(times) // QUICK_MOMENTS)] if few else times
+def _times(movement: Movement) -> range:
+    """When readings are taken, in milliseconds."""
+    return range(0, len(movement.frames) * movement.frame_ms, EVERY_MS)
 
 
-def _control(draws: int, key: tuple[int, ...]) -> tuple[Track, ...]:
-    """The papers' way and ours on a few moments of walks that are the same in every run."""
+def _control(methods: Sequence[Method], draws: int, key: tuple[int, ...]) -> tuple[Track, ...]:
+    """Some methods on moments of walks that are the same in every run."""
     walks = walking(flat().rooms, minutes=4)
-    truth = np.array([_map_of(walks.at(time)) for time in _times(walks, few=True)])
-    return tuple(_track(method, truth, draws, key, _quietly)[0] for method in (Method.PAPERS, Method.OURS))
+    times = _times(walks)
+    truth = np.array([map_of(walks.at(time)) for time in times[:: max(1, len(times) // MOMENTS)]])
+    return tuple(follow(method, truth, draws, key, _quietly)[0] for method in methods)
 
 
 def _quietly(done: int, total: int) -> None:
     """Tell nobody."""
-
-
-def _track(
-    method: Method, truth: FloatArray, draws: int, key: tuple[int, ...], progress: Progress
-) -> tuple[Track, FloatArray]:
-    """How one method does, and its maps of the first draw."""
-    cloak, readings = cloak_of(method), flat().apply(truth)
-    found = []
-    for draw in range(draws):
-        progress(draw, draws)
-        noisy = cloak.simulate(readings, rng=stream(*key, draw))
-        found.append(recover(noisy, cloak, estimator=method.estimator).map)
-    each = np.mean([distances(truth, maps) for maps in found], axis=0)
-    empty = float(np.mean([~maps.any(axis=1) for maps in found]))
-    return Track(method, float(np.median(cloak.sigmas)), empty, tuple(each.round(4).tolist())), found[0]
-
-
-def distances(truth: FloatArray, maps: FloatArray) -> FloatArray:
-    """Walking earth mover distance of each map to its truth, in metres; an empty map counts as the uniform one."""
-    uniform = np.ones(truth.shape[1])
-    pairs = zip(maps, truth, strict=True)
-    return np.array([emd(found if found.any() else uniform, scene, flat().space) for found, scene in pairs])
-
-
-def _map_of(people: Sequence[Position]) -> FloatArray:
-    cells = [flat().rooms.cell_at(*at) for at in people]
-    return np.bincount(cells, minlength=flat().places).astype(np.float64)
-
-
-def _limit(people: Sequence[Position]) -> float:
-    """What an analyst who knows the number of people can reach, where the readings hold the information."""
-    limit = cramer_rao(flat(), people, cloak_of(Method.OURS).sigma).expected_emd
-    return float(min(limit, sum(flat().rooms.size)))
 
 
 def _rounded(shades: FloatArray) -> tuple[float, ...]:
@@ -325,5 +293,6 @@ EXPERIMENT = Experiment(
     "People who really moved: what an analyst sees of them, by the papers' way and by ours",
     Film,
     _work,
-    minutes=1.0,
+    minutes=1.6,
+    data=(POSITIONS,),
 )

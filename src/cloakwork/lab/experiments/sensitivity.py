@@ -183,15 +183,17 @@ class Sensitivities(Finding):
         )
 
     def words(self) -> tuple[str, ...]:
+        sensors, places = self.of(Axis.SENSORS).slope(), self.of(Axis.PLACES).slope()
         return (
             "Each panel divides the sensitivity by the printed rate in the variable that it shows, so a tight rate is "
-            f"a level line. In m and n it is level: the fitted exponents are {self.of(Axis.SENSORS).slope()} and "
-            f"{self.of(Axis.PLACES).slope()}.",
-            f"In T it is level only once the heat has filled the line (exponent {self.late} from T = {LATE:g}). Before "
-            f"that the exponent is {self.early}: Delta = {self.constant:.4f} sqrt(m) T^-0.75 / n, within 3 % up to "
-            f"T = {self.holds_until:.2g}. The printed rate is a bound there and no more: noise that is calibrated to "
-            f"it, with the constant that it needs at late times, is {self.wasted:.0f} times too much at "
-            f"T = {self.of(Axis.TIME).points[0].x:g}. Cloakwork computes Delta from the matrix and never from a rate.",
+            f"a level line. In m it is {_level(sensors, Axis.SENSORS)} (fitted exponent {sensors}), in n "
+            f"{_level(places, Axis.PLACES)} ({places}).",
+            f"In T it is {_level(self.late, Axis.TIME)} from T = {LATE:g} on, once the heat has filled the line "
+            f"(exponent {self.late}), and {_level(self.early, Axis.TIME)} up to T = {EARLY:g} ({self.early}): there "
+            f"Delta = {self.constant:.4f} sqrt(m) T^-0.75 / n, within 3 % up to T = {self.holds_until:.2g}. Noise that "
+            "is calibrated to the printed rate, with the constant that it needs at late times, is "
+            f"{self.wasted:.3g} times what is needed at T = {self.of(Axis.TIME).points[0].x:g}. Cloakwork computes "
+            "Delta from the matrix and never from a rate.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -231,6 +233,10 @@ def _dress(axes: Any, title: str, across: str, up: str, ticks: tuple[float, ...]
 
 def _tight(slope: Slope, claimed: float) -> Agreement:
     return Agreement.AGREES if slope.near(claimed, allowed=ALLOWED) else Agreement.WRONG
+
+
+def _level(slope: Slope, axis: Axis) -> str:
+    return "level" if _tight(slope, axis.claimed) is Agreement.AGREES else "not level"
 
 
 def _bound(ratios: tuple[float, ...]) -> Agreement:
