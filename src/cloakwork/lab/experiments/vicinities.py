@@ -283,4 +283,4 @@ def _error(held: IntArray, counts: IntArray) -> float:
     return float(np.sqrt(((held - counts * (held.sum() / total)) ** 2).sum()) / total)
 
 
-EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity holds its source", Calibrated, _work, minutes=15.0)
+EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity holds its source", Calibrated, _work, minutes=20.0)
