@@ -1,9 +1,14 @@
 """How near to the truth recovery comes: the papers' pipeline, R, ours, and the limit."""
 
+from statistics import mean
+
 from rich.table import Table
 
 from cloakwork.lab import find
 from cloakwork.lab.experiments.estimators import Gallery, Method
+from cloakwork.lab.scenes import Strengths
+
+FRAMES = 200  # a second, on average over one to three sources of known strength
 
 
 def run() -> tuple[Table, bool]:
@@ -24,5 +29,8 @@ def run() -> tuple[Table, bool]:
             "-" if case.limit is None else f"{ours.mean / case.limit:.2f}",
             f"{1000 / ours.milliseconds:.0f}",
         )
-    table.caption = "\n".join(f"{g.text}: {g.reached}, {'met' if g.met else 'MISSED'}" for g in result.finding.goals())
-    return table, result.met
+    speed = 1000 / mean(case.of(Method.POSTERIOR).milliseconds for case in result.finding.part(Strengths.UNIT))
+    goals = [(goal.text, goal.reached, goal.met) for goal in result.finding.goals()]
+    goals.append((f"unit strengths: at least {FRAMES} frames a second", f"{speed:.0f}", speed >= FRAMES))
+    table.caption = "\n".join(f"{text}: {reached}, {'met' if met else 'MISSED'}" for text, reached, met in goals)
+    return table, all(met for _, _, met in goals)
