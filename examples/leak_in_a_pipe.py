@@ -90,7 +90,8 @@ knowing = {"strength known": cw.PointSources(strength=1.0), "nothing known": cw.
 for name, estimator in knowing.items():
     maps = [row for row in cw.recover(frames, cloak, estimator=estimator).map if row.any()]
     error = np.mean([cw.emd(row, leaks, pipe.space) for row in maps])
-    print(f"{name:14}: off by {error:.1f} m on average (earth mover distance)")
+    empty = f"; {len(frames) - len(maps)} of {len(frames)} maps were empty" if len(maps) < len(frames) else ""
+    print(f"{name:14}: off by {error:.1f} m on average (earth mover distance){empty}")
 print(cw.limits(pipe, cloak.sigma))
 
 # %% [markdown]
