@@ -70,7 +70,7 @@ def draws_of(fast: int, slow: tuple[int, int], posterior: tuple[int, int]) -> Dr
     return {(kind, one): own.get(one, slow)[number] for number, kind in enumerate(Strengths) for one in Method}
 
 
-FULL, QUICK = draws_of(2000, (150, 150), (800, 150)), draws_of(1000, (70, 4), (220, 4))
+FULL, QUICK = draws_of(2000, (150, 150), (800, 150)), draws_of(1000, (110, 4), (220, 4))
 
 
 @dataclass(frozen=True)

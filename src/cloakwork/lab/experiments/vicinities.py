@@ -21,7 +21,7 @@ from cloakwork.recovery import PointSources, Source, recover
 LEVEL, TOLERATED = 0.9, 0.02
 MOST = 3
 FRAMES = 4000
-QUICK_FRAMES = {"line, unit": 200, "line, free": 80, "rooms, unit": 80}  # the slowest is left out
+QUICK_FRAMES = {"line, unit": 200, "line, free": 130, "rooms, unit": 80}  # the slowest is left out
 CLEAR = 2.0  # standard errors that a share must be off before it is said to be
 PIECE = 500  # frames that are drawn and recovered at once, each piece with random numbers of its own
 CLOAKS: dict[str, Callable[[], Cloak]] = {"line": line_cloak, "rooms": flat_cloak}
