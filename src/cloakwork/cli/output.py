@@ -98,8 +98,9 @@ def refuse_input(path: Path, *inputs: Path) -> None:
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table that reads well without colour. Nothing of it is cut: too wide for a terminal, it goes on below."""
     most = out.width if out.is_terminal else WIDEST
-    for number, chosen in enumerate(_fitting(columns, rows, most)):
-        drawn = Table(title=None if number else title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    out.print(Text(title, style="italic"))
+    for chosen in _fitting(columns, rows, most):
+        drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for place in chosen:
             drawn.add_column(columns[place], justify="right" if place else "left", overflow="fold")
         for row in rows:
