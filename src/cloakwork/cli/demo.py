@@ -6,6 +6,7 @@ import sys
 import time
 import webbrowser
 from pathlib import Path
+from threading import Event
 
 from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
@@ -18,6 +19,7 @@ from cloakwork.site import Site
 FRAMES = 3  # that --once waits for: the first ones may come while the solvers are still being compiled
 PATIENCE = 120.0  # seconds for them
 LOOK_S = 1.0
+STOPPED = "stopped; nothing was kept"
 
 
 def run_demo(out: Path, *, once: bool, browser: bool) -> None:
@@ -29,7 +31,7 @@ def run_demo(out: Path, *, once: bool, browser: bool) -> None:
         else:
             _live(browser=browser)
     except KeyboardInterrupt:
-        note("stopped; nothing was kept")
+        note(STOPPED)
 
 
 def _draw(out: Path) -> None:
@@ -64,16 +66,20 @@ def _live(*, browser: bool) -> None:
             "and `With this window's data` for what all frames of a minute say of people who sit still. All is gone "
             "when this ends, with Ctrl-C"
         )
+        stopping = Event()  # no exception, which could come up where it is lost
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
         with err.status(_words(show.progress())) as line:
             shown = not browser
-            while not show.service.failed:
+            while not stopping.wait(LOOK_S):
+                if show.service.failed:
+                    raise RuntimeError("the HTTP server ended by itself")
                 now = show.progress()
                 if now.frames and not shown:
                     shown = True
                     _open(show.invite())
                 line.update(_words(now))
-                time.sleep(LOOK_S)
-        raise RuntimeError("the HTTP server ended by itself")
+    note(STOPPED)
 
 
 def _announce(site: Site) -> None:
