@@ -346,8 +346,8 @@ class Ground:
 
     @cached_property
     def first(self) -> int:
-        """The number of the first frame, some hours ago: so many can be sent at once that are all of the past."""
-        return int(time.time() * 1000) // self.watched.schedule.period_ms - 20_000
+        """The number of the first frame, two days ago: so many can be sent at once that are all of the past."""
+        return int(time.time() * 1000) // self.watched.schedule.period_ms - 100_000
 
     def frames(self, start: int, stop: int, *sensors: str) -> list[Reading]:
         """The readings of some frames, of all sensors or of some; always the same for a number."""

@@ -272,6 +272,23 @@ def test_more_than_the_backlog_holds_is_fetched_from_the_store(watched: Watched,
     assert shelf.unsolved("corridor") == []
 
 
+def test_frames_that_grew_are_not_taken_for_given_up_when_there_was_no_room_for_them(
+    watched: Watched, shelf: Store
+) -> None:
+    late = ["s03"]
+    with running(shelf, watched) as (live, told):
+        for number in (0, 1):
+            give(shelf, live, readings(watched, number, without=late))
+        wait_for(lambda: len(told) == 2)
+    shelf.add_readings([row for number in (0, 1) for row in readings(watched, number) if row.sensor in late])
+    for number in range(2, 7):
+        shelf.add_readings(readings(watched, number))
+    assert (len(shelf.unsolved("corridor")), len(shelf.outgrown("corridor"))) == (5, 2)
+    with running(shelf, watched, backlog=5) as (_, again):
+        wait_for(lambda: len(again) == 7)
+    assert shelf.unsolved("corridor") + shelf.outgrown("corridor") == []
+
+
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """Make every call of the solver take a while; gives the times of each call."""

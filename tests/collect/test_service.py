@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.collect.live_kit import make, moment, readings
+from tests.collect.rows import result
 from tests.collect.survival_kit import SITE, Door, until
 
 from cloakwork.collect.desk import Desk
@@ -108,3 +109,18 @@ def test_however_many_frames_have_grown_all_are_recovered_before_the_next_pause(
             shelf.left -= set(times)
     assert shelf.left == set()
     assert desk.look_at == 65.0
+
+
+def test_what_newer_frames_push_out_does_not_count_as_tried(watched: Watched) -> None:
+    shelf = Shelf([moment(watched, number) for number in range(5)])
+    desk = Desk(watched, wait=1.0, backlog=5, clock=lambda: 0)
+    desk.look(shelf, 5.0, moment(watched, 100), 60.0)
+    for number in (5, 6):  # while those of the store wait
+        for sensor in range(len(watched.ids)):
+            desk.frames.add(moment(watched, number), sensor, 5.0)
+    for _ in range(2):
+        while times := desk.take(5.0, 1.0):
+            shelf.left -= set(times)
+            desk.count([result(time=when) for when in times], 0.1, 5.0)
+        desk.look(shelf, 5.0, moment(watched, 100), 60.0)
+    assert shelf.left == set()

@@ -149,16 +149,25 @@ class Desk:
             ripe = {when for when in self._missed(store, back, newest_first=False) if when <= settled}
         if back:
             self._look_back_at = now if len(found) >= self._asked else now + every
+        chosen = self._first(ripe)
+        # what was given up is listed for ever; what was let go for newer ones has not been tried
+        self._more = bool(chosen) and (chosen != self._left or self.backlog.overflowed)
+        self._left = chosen
         self.backlog.overflowed = False
-        self._more = bool(ripe) and ripe != self._left  # what was given up is listed for ever
-        self._left = ripe
         if self._more:
-            self.backlog.add((when, when % self.watched.schedule.period_ms == 0) for when in ripe)
+            self.backlog.add((when, self._usual(when)) for when in chosen)
             self.look_at = now
         elif any(settled < when <= wall for when in found):  # so young that another collector may be at work on it
             self.look_at = now + min(every, 2 * self._wait)
         else:
             self.look_at = now + every
+
+    def _first(self, times: set[int]) -> set[int]:
+        """As many as there is room for, in the order in which they are recovered."""
+        return set(sorted(times, key=lambda when: (self._usual(when), when), reverse=True)[: self._asked])
+
+    def _usual(self, when: int) -> bool:
+        return when % self.watched.schedule.period_ms == 0
 
     def _missed(self, store: Shelf, back: bool, *, newest_first: bool) -> list[int]:
         """Times that the store lists, and that are not under way here."""
