@@ -22,7 +22,8 @@ import pytest
 from tests.broker import make_certificates
 from tests.cli.conftest import Run
 from tests.collect.live_kit import site_file
-from tests.collect.survival_kit import COMMAND, SITE, ground, until
+from tests.collect.process_kit import COMMAND, SITE, until
+from tests.collect.survival_kit import ground
 
 from cloakwork.agent import Agent, ConstantSource
 from cloakwork.collect.records import Role

@@ -1,71 +1,29 @@
 """What tests of the collector as a process share: a strict broker, devices, and processes that can be killed."""
 
-import atexit
-import http.client
-import json
-import os
-import shutil
-import signal
 import socket
 import sqlite3
 import ssl
 import struct
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import psycopg
 from tests.broker import READER, Broker
 from tests.collect.live_kit import site_file, values
-from tests.parts import ROOT
+from tests.collect.process_kit import SITE, Collector, Door, Nursery, free_port, nursery
 
 from cloakwork.collect.place import Watched, watch
 from cloakwork.collect.records import Reading, Role
 from cloakwork.collect.store import open_store
 from cloakwork.sensor.wire import topic, write_reading
 
-SITE = """name = "hall"
-sensors = 4
-baseline = 20.0
-[physics]
-kind = "line"
-places = 12
-T = 0.01
-[sources]
-kind = "pulse"
-max_count = 2
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.05
-window = "1min"
-readings_per_window = 30
-"""
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
 AT_ONCE = 50  # messages before their acknowledgements are read
-COMMAND = "from cloakwork.cli import main; main()"
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0, why: str = "waited in vain") -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -141,187 +99,6 @@ def _receive(link: ssl.SSLSocket, size: int) -> bytes:
             raise ConnectionResetError
         found += part
     return found
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Door:
-    """The HTTP side of a collector, for whoever has a token."""
-
-    port: int
-    secret: str
-    timeout: float = 30.0
-
-    def ask(self, method: str, path: str, body: object = None, *, cookie: str | None = None) -> Answer:
-        """One request, with the token or with a cookie; raises `OSError` or `HTTPException` where nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
-        try:
-            known = {"Authorization": f"Bearer {self.secret}"} if cookie is None else {"Cookie": cookie}
-            headers = {**known, "Content-Type": "application/json"}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            answer = connection.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, told, json.loads(answer.read() or b"null"))
-        finally:
-            connection.close()
-
-    def post(self, readings: Sequence[Reading]) -> Answer:
-        return self.ask("POST", "/v1/readings", [as_json(row) for row in readings])
-
-    def health(self, site: str = "hall") -> Any:
-        """What the collector says of itself; None where nobody answers."""
-        try:
-            answer = self.ask("GET", f"/v1/sites/{site}/health")
-        except (OSError, http.client.HTTPException):
-            return None
-        return answer.body if answer.status == 200 else None
-
-    def insist(self, readings: Sequence[Reading], seconds: float = 60.0) -> None:
-        """Post until it is acknowledged, as a device does."""
-        end = time.monotonic() + seconds
-        while True:
-            with suppress(OSError, http.client.HTTPException):
-                if self.post(readings).status == 200:
-                    return
-            assert time.monotonic() < end, "nothing is taken by HTTP"
-            time.sleep(0.05)
-
-
-def as_json(row: Reading) -> dict[str, object]:
-    return {"v": 1, "site": row.site, "sensor": row.sensor, "seq": row.seq, "time": row.time, "value": row.value}
-
-
-@cache
-def nursery() -> "Nursery":
-    """One for all tests, because it takes seconds to load everything."""
-    made = Nursery(Path(tempfile.mkdtemp(prefix="cloakwork-nursery-")))
-    atexit.register(made.close)
-    return made
-
-
-class Nursery:
-    """Forks collectors; the clock of all of them can be set wrong."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._clock = folder / "clock"
-        self._clock.write_bytes(bytes(8))
-        site = site_file(folder, SITE)
-        command = [sys.executable, "-m", "tests.collect.nursery", str(site), str(self._clock)]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
-        )
-        assert self._line() == "ready"
-
-    def fork(self, words: Sequence[str], log: Path, store: str) -> int:
-        """The number of a new process that runs `cloakwork` with these words."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"words": list(words), "log": str(log), "store": store}) + "\n")
-        self._process.stdin.flush()
-        return int(self._line())
-
-    def set_clock(self, wrong_by_s: float) -> None:
-        """From now on, the wall clock of every collector says so much more than the time."""
-        with self._clock.open("r+b") as file:
-            file.write(struct.pack("<q", round(1000 * wrong_by_s)))
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        self._process.stdout.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline().strip()
-        assert line, "the nursery has died"
-        return line
-
-
-class Collector:
-    """A process that runs `cloakwork collect`, again and again if need be."""
-
-    def __init__(self, nursery: Nursery, words: Sequence[str], log: Path, door: Door, store: str) -> None:
-        self._nursery = nursery
-        self._words = ["collect", *words]
-        self._log = log
-        self._store = store
-        self.door = door
-        self.number = 0
-
-    def beside(self, name: str) -> "Collector":
-        """Another one, with a name and a port of its own."""
-        port = free_port()
-        words = [f"127.0.0.1:{port}" if before == "--listen" else word for before, word in pairwise(self._words)]
-        return Collector(
-            self._nursery,
-            [*words, "--name", name],
-            self._log.with_name(f"log-{name}"),
-            replace(self.door, port=port),
-            self._store,
-        )
-
-    def start(self, *, fresh: bool = False) -> None:
-        """Begin a life: forked, or `fresh`, as a person starts it."""
-        assert not self.alive
-        if fresh:
-            with self._log.open("ab") as log:
-                command = [sys.executable, "-c", COMMAND, *self._words]
-                self._own = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env={**os.environ, "CLOAKWORK_STORE": self._store},
-                )
-            self.number = self._own.pid
-        else:
-            self.number = self._nursery.fork(self._words, self._log, self._store)
-
-    @property
-    def alive(self) -> bool:
-        if self.number == 0:
-            return False
-        if "_own" in vars(self) and self._own.pid == self.number:
-            return self._own.poll() is None
-        try:
-            os.kill(self.number, 0)
-        except ProcessLookupError:
-            return False
-        return True
-
-    @property
-    def log(self) -> str:
-        """All that it has said, in all lives."""
-        return self._log.read_text(encoding="utf-8") if self._log.exists() else ""
-
-    def kill(self, by: signal.Signals = signal.SIGKILL, seconds: float = 40.0) -> None:
-        """End this life, and wait for the end."""
-        if self.alive:
-            with suppress(ProcessLookupError):
-                os.kill(self.number, by)
-            until(lambda: not self.alive, seconds, f"it does not end:\n{self.log}")
-        self.number = 0
-
-    def wait_ready(self, seconds: float = 60.0) -> Any:
-        """Until it answers and has its broker; what it then says of itself."""
-        told: list[Any] = [None]
-
-        def ready() -> bool:
-            assert self.alive, f"it has ended:\n{self.log}"
-            told[0] = self.door.health()
-            return told[0] is not None and told[0]["broker"]["state"] in {"ok", "none"}
-
-        until(ready, seconds, "it does not get ready")
-        return told[0]
 
 
 @dataclass(frozen=True, eq=False)

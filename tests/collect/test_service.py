@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.collect.live_kit import make, moment, readings
+from tests.collect.process_kit import SITE, Door, until
 from tests.collect.rows import result
-from tests.collect.survival_kit import SITE, Door, until
 
 from cloakwork.collect.desk import Desk
 from cloakwork.collect.place import Watched

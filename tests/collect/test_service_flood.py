@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.collect.survival_kit import Door, Ground, ground, until
+from tests.collect.process_kit import Door, until
+from tests.collect.survival_kit import Ground, ground
 
 from cloakwork.collect.records import Role
 from cloakwork.collect.store import open_store

@@ -4,8 +4,8 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from tests.collect.intake_kit import NOW, Shelf, row
 from tests.collect.live_kit import make
-from tests.collect.test_intake import NOW, Shelf, row
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.collect.process_kit import Door, until
 from tests.collect.rows import SITE as FLAT
 from tests.collect.rows import reading, report
-from tests.collect.survival_kit import Door, Ground, ground, until
+from tests.collect.survival_kit import Ground, ground
 
 from cloakwork.collect.records import Erased, Reading, Role
 from cloakwork.collect.retention import PATIENCE_S, TIDY_S, TRUST_S, Retention

@@ -4,7 +4,8 @@ import random
 import time
 from pathlib import Path
 
-from tests.collect.survival_kit import Ground, Load, ground, until
+from tests.collect.process_kit import until
+from tests.collect.survival_kit import Ground, Load, ground
 
 from cloakwork.collect.records import Result
 from cloakwork.collect.store import open_store

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from tests.collect.survival_kit import Collector, Ground, ground, until
+from tests.collect.process_kit import Collector, until
+from tests.collect.survival_kit import Ground, ground
 from tests.collect.test_store_failures import small_disk
 from tests.postgres import Postgres, running_postgres
 

@@ -1,25 +1,18 @@
-"""Streams: what is published moment by moment, what it hides, what it costs, and what it refuses."""
+"""Streams: what is published moment by moment, what it costs, and what is refused."""
 
-import copy
 import math
-import multiprocessing
-import os
-import pickle
-from threading import Thread
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import integrate, linalg
+from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing import Verdict, audit
-from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, InputError, ReadingError
+from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import largest_mu
-from cloakwork.privacy.sampler import private_words, simulated_words
+from cloakwork.privacy.sampler import simulated_words
 from cloakwork.series import (
     Coefficients,
     Decay,
@@ -28,7 +21,6 @@ from cloakwork.series import (
     MovingAverage,
     PowerDecay,
     RunningSum,
-    Seasonal,
     SeriesCloak,
     SquareRoot,
     Stream,
@@ -36,51 +28,7 @@ from cloakwork.series import (
     WindowSum,
 )
 from cloakwork.series.causal import forgets, minimum_phase
-from cloakwork.series.noise import GaussianNoise
 from cloakwork.series.recursion import History, constant_ratio
-
-CASES: list[tuple[Filter, int | None, int | None]] = [
-    (RunningSum(), 200, None),
-    (RunningSum(), 200, 16),
-    (WindowSum(24), 200, None),
-    (WindowSum(24), None, None),
-    (WindowSum(24), None, 30),
-    (Decay(0.9), 200, None),
-    (Decay(0.9), None, None),
-    (Decay(0.9), None, 6),
-    (PowerDecay(0.5), 200, None),
-    (MovingAverage(7), 200, None),
-    (MovingAverage(7), None, 20),
-    (Seasonal(12, 3), None, None),
-    (Coefficients([1.0, -0.5, 0.25]), None, None),
-    (Coefficients([0.05, 0.25, 0.4, 0.25, 0.05]), None, None),
-    (Coefficients([1.0, 3.0]), 200, None),
-    (Coefficients([-1.0, 0.0, 2.0], first=3), None, None),
-]
-NAMES = [f"{one.name}-{horizon}-{band}" for one, horizon, band in CASES]
-
-
-def stream(what: Filter, horizon: int | None, band: int | None = None, **options: float) -> Stream:
-    claim: dict[str, float] = {"epsilon": 1.0, "delta": 1e-6} | options
-    return Stream(what, horizon, band=band, epsilon=claim["epsilon"], delta=claim["delta"])
-
-
-def dense(what: Filter, n: int) -> FloatArray:
-    """The filter as a matrix, entry by entry."""
-    taps = what.taps(n)
-    matrix = np.zeros((n, n))
-    for t in range(n):
-        for k, value in enumerate(taps.values):
-            if 0 <= t - taps.first - k < n:
-                matrix[t, t - taps.first - k] = value
-        if taps.averaging:
-            matrix[t] *= taps.values.sum() / matrix[t].sum()
-    return matrix
-
-
-def ratio(one: Stream) -> float:
-    assert isinstance(one.noise, GaussianNoise)
-    return one.noise.table.ratio
 
 
 @pytest.fixture
@@ -184,118 +132,6 @@ def test_streams_have_at_most_the_error_of_the_circular_mechanism() -> None:
         circular = SeriesCloak(what, 512, epsilon=1.0, delta=1e-6, mechanism=Fourier())
         assert one.expected_mse <= circular.expected_mse * 1.001
         assert one.batch_mse <= circular.expected_mse
-
-
-@pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
-@pytest.mark.parametrize("contribution", [1, 3])
-def test_the_shift_of_all_releases_together_meets_the_claim(
-    what: Filter, horizon: int | None, band: int | None, contribution: int
-) -> None:
-    """A change of one unit at any time, by brute force; neighbours are mixtures of these."""
-    one = Stream(what, horizon, epsilon=1.0, delta=1e-6, contribution=contribution, band=band)
-    n = one.horizon or 2 * one.band
-    columns = linalg.toeplitz(np.pad(one.weights, (0, n))[:n], np.zeros(n))
-    shift = contribution * np.linalg.norm(columns, axis=0).max()
-    theirs = pld.from_gaussian_mechanism(ratio(one), sensitivity=shift, value_discretization_interval=1e-4)
-    found = theirs.get_delta_for_epsilon(1.0)
-    assert 0.97e-6 < found < 1.01e-6, "neither too little noise nor needlessly much"
-    assert one.noise.delta(1.0) <= 1e-6
-    less = pld.from_gaussian_mechanism(0.8 * ratio(one), sensitivity=shift, value_discretization_interval=1e-4)
-    assert less.get_delta_for_epsilon(1.0) > 5e-6
-
-
-def test_an_audit_of_the_outputs_finds_nothing_and_half_the_claim_false() -> None:
-    one = stream(RunningSum(), 3, epsilon=1.0, delta=1e-2)
-
-    def outputs(database: int, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        x = np.zeros((size, 3))
-        x[:, 1] = database
-        return one.simulate(x, rng=rng).values
-
-    def judged(epsilon: float) -> Verdict:
-        rng = np.random.default_rng(4)
-        return audit(outputs, epsilon=epsilon, delta=1e-2, reports=12_000, rng=rng).verdict
-
-    assert judged(1.0) is not Verdict.VIOLATION
-    assert judged(0.5) is Verdict.VIOLATION
-
-
-def test_noise_is_fresh_for_each_push(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[bytes] = []
-
-    def noted(count: int) -> NDArray[np.uint64]:
-        words = private_words(count)
-        drawn.append(words.tobytes())
-        return words
-
-    monkeypatch.setattr("cloakwork.series.stream.private_words", noted)
-    one = stream(WindowSum(3), 50)
-    values = [one.push(5).value for _ in range(50)]
-    assert len(drawn) == len(set(drawn)) == 50
-    assert len(set(values)) == 50
-
-
-def test_two_streams_of_the_same_values_differ() -> None:
-    first, second = (stream(RunningSum(), 30).extend(np.ones(30)).values for _ in range(2))
-    assert (first != second).all()
-
-
-def test_nothing_is_released_beyond_the_horizon() -> None:
-    one = stream(RunningSum(), 5)
-    one.extend([1, 2, 3])
-    with pytest.raises(BudgetError, match=r"3 values asked for, 2 of 5 left.*Begin a new stream"):
-        one.extend([1, 1, 1])
-    assert one.time == 3
-    one.extend([1, 1])
-    with pytest.raises(BudgetError, match=r"1 values asked for, 0 of 5 left"):
-        one.push(0)
-
-
-def test_threads_share_one_budget_and_one_history() -> None:
-    one = stream(RunningSum(), 400)
-    times: list[int] = []
-
-    def work() -> None:
-        times.extend(one.push(1).time for _ in range(100))
-
-    threads = [Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(times) == list(range(400))
-
-
-@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_stream_cannot_be_copied(copied: object) -> None:
-    assert callable(copied)
-    with pytest.raises(BudgetError, match="cannot be copied or stored"):
-        copied(stream(RunningSum(), 5))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_cannot_go_on_with_a_stream() -> None:
-    one = stream(RunningSum(), 5)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-
-    def child() -> None:
-        try:
-            queue.put(one.push(1).value)
-        except CloakworkError as problem:
-            queue.put(type(problem).__name__)
-
-    process = context.Process(target=child)
-    process.start()
-    assert queue.get(timeout=60) == "BudgetError"
-    process.join()
-    assert one.push(1).time == 0
-
-
-def test_a_stream_does_not_change() -> None:
-    with pytest.raises(AttributeError, match="a stream does not change"):
-        stream(RunningSum(), 5).epsilon = 2.0
 
 
 @pytest.mark.parametrize(
@@ -437,28 +273,3 @@ def test_a_filter_with_a_constant_ratio_is_known(
     values: list[float] | FloatArray, horizon: int | None, expected: float | None
 ) -> None:
     assert constant_ratio(np.asarray(values), horizon) == expected
-
-
-def test_a_stream_that_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were the same values pushed again, one event would count twice."""
-    stream = Stream(RunningSum(), 100, epsilon=1.0, delta=1e-6)
-    stream.push(3)
-    with monkeypatch.context() as patch:
-        patch.setattr(type(stream.noise), "draw", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            stream.extend([1, 2, 3])
-    for again in (lambda: stream.push(1), lambda: stream.extend([1, 2, 3])):
-        with pytest.raises(BudgetError, match="interrupted while it took a value: begin a new one"):
-            again()
-
-
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(("value", "says"), [(10**400, "too large"), ([3], "push takes one value")])
-def test_what_is_no_value_is_refused_before_it_is_spent(value: float, says: str) -> None:
-    stream = Stream(RunningSum(), 100, epsilon=1.0, delta=1e-6)
-    with pytest.raises(ReadingError, match=says):
-        stream.push(value)
-    assert stream.time == 0

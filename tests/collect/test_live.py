@@ -1,4 +1,4 @@
-"""Frames as they become ready, the backlog, and live recovery on a real store."""
+"""Live recovery on a real store."""
 
 import logging
 import threading
@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from tests.collect.live_kit import LINE, MANY, make, moment, readings, values
 
-from cloakwork.collect.backlog import Backlog
-from cloakwork.collect.frames import MOST_OPENED, REMEMBERED, Frames, Ready, agreed
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Reading, Result
@@ -22,125 +20,6 @@ from cloakwork.site import Frame
 
 WAIT = 0.15
 LONG = 30.0
-
-
-def ready(frames: Frames, now: float) -> list[int]:
-    return [one.time for one in frames.take(now)]
-
-
-def test_a_frame_is_ready_when_all_have_reported() -> None:
-    frames = Frames(3, wait=5.0, period=10.0)
-    for sensor in (2, 0, 0):
-        frames.add(100, sensor, 0.0)
-        assert ready(frames, 1.0) == []
-    frames.add(100, 1, 1.0)
-    assert (len(frames), frames.next_due()) == (0, 0.0)
-    assert frames.take(1.0) == [Ready(100, most=True)]
-    assert ready(frames, 99.0) == []
-
-
-def test_a_frame_is_ready_when_it_has_waited_long_enough_since_its_first_reading() -> None:
-    frames = Frames(4, wait=5.0, period=10.0)
-    frames.add(100, 0, 1.0)
-    frames.add(200, 0, 2.0)
-    frames.add(200, 1, 6.5)
-    assert (frames.next_due(), frames.waits(100), frames.waits(300)) == (6.0, True, False)
-    assert frames.take(5.9) == []
-    assert frames.take(6.0) == [Ready(100, most=False)]
-    assert frames.take(7.0) == [Ready(200, most=True)]
-    assert frames.next_due() is None
-
-
-def test_a_frame_that_is_completed_late_is_ready_once_more_and_no_oftener() -> None:
-    frames = Frames(3, wait=1.0, period=10.0)
-    frames.add(100, 0, 0.0)
-    assert ready(frames, 1.0) == [100]
-    frames.add(100, 1, 2.0)
-    assert ready(frames, 50.0) == []
-    frames.add(100, 2, 60.0)
-    assert ready(frames, 60.0) == [100]
-    for sensor in range(3):
-        frames.add(100, sensor, 61.0)
-    assert ready(frames, 99.0) == []
-
-
-@pytest.mark.parametrize(
-    ("sensors", "share", "counts"),
-    [(1, 1, True), (2, 1, False), (2, 2, True), (5, 2, False), (5, 3, True), (6, 3, True)],
-)
-def test_a_time_off_the_slots_makes_a_frame_only_if_half_of_the_sensors_share_it(
-    sensors: int, share: int, counts: bool
-) -> None:
-    frames = Frames(sensors, wait=1.0, period=10.0, slot_ms=100)
-    for sensor in range(share):
-        frames.add(101, sensor, 0.0)
-    frames.add(200, 0, 0.0)
-    assert sorted(ready(frames, 1.0)) == ([101, 200] if counts else [200])
-    assert agreed(share, sensors) is counts
-
-
-def test_one_of_two_sensors_cannot_make_a_time_ahead_count() -> None:
-    frames = Frames(2, wait=1.0, period=10.0)
-    frames.add(100, 0, 0.0, ahead=3600.0)
-    assert ready(frames, 10.0) == []
-
-
-def test_readings_of_an_unset_clock_make_no_frame() -> None:
-    frames = Frames(1, wait=1.0, period=10.0)
-    frames.add(0, 0, 0.0)
-    assert ready(frames, 9.0) == []
-
-
-def test_a_frame_that_lies_ahead_waits_until_it_has_come_or_most_sensors_say_so() -> None:
-    frames = Frames(4, wait=1.0, period=10.0)
-    frames.add(100, 0, 0.0, ahead=3600.0)
-    assert ready(frames, 3600.9) == []
-    assert ready(frames, 3601.0) == [100]
-    frames.add(200, 0, 4000.0, ahead=3600.0)
-    frames.add(200, 1, 4000.5, ahead=3600.0)
-    assert frames.take(4001.5) == [Ready(200, most=True)]
-
-
-def test_one_sensor_cannot_push_out_the_frames_of_the_others() -> None:
-    frames = Frames(2, wait=1.0, period=10.0)
-    frames.add(5, 1, 0.0)
-    for when in range(1000, 1000 + 10 * MOST_OPENED):
-        frames.add(when, 0, 0.0)
-    assert len(frames) == MOST_OPENED + 1
-    frames.add(5, 0, 0.5)
-    assert ready(frames, 0.5) == [5]
-    assert len(ready(frames, 1.0)) == MOST_OPENED
-    frames.add(999_999, 0, 2.0)
-    assert len(frames) == 1
-
-
-def test_only_so_many_frames_are_remembered() -> None:
-    frames = Frames(1, wait=1.0, period=10.0)
-    for when in range(1, REMEMBERED + 100):
-        frames.add(when, 0, 0.0)
-    assert len(ready(frames, 0.0)) == REMEMBERED + 99
-    frames.add(REMEMBERED, 0, 0.0)
-    assert ready(frames, 9.0) == []
-    frames.add(1, 0, 0.0)
-    assert ready(frames, 9.0) == [1]
-
-
-def test_the_newest_comes_alone_and_the_rest_in_batches() -> None:
-    backlog = Backlog(10)
-    backlog.add((when, True) for when in (3, 9, 1, 7, 5))
-    assert backlog.take(newest=6, size=2) == [9]
-    assert backlog.take(newest=9, size=2) == [5, 7]
-    assert backlog.take(newest=9, size=9) == [1, 3]
-    assert backlog.take(newest=9, size=9) == []
-
-
-def test_the_backlog_is_bounded_and_lets_the_oldest_and_the_emptiest_go() -> None:
-    backlog = Backlog(3)
-    backlog.add([(50, False), (9, True), (8, True)])
-    full = backlog.overflowed
-    backlog.add([(10, True), (7, True)])
-    assert (full, backlog.overflowed) == (False, True)
-    assert backlog.take(newest=99, size=9) == [8, 9, 10]
 
 
 @pytest.fixture

@@ -1,0 +1,287 @@
+"""`cloakwork audit mqtt`: a real device over a real broker, in two set-ups."""
+
+import json
+import math
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.broker import Broker, running_broker
+from tests.cli.conftest import Outcome, Run
+from tests.cli.test_story import SITE
+
+from cloakwork.agent import Agent, FileSource
+from cloakwork.auditing import Witness
+from cloakwork.auditing.sources import BenchClaim
+from cloakwork.cli.audit_mqtt import advice, lost, steps
+from cloakwork.cli.audit_pace import Pace
+from cloakwork.errors import InputError
+from cloakwork.privacy.table import noise_table
+from cloakwork.site import load_plan
+from cloakwork.site.broker import Broker as Reached
+
+QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50")
+CHANGE = """
+import os, shutil, sys
+shutil.copy(*sys.argv[1:])
+with open(sys.argv[2] + ".to", "w") as told:
+    told.write("standard error" if os.path.sameopenfile(1, 2) else "elsewhere")
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, run: Run) -> Path:
+    file = tmp_path / "hall.toml"
+    file.write_text(QUICK, encoding="utf-8")
+    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    return file
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path / "broker", quiet=True) as running:
+        yield running
+
+
+def tamper(folder: Path, scale: float) -> None:
+    """Give a device a table of noise that is smaller than the plan's."""
+    told = json.loads((folder / "device.json").read_text(encoding="utf-8"))
+    plan = load_plan(folder.parent.parent / "hall.plan.json")
+    table = noise_table(plan.sensor(told["sensor"]).ratio * scale)
+    levels = [[level.factor, len(level.cuts) // 16] for level in table.levels]
+    told["noise"] = {"digest": table.digest, "levels": levels}
+    (folder / "device.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "noise.tab").write_bytes(table.cuts)
+
+
+@contextmanager
+def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
+    stopping = threading.Event()
+    agent = Agent(folder, FileSource(value), broker=Reached(broker.host, broker.port))
+    thread = threading.Thread(target=agent.run, args=(stopping.is_set,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(20)
+
+
+def audit_bench(
+    run: Run, site: Path, broker: Broker, *, scale: float, wrong_by: float = 1.0, reports: int = 400
+) -> Outcome:
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    if scale != 1:
+        tamper(folder, scale)
+    sigma = load_plan(site.parent / "hall.plan.json").sensor("s2").sigma
+    value, other = site.parent / "value", site.parent / "other"
+    value.write_text("20.0\n", encoding="utf-8")
+    other.write_text(f"{20 + 2 * sigma * wrong_by:.6f}\n", encoding="utf-8")
+    (site.parent / "change.py").write_text(CHANGE, encoding="utf-8")
+    change = shlex.join([sys.executable, str(site.parent / "change.py"), str(other), str(value)])
+    with at_work(folder, value, broker):
+        return run(
+            *("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}"),
+            *("--shift", f"{2 * sigma:.6f}", "--reports", reports, "--between", change),
+            *("--html", site.parent / "page.html", "--confidence", 0.999, "--json", "--patience", 20),
+        )
+
+
+def test_an_honest_device_on_the_bench_shows_no_violation(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=1.0)
+    assert done.code == 0, done.said
+    assert done.values["reports_used"] == 400
+    assert done.values["subject"]["cautions"] == []
+    assert (site.parent / "value.to").read_text(encoding="utf-8") == "standard error"
+    claim = " ".join(done.values["claimed"])
+    assert "a single reading of it has at most this epsilon and delta for set-ups whose true readings differ" in claim
+    assert "Anything about all sensors together" in " ".join(done.values["never_proved"])
+    page = (site.parent / "page.html").read_text(encoding="utf-8")
+    assert "The sensor s2 of hall" in page
+    kept = site.parent / "audits" / "s2"
+    again = run("audit", "readings", kept / "setup-0.csv", kept / "setup-1.csv", "--epsilon", 1.1, "--delta", 0.5)
+    assert "400 reports with each" in again.out
+    refused = audit_bench_again(run, site, broker)
+    assert refused.code == 2
+    assert f"cloakwork audit readings {kept / 'setup-0.csv'} {kept / 'setup-1.csv'} --epsilon 0." in refused.err
+
+
+def audit_bench_again(run: Run, site: Path, broker: Broker) -> Outcome:
+    where = ["--broker", f"mqtt://localhost:{broker.port}", "--between", "true"]
+    return run("audit", "mqtt", site, "--id", "s2", *where)
+
+
+def test_a_device_with_half_the_noise_is_found_out(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=0.5)
+    assert done.code == 3, done.said
+    assert "noise is missing" in " ".join(done.values["found"])
+    assert done.values["headline"] == "The claim does not hold"
+    assert "We conclude that this one does not keep it." in done.values["summary"]
+
+
+def test_set_ups_that_differ_by_more_than_was_said_are_told_from_missing_noise(
+    run: Run, site: Path, broker: Broker
+) -> None:
+    done = audit_bench(run, site, broker, scale=1.0, wrong_by=2.0)
+    assert done.code == 3, done.said
+    assert done.values["headline"] == "The claim does not hold, or the set-ups differ too much"
+    assert "Either the device breaks its claim or the set-ups differ by more than they should" in done.values["summary"]
+    assert "We conclude" not in done.values["summary"]
+    assert "noise is missing" not in " ".join(done.values["found"])
+
+
+def test_a_set_up_that_was_not_changed_is_not_taken_for_privacy(run: Run, site: Path, broker: Broker) -> None:
+    done = audit_bench(run, site, broker, scale=1.0, wrong_by=0.0, reports=300)
+    assert done.code == 0, done.said
+    # no more than that: on a busy machine a reading can come too late, be replaced by the baseline, and differ
+    assert "The set-ups differed by less than was stated" in done.values["summary"]
+    assert any("That is less than was stated" in note for note in done.values["found"])
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("the output is above -40", ("Readings are whole steps of 0.5 °C: -40 stands for -20 °C.",)),
+        ("the lowest bits are 3", ("Readings are whole steps of 0.5 °C.",)),
+        (None, ()),
+    ],
+)
+def test_a_number_of_steps_is_told_in_the_unit_of_the_site(event: str | None, said: tuple[str, ...]) -> None:
+    claim = BenchClaim(
+        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
+    )
+    witness = event and Witness(event=event, direction="0->1", counts=(3, 2), reports=9, source="half-lines")
+    assert steps(claim, witness or None) == said
+
+
+def test_readings_that_never_came_are_said() -> None:
+    assert lost(0) == ()
+    assert lost(1)[0].startswith("By their numbers, 1 reading never came")
+    assert lost(1200)[0].startswith("By their numbers, 1,200 readings never came")
+
+
+def test_an_audit_says_beforehand_what_it_can_find(run: Run, site: Path) -> None:
+    done = run("audit", "mqtt", site, "--id", "s2", "--broker", "mqtt://localhost:1", "--between", "true")
+    assert done.code == 1
+    assert "readings are recorded" not in done.err
+    assert "is kept" not in done.err
+    assert "noise half as large as planned shows in about" in done.err
+    assert "with --shift" in done.err
+    assert "cannot be reached" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--id", "s99"], "no sensor 's99'"),
+        (["--id", "s2", "--reports", 20], "at least 300"),
+        (["--id", "s2", "--shift", 1e9], "does not hide at all"),
+        (["--id", "s2"], "give a program that does with --between. Standard input is no terminal."),
+        (
+            ["--id", "s2", "--between", "true", "--html", "/no/page.html"],
+            "--html /no/page.html: there is no folder /no",
+        ),
+        (["--id", "s2", "--between", "true", "--out", "/dev/null/a"], "--out /dev/null/a: the folder cannot be made"),
+        (["--id", "s2", "--between", ""], "no such program"),
+        (["--id", "s2", "--between", "/no/such"], "no such program"),
+        (["--id", "s2", "--between", "'"], "cannot be read as a command"),
+    ],
+)
+def test_a_bench_audit_that_cannot_work_is_refused_first(run: Run, site: Path, words: list[object], said: str) -> None:
+    done = run("audit", "mqtt", site, "--broker", "mqtt://localhost:1", *words)
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
+    run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = run("provision", site, "--id", "s2", "--bench", "--period", 0.25, "--json")
+    (site.parent / "value").write_text("20.0", encoding="utf-8")
+    settled = []
+
+    def enough(*_: object, settle: float) -> None:
+        settled.append(settle)
+        raise InputError("enough")
+
+    monkeypatch.setattr("cloakwork.cli.audit_mqtt.Setup", enough)
+    with at_work(Path(told.values["folder"]), site.parent / "value", broker):
+        done = audit_bench_again(run, site, broker)
+    seen = re.search(r"a reading every (\S+) s: about (\d+) min in all", done.err)
+    assert seen is not None, done.err
+    period = float(seen[1])
+    assert period / 0.25 == pytest.approx(max(1, round(period / 0.25)), abs=0.1)  # a slot may have stayed empty
+    assert settled == pytest.approx([2 * period + 0.5])
+    assert int(seen[2]) == pytest.approx(2 * 2000 * period / 60, abs=1)
+
+
+def test_nobody_there_to_change_the_set_up_is_said(
+    run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    (site.parent / "value").write_text("20.0", encoding="utf-8")
+    asked = []
+
+    def nobody() -> str:
+        asked.append(1)
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", nobody)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300]
+    with at_work(folder, site.parent / "value", broker):
+        done = run("audit", "mqtt", site, *where)
+    assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
+    assert len((site.parent / "audits/s2/setup-0.csv").read_text(encoding="utf-8").splitlines()) == 301
+
+
+def test_an_audit_that_is_interrupted_says_how_to_go_on(
+    run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sizes = [400, 0]
+
+    def interrupted(*words: object) -> None:
+        files = words[3]
+        assert isinstance(files, tuple)
+        for file, size in zip(files, sizes, strict=True):
+            file.write_text("time,sensor,seq,value\n" + "0,s2,1,5\n" * size, encoding="utf-8")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloakwork.cli.audit_mqtt._record", interrupted)
+    where = ["--id", "s2", "--broker", "mqtt://localhost:1", "--between", "true", "--shift", 1, "--epsilon", 0.25]
+    done = run("audit", "mqtt", site, *where, "--out", tmp_path / "one")
+    assert done.code != 0
+    assert "400 and 0 readings are recorded" in done.err
+    assert "cloakwork audit readings" not in done.err
+    sizes[1] = 310
+    done = run("audit", "mqtt", site, *where, "--out", tmp_path / "t w o")
+    said = next(line for line in done.err.splitlines() if line.startswith("cloakwork audit readings"))
+    words = shlex.split(said)[1:]
+    assert words[2:6] == [str(tmp_path / "t w o" / f"setup-{k}.csv") for k in (0, 1)] + ["--epsilon", "0.25"]
+    assert 0 < float(words[words.index("--delta") + 1]) < 1
+
+
+def test_a_larger_shift_is_advised_only_where_it_is_larger() -> None:
+    claim = BenchClaim(
+        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=1.0, hidden_shift=1.0, mu=0.75, epsilon=0.3, delta=0.1
+    )
+    assert advice(claim, 5000) == "feed it readings further apart, such as by 4 °C with --shift 4"
+    assert advice(replace(claim, shift=4.0), 5000) == "give --reports 5200"
+    assert advice(replace(claim, shift=5.0), math.inf).startswith("this --epsilon does not show it")
+
+
+def test_how_long_it_takes_is_corrected_by_the_pace_that_is_seen() -> None:
+    now, said = [0.0], list[str]()
+    pace = Pace(0.1, 1850, said.append, clock=lambda: now[0])
+    for step in (0.1, 0.2, 0.2):  # on time; then half of the slots are missed, which is said once
+        told = pace.beside()
+        for done in range(1, 1001):
+            told(done)
+            now[0] += step
+    assert len(said) == 1
+    assert said[0].startswith("50 readings came of 99 slots of 0.1 s, so this set-up takes about 6 min more.")
