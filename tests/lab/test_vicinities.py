@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from cloakwork.lab import Result, find, read_result
-from cloakwork.lab.experiment import stream
 from cloakwork.lab.experiments import vicinities
 from cloakwork.lab.experiments.vicinities import (
     Calibrated,
@@ -16,9 +15,10 @@ from cloakwork.lab.experiments.vicinities import (
     coverage,
     draw_truth,
     held_in,
+    pieces,
     try_some,
 )
-from cloakwork.lab.scenes import Strengths, flat, flat_cloak, line, line_cloak
+from cloakwork.lab.scenes import Strengths, flat, flat_cloak, line
 from cloakwork.physics import Space
 from cloakwork.recovery import Source
 
@@ -85,7 +85,7 @@ def test_it_says_how_far_from_the_promise_it_is(share: float, said: str) -> None
 
 
 def test_vicinities_hold_about_nine_sources_in_ten() -> None:
-    found = coverage("line", line_cloak(), Strengths.UNIT, 150, (1,), lambda *_: None)
+    found = coverage([try_some("line", Strengths.UNIT, 150, (1, 0), lambda *_: None)])
     assert 0.83 < found.held < 0.96
     assert found.mean_size < 15
 
@@ -93,13 +93,16 @@ def test_vicinities_hold_about_nine_sources_in_ten() -> None:
 def test_pieces_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vicinities, "PIECE", 4)
     said: list[tuple[int, int]] = []
-    whole = coverage("line", line_cloak(), Strengths.UNIT, 10, (5,), lambda *now: said.append(now))
-    parts = [try_some(line_cloak(), Strengths.UNIT, size, stream(5, k), None) for k, size in enumerate((4, 4, 2))]
-    assert sum(tally.held for tally in whole.tallies) == sum(int(one.held.sum()) for one in parts)
-    assert sum(tally.sources for tally in whole.tallies) == sum(int(one.counts.sum()) for one in parts)
-    assert sum(tally.places for tally in whole.tallies) == sum(int(one.places.sum()) for one in parts)
-    assert said[-1] == (10, 10)
-    assert [done for done, _ in said] == sorted(done for done, _ in said)
+    cut = list(pieces("line", Strengths.UNIT, 10, (5,)))
+    assert [(piece.name, piece.size) for piece in cut] == [("line-unit-0", 4), ("line-unit-1", 4), ("line-unit-2", 2)]
+    tried = [piece.make(lambda *now: said.append(now)) for piece in cut]
+    assert len({one.counts for one in tried}) == 3, "each has random numbers of its own"
+    whole = coverage(tried)
+    assert whole.frames == 10
+    assert sum(tally.held for tally in whole.tallies) == sum(sum(one.held) for one in tried)
+    assert sum(tally.sources for tally in whole.tallies) == sum(sum(one.counts) for one in tried)
+    assert sum(tally.places for tally in whole.tallies) == sum(sum(one.places) for one in tried)
+    assert said[-1] == (2, 2)
 
 
 class TestHeld:

@@ -22,7 +22,7 @@ USUAL_SEED = 1
 
 @dataclass(frozen=True)
 class Record:
-    """A result with what made it and the seconds that took; `kept` if it was there before."""
+    """A result with what made it and the seconds since that was last begun; `kept` if it was there before."""
 
     result: Result
     origin: Origin

@@ -1,19 +1,23 @@
 """Many experiments, one after the other or several at once, and none twice."""
 
+import json
 import multiprocessing
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from hashlib import sha256
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from cloakwork.errors import CloakworkError, InputError
 from cloakwork.lab.experiment import Experiment
-from cloakwork.lab.origin import origin_of
+from cloakwork.lab.origin import Origin, origin_of
+from cloakwork.lab.pieces import Pieces
 from cloakwork.lab.records import Record, is_done, read, readable, write
 from cloakwork.lab.registry import find
 
@@ -29,8 +33,8 @@ def run_all(
     """Run experiments, `jobs` at a time, and yield each when it is done; several have a process each.
 
     What the folder has already, of this size and seed, by this code and from this data, is not run again: a run that
-    was interrupted goes on where it was. A quick run does not replace a full one. Long experiments are begun first. One
-    that fails does not stop the others; it is said in the end.
+    was interrupted goes on where it was, within the longest experiments as well. A quick run does not replace a full
+    one. Long experiments are begun first. One that fails does not stop the others; it is said in the end.
     """
     _refuse_folder(experiments, folder, quick=quick)
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,12 +164,21 @@ def _work(name: str, folder: str, quick: bool, seed: int, mouth: Connection) -> 
 def run_one(
     experiment: Experiment, folder: Path, *, quick: bool, seed: int, progress: Callable[[int, int], None]
 ) -> Record:
-    """Run one experiment here, and write its result and picture to a folder."""
+    """Run one experiment here, and write its result and picture to a folder; pieces of it are kept there meanwhile."""
     began, origin = time.perf_counter(), origin_of(experiment)
+    kept = folder / f".{experiment.name}.pieces"
+    if isinstance(experiment.work, Pieces):
+        size = "quick" if quick else "full"
+        experiment = replace(experiment, work=experiment.work.kept_in(kept / f"{size}-{seed}-{_digest(origin)}"))
     result = experiment.run(quick=quick, seed=seed, progress=progress)
     record = Record(result, origin, time.perf_counter() - began)
     write(record, folder)
+    shutil.rmtree(kept, ignore_errors=True)
     return record
+
+
+def _digest(origin: Origin) -> str:
+    return sha256(json.dumps(asdict(origin), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @contextmanager

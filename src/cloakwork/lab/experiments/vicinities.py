@@ -1,8 +1,9 @@
 """Does a vicinity hold its source as often as it says?"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.lab.experiment import Experiment, Progress, part, stream
+from cloakwork.lab.experiment import Experiment, Progress, stream
+from cloakwork.lab.pieces import Piece, Pieces
 from cloakwork.lab.result import Finding, Goal, Measure, Table
 from cloakwork.lab.scenes import Strengths, flat_cloak, line_cloak
 from cloakwork.lab.style import FAINT, INK, Dots, counted, draw_dots, legend_below
@@ -23,7 +25,7 @@ MOST = 3
 FRAMES = 4000
 QUICK_FRAMES = {"line, unit": 200, "line, free": 130, "rooms, unit": 80}  # the slowest is left out
 CLEAR = 2.0  # standard errors that a share must be off before it is said to be
-PIECE = 500  # frames that are drawn and recovered at once, each piece with random numbers of its own
+PIECE = 500  # frames, with random numbers of their own
 CLOAKS: dict[str, Callable[[], Cloak]] = {"line": line_cloak, "rooms": flat_cloak}
 
 
@@ -168,19 +170,25 @@ class Truth:
     readings: FloatArray
 
 
-def _work(*, quick: bool, seed: int, progress: Progress) -> Calibrated:
+def _cut(*, quick: bool, seed: int) -> list[Piece["Tried"]]:
     cells = [
         (name, strengths, (seed, which, how))
         for which, name in enumerate(CLOAKS)
         for how, strengths in enumerate(Strengths)
         if not quick or name_of(name, strengths) in QUICK_FRAMES
     ]
-    settings = []
-    for number, (name, strengths, key) in enumerate(cells):
-        share = part(progress, 1000 * number, 1000, 1000 * len(cells))
-        frames = QUICK_FRAMES[name_of(name, strengths)] if quick else FRAMES
-        settings.append(coverage(name, CLOAKS[name](), strengths, frames, key, share))
-    return Calibrated(tuple(settings))
+    return [
+        piece
+        for name, strengths, key in cells
+        for piece in pieces(name, strengths, QUICK_FRAMES[name_of(name, strengths)] if quick else FRAMES, key)
+    ]
+
+
+def _join(tried: Sequence["Tried"]) -> Calibrated:
+    settings = dict.fromkeys((one.setting, one.strengths) for one in tried)
+    return Calibrated(
+        tuple(coverage([one for one in tried if (one.setting, one.strengths) == setting]) for setting in settings)
+    )
 
 
 def name_of(setting: str, strengths: Strengths) -> str:
@@ -188,54 +196,53 @@ def name_of(setting: str, strengths: Strengths) -> str:
     return f"{setting}, {strengths.short}"
 
 
-def coverage(
-    name: str, cloak: Cloak, strengths: Strengths, frames: int, key: tuple[int, ...], progress: Progress
-) -> Coverage:
-    """How often vicinities hold their source in one setting, over frames drawn from the prior."""
-    sizes = [min(PIECE, frames - start) for start in range(0, frames, PIECE)]
-    pieces = []
-    for number, size in enumerate(sizes):
-        share = part(progress, PIECE * number, size, frames)
-        pieces.append(try_some(cloak, strengths, size, stream(*key, number), share))
-    tried = Tried.joined(pieces)
-    tallies = tuple(tried.tally(count) for count in range(1, MOST + 1))
-    error = _error(tried.held, tried.counts)
-    return Coverage(name, strengths, cloak.physics.places, frames, tallies, error, frames / tried.seconds)
+def pieces(setting: str, strengths: Strengths, frames: int, key: tuple[int, ...]) -> Iterator[Piece["Tried"]]:
+    """Frames of one setting, so many at once."""
+    for number, start in enumerate(range(0, frames, PIECE)):
+        size = min(PIECE, frames - start)
+        make = partial(try_some, setting, strengths, size, (*key, number))
+        yield Piece(f"{setting}-{strengths.short}-{number}", size, make)
 
 
-@dataclass(frozen=True, eq=False)
+def coverage(tried: Sequence["Tried"]) -> Coverage:
+    """How often vicinities hold their source in one setting."""
+    setting, strengths = tried[0].setting, tried[0].strengths
+    tallies = tuple(_tally(tried, count) for count in range(1, MOST + 1))
+    counts, held = (_joined(tried, name) for name in ("counts", "held"))
+    seconds = sum(one.seconds for one in tried)
+    places = CLOAKS[setting]().physics.places
+    return Coverage(setting, strengths, places, len(counts), tallies, _error(held, counts), len(counts) / seconds)
+
+
+@dataclass(frozen=True)
 class Tried:
-    """For each frame: sources, sources held, vicinities listed, places in all of them; and the time it took."""
+    """For each frame of one setting: sources, sources held, vicinities listed, places in them; and the time it took."""
 
-    counts: IntArray
-    held: IntArray
-    listed: IntArray
-    places: IntArray
+    setting: str
+    strengths: Strengths
+    counts: tuple[int, ...]
+    held: tuple[int, ...]
+    listed: tuple[int, ...]
+    places: tuple[int, ...]
     seconds: float
 
-    @classmethod
-    def joined(cls, pieces: "Sequence[Tried]") -> "Tried":
-        """All frames of several pieces."""
-        return cls(
-            counts=np.concatenate([piece.counts for piece in pieces]),
-            held=np.concatenate([piece.held for piece in pieces]),
-            listed=np.concatenate([piece.listed for piece in pieces]),
-            places=np.concatenate([piece.places for piece in pieces]),
-            seconds=sum(piece.seconds for piece in pieces),
-        )
 
-    def tally(self, count: int) -> Tally:
-        """Of the frames with so many sources."""
-        mine = self.counts == count
-        held, listed, places = (int(array[mine].sum()) for array in (self.held, self.listed, self.places))
-        error = _error(self.held[mine], self.counts[mine])
-        return Tally(count, count * int(mine.sum()), held, error, listed, places)
+def _joined(tried: Sequence[Tried], name: str) -> IntArray:
+    return np.concatenate([np.array(getattr(one, name), dtype=np.int64) for one in tried])
 
 
-def try_some(
-    cloak: Cloak, strengths: Strengths, frames: int, rng: np.random.Generator, progress: Progress | None
-) -> Tried:
+def _tally(tried: Sequence[Tried], count: int) -> Tally:
+    """Of the frames with so many sources."""
+    counts = _joined(tried, "counts")
+    mine = counts == count
+    held, listed, places = (_joined(tried, name)[mine] for name in ("held", "listed", "places"))
+    error = _error(held, counts[mine])
+    return Tally(count, count * int(mine.sum()), int(held.sum()), error, int(listed.sum()), int(places.sum()))
+
+
+def try_some(setting: str, strengths: Strengths, frames: int, key: tuple[int, ...], progress: Progress) -> Tried:
     """Draw frames from the prior, recover them and look which sources are held."""
+    cloak, rng = CLOAKS[setting](), stream(*key)
     truth = draw_truth(cloak.physics, strengths, frames, rng)
     noisy = cloak.simulate(truth.readings, rng=rng)
     estimator = PointSources(strengths.told, most=MOST, least=1, level=LEVEL)
@@ -245,10 +252,12 @@ def try_some(
     seconds = time.perf_counter() - began
     pairs = zip(truth.places, found, strict=True)
     return Tried(
-        counts=np.array([len(places) for places in truth.places]),
-        held=np.array([held_in(places, listed, cloak.physics.space) for places, listed in pairs]),
-        listed=np.array([len(listed) for listed in found]),
-        places=np.array([sum(len(source.vicinity) for source in listed) for listed in found]),
+        setting,
+        strengths,
+        counts=tuple(len(places) for places in truth.places),
+        held=tuple(held_in(places, listed, cloak.physics.space) for places, listed in pairs),
+        listed=tuple(len(listed) for listed in found),
+        places=tuple(sum(len(source.vicinity) for source in listed) for listed in found),
         seconds=seconds,
     )
 
@@ -283,4 +292,10 @@ def _error(held: IntArray, counts: IntArray) -> float:
     return float(np.sqrt(((held - counts * (held.sum() / total)) ** 2).sum()) / total)
 
 
-EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity holds its source", Calibrated, _work, minutes=20.0)
+EXPERIMENT = Experiment(
+    "vicinities",
+    "How often a 90 % vicinity holds its source",
+    Calibrated,
+    Pieces(_cut, _join, Tried),
+    minutes=20.0,
+)
