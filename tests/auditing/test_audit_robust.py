@@ -134,3 +134,46 @@ def test_a_delta_close_to_one_is_rejected_only_by_disjoint_outputs() -> None:
     assert disjoint.verdict is Verdict.VIOLATION
     near = run(lambda d, n, r: np.where(r.random(n) < 0.02, 0, d), delta=0.99)
     assert near.verdict is Verdict.NONE_FOUND
+
+
+@pytest.mark.parametrize("reports", [301, 401, 626, 782])
+def test_a_ceiling_one_above_the_end_of_a_call_is_no_trouble(reports: int) -> None:
+    def laplace(database: int, size: int, rng: Rng) -> np.ndarray:
+        return np.round(database + rng.laplace(size=size), 3)
+
+    found = run(laplace, reports=reports)
+    assert (found.verdict, found.reports_used) == (Verdict.NONE_FOUND, reports)
+    assert run(lambda d, n, r: 100 * d + r.normal(size=n), reports=reports).verdict is Verdict.VIOLATION
+
+
+def _low_bit(database: int, size: int, rng: Rng) -> list[int]:
+    return [int(value) & ~1 | database for value in rng.integers(0, 1 << 64, size, dtype=np.uint64)]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        _low_bit,
+        lambda d, n, r: [value << 100 | value & 1 for value in _low_bit(d, n, r)],
+        lambda d, n, _r: [2**200 + 2**64 * d] * n,
+        lambda d, n, _r: [-(2**63) - 5 - d] * n,
+        lambda d, n, r: [(2**63 + d, -1)[one] for one in r.integers(0, 2, n)],
+    ],
+)
+def test_large_whole_numbers_are_told_apart_to_the_last_bit(mechanism: Any) -> None:
+    assert run(mechanism, epsilon=0.5).verdict is Verdict.VIOLATION
+
+
+def test_large_whole_numbers_of_one_law_raise_no_alarm() -> None:
+    found = run(lambda _d, n, r: [int(value) << 70 for value in r.integers(0, 1 << 63, n)])
+    assert found.verdict is Verdict.NONE_FOUND
+
+
+def test_a_mechanism_may_use_one_array_for_all_that_it_gives() -> None:
+    kept = np.zeros(3_000)
+
+    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
+        kept[:size] = 5 * database + rng.laplace(size=size)
+        return kept[:size]
+
+    assert run(mechanism).verdict is Verdict.VIOLATION

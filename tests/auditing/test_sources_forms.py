@@ -108,6 +108,7 @@ def test_a_line_that_does_not_fit_is_named(form: Form | None, first: str, later:
 
 
 def test_words_are_shown_safely_and_stay_apart() -> None:
+    assert Reader(Form.WORDS).read(["ok", "ok ", " ok\r\n"]).tolist() == ["ok", "ok ", " ok"]
     assert word_of("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
     assert word_of("\\x1b") != word_of("\x1b")
     long = ["x" * 5000 + end for end in "ab"]

@@ -149,7 +149,9 @@ class _Session:
     def _size(self) -> int:
         """How many reports to ask for next."""
         most = min(_MOST_ROWS, max(_LEAST, _MOST_NUMBERS // self._width))
-        return min(max(_LEAST, int(_GROWTH * self._used)), most, self._ceiling - self._used)
+        left = self._ceiling - self._used
+        size = min(max(_LEAST, int(_GROWTH * self._used)), most, left)
+        return left if left - size == 1 else size  # one report alone would say nothing about dependence
 
     def _choose(self) -> None:
         """Choose events anew when there is more to choose from; rows cost more to look through."""

@@ -250,7 +250,7 @@ class _Repeats:
         cubes = float((numbers**3).sum() / size**3)
         for place in range(_EQUAL_LAGS):
             self._equal[place] += np.count_nonzero(codes[place + 1 :] == codes[: -place - 1])
-            self._expected[place] += (size - place - 1) * same
+            self._expected[place] += max(size - place - 1, 0) * same
         self._spread += size * (same + 5 * max(cubes - same**2, 0.0))
         return self.far(_STRICT) or self._begins(reports.kind, codes[:_ALIGNED], same)
 

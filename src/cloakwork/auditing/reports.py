@@ -21,6 +21,8 @@ Mechanism: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 _KEPT_ROWS = 1 << 16
 _KEPT_NUMBERS = 1 << 20
 _WORD = (1 << 64) - 1
+_LOW = (1 << 32) - 1
+_EXACT = 2.0**53  # floats tell whole numbers apart up to here
 _WHOLE = numbers.Integral | np.bool_
 _NUMBER = numbers.Real | np.bool_
 
@@ -48,8 +50,9 @@ class Line(Protocol):
 class Reports:
     """A row of reports: `values` (size, width) as floats, `codes` (size, width) that differ where reports differ.
 
-    Codes are the bits of a float (so -0.0 is not 0.0), the lower 64 bits of a whole number, a hash of a word. A word
-    among numbers is a NaN with a payload of its own; `words` (size, width) has it, and None for each number.
+    Codes are the bits of a float (so -0.0 is not 0.0), the lower 64 bits of a whole number (of one that needs more,
+    the lower 32 and a hash), a hash of a word. A word among numbers is a NaN with a payload of its own; `words` (size,
+    width) has it, and None for each number.
     """
 
     def __init__(self, kind: Kind, values: FloatArray, codes: Codes, words: Words | None = None) -> None:
@@ -198,21 +201,26 @@ def _draw(mechanism: Mechanism, database: int, size: int, rng: np.random.Generat
             dtype=array.dtype,
             database=database,
         )
-    rows = array.reshape(size, -1)
-    return rows.astype(object) if array.dtype.kind in "US" else rows
+    # a copy, because the mechanism may use the same array for the other input
+    rows = np.array(array, dtype=object if array.dtype.kind in "US" else None)
+    return rows.reshape(size, -1)
 
 
 def _array(answer: Any, database: int) -> NDArray[Any]:
     try:
         array = np.asarray(answer)
-        # of numbers and words in one list numpy would make words
-        return np.asarray(answer, dtype=object) if array.dtype.kind in "US" and array is not answer else array
+        return np.asarray(answer, dtype=object) if array is not answer and _is_changed(array) else array
     except (ValueError, TypeError):
         raise InputError(
             f"the mechanism's reports on input {database} are not of one width: give each report the same number of "
             "entries.",
             database=database,
         ) from None
+
+
+def _is_changed(array: NDArray[Any]) -> bool:
+    """Whether numpy may have made something else of a list: words of numbers beside words, floats of large integers."""
+    return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any()))
 
 
 def _is_words(answer: NDArray[Any]) -> bool:
@@ -243,11 +251,17 @@ def _read_objects(answer: NDArray[Any], kind: Kind) -> Reports:
     if kind is Kind.WHOLE:
         codes = _whole_codes(values)
         exact = [place for place, entry in enumerate(entries) if isinstance(entry, _WHOLE)]
-        codes.flat[exact] = [int(entries[place]) & _WORD for place in exact]
+        codes.flat[exact] = [_whole_code(int(entries[place])) for place in exact]
     if not known:
         return Reports(kind, values, codes)
     words = np.array([entry if isinstance(entry, str) else None for entry in entries], dtype=object)
     return Reports(kind, values, codes, words.reshape(answer.shape))
+
+
+def _whole_code(number: int) -> int:
+    if -(1 << 63) <= number < 1 << 64:
+        return number & _WORD
+    return number & _LOW | _hash(hex(number)) & ~_LOW
 
 
 def _whole_codes(values: FloatArray) -> Codes:

@@ -67,7 +67,7 @@ def _entry(reports: Reports, place: int, column: int) -> str:
     if word is not None:
         return f'"{word}"'
     value = float(reports.values[place, column])
-    if abs(value) >= 2.0**64 and reports.kind is not Kind.FLOAT:
+    if (value <= -(2.0**63) or value >= 2.0**64) and reports.kind is not Kind.FLOAT:
         return number(value)
     if reports.kind is Kind.FLOAT or not value.is_integer():
         return repr(value)

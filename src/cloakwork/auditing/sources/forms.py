@@ -130,7 +130,7 @@ def word_of(line: str) -> str:
     >>> word_of("ERR\x1b[2J")
     'ERR\\x1b[2J'
     """
-    text = line.strip()
+    text = line.strip("\r\n")
     if not text.isprintable() or "\\" in text:
         text = text.encode("unicode_escape").decode()
     if len(text) > _SHOWN:
