@@ -114,3 +114,8 @@ def test_the_largest_of_all_neighbours_is_found_whatever_is_left_out(rng: np.ran
     assert largest_delta(shifts, 1.5) == max(each)
     assert largest_delta(shifts, 1.5, ignored=0.9 * max(each)) == max(each)
     assert largest_delta(shifts, 1.5, ignored=1.0) == 0.0
+
+
+def test_a_bound_that_no_float_holds_is_1() -> None:
+    assert quick_delta(np.full(5, 400.0), 0.0) == 1.0
+    assert laplace_delta(np.full(5, 400.0), 700.0) == 1.0

@@ -19,6 +19,7 @@ from cloakwork.series import (
     PowerDecay,
     RunningSum,
     Seasonal,
+    SeriesCloak,
     Taps,
     Trend,
     WindowSum,
@@ -199,3 +200,34 @@ def test_names_tell_filters_apart() -> None:
     assert names == ["running-sum", "window-7", "average-7", "trend-7", "decay-0.9", "power-0.5"]
     assert Seasonal(24, 7).name == "seasonal-24x7"
     assert Coefficients([1.0], label="mine").name == "mine"
+
+
+@pytest.mark.parametrize("value", [1e-200, -1e150])
+def test_coefficients_whose_squares_are_no_numbers_are_refused(value: float) -> None:
+    with pytest.raises(InputError, match=r"the largest coefficient of the filter is 1e.\d+: scale them"):
+        Coefficients([value, 0.0])
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        Coefficients([1.0, 0.0, 0.0, 0.0, 1.0]),
+        Coefficients([1.0], first=4),
+        Coefficients([1.0], first=-4),
+        WindowSum(5),
+        MovingAverage(5),
+        Trend(8),
+        Seasonal(2, 3),
+    ],
+    ids=lambda what: what.name,
+)
+def test_a_filter_that_goes_around_a_circle_more_than_once_is_refused(what: Filter) -> None:
+    with pytest.raises(InputError, match="reaches 5 values far, more than once around a circle of 4"):
+        SeriesCloak(what, 4, epsilon=1.0, delta=1e-6, circular=True)
+    SeriesCloak(what, 5, epsilon=1.0, delta=1e-6, circular=True)
+
+
+@pytest.mark.parametrize("first", [-3, -1, 2, 3])
+def test_a_filter_that_goes_around_a_circle_once_keeps_all_its_coefficients(first: int) -> None:
+    expected = np.roll(np.eye(4), first, axis=0)
+    assert same(outputs_of(Coefficients([1.0], first=first), 4, circular=True), expected)

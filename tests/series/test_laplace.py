@@ -166,3 +166,8 @@ def test_ours_give_nothing_of_them_away(mechanism: Mechanism) -> None:
         guessed = np.linalg.norm(seen - parts[1], axis=1) < np.linalg.norm(seen - parts[0], axis=1)
         right += int((guessed == database).sum())
     assert 0.49 < right / (2 * size) <= 0.5 + cloak.noise.delta(0.0) / 2 + 0.01
+
+
+def test_a_claim_that_is_missed_by_far_is_refused() -> None:
+    with pytest.raises(CalibrationError, match="Use Fourier"):
+        SeriesCloak(RunningSum(), 5, epsilon=700.0, delta=0.999999999, mechanism=PaperLaplace())

@@ -340,6 +340,7 @@ def test_rows_that_are_not_bits_are_refused_by_place() -> None:
         ([1.0, 2.0, 3.0], r"h has shape \(1, 3\): give 2\^d numbers"),
         ([], r"give 2\^d numbers"),
         ([0.0, 0.0], "all numbers of h are 0"),
+        ([1e-200, 0.0], "the largest number of h is 1e-200: scale them"),
         ([1.0, float("nan")], r"h\[1\] is not a finite number"),
     ],
 )

@@ -47,7 +47,7 @@ def quick_delta(shifts: FloatArray, epsilon: float) -> float:
     if _pure(shifts, epsilon):
         return 0.0
     c = _tilt(shifts, epsilon)
-    return min(1.0, math.exp(_height(shifts, epsilon, c) + c * math.log(c / (c + 1)) - math.log(c + 1)) * (1 + 1e-12))
+    return _delta(_height(shifts, epsilon, c) + c * math.log(c / (c + 1)) - math.log(c + 1))
 
 
 def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) -> float:
@@ -91,7 +91,12 @@ def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) ->
     turning = 4 * float(shifts.sum()) + epsilon + line.v * (line.last + line.c + 1)
     slip = _ULP * float((sizes * (roundings + line.t * turning)).sum())
     height = _height(shifts, epsilon, line.c) + line.v * line.c * (line.c + 1) / 2
-    return min(1.0, math.exp(height) * (found + line.rest + slip) * (1 + 1e-12))
+    return _delta(height + math.log(max(found, 0.0) + line.rest + slip))
+
+
+def _delta(logarithm: float) -> float:
+    """A bound from its logarithm, rounded up: at most 1."""
+    return min(1.0, math.exp(min(logarithm, 0.0)) * (1 + 1e-12))
 
 
 @dataclass(frozen=True)

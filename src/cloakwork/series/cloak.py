@@ -16,7 +16,7 @@ from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.privacy.sealed import Sealed
 from cloakwork.series.explain import explain
-from cloakwork.series.filters import Filter, filters_of
+from cloakwork.series.filters import Filter, check_circle, filters_of
 from cloakwork.series.mechanisms import Least, Mechanism
 from cloakwork.series.noise import Claim
 from cloakwork.series.published import Published
@@ -90,6 +90,8 @@ class SeriesCloak(Sealed):
         self.contribution = positive("contribution", contribution, error=CalibrationError)
         self.step, self.whole = 1.0 if step is None else positive("step", step), step is None
         self.touched = self._touched(touched)
+        if circular:
+            check_circle(self.filters, self.n)
         self.circular = circular
         self.mechanism: Mechanism = Least() if mechanism is None else mechanism
         self.task = Task(self.n, tuple(one.taps(self.n) for one in self.filters), circular)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -10,6 +10,16 @@ from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import InputError
 
 _NEGLIGIBLE = 2.0**-60
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+
+def check_scale(what: str, values: FloatArray) -> None:
+    """Refuse numbers so small or large that floats cannot hold the squares of what is made of them."""
+    largest = float(np.abs(values).max())
+    if not _SMALLEST <= largest <= _LARGEST:
+        raise InputError(
+            f"the largest {what} is {largest:g}: scale them so that it is between {_SMALLEST:g} and {_LARGEST:g}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +40,7 @@ class Taps:
             raise InputError("a filter needs a list of finite coefficients, at least one.")
         if not values.any():
             raise InputError("all coefficients of the filter are 0: there is nothing to publish.")
+        check_scale("coefficient of the filter", values)
         object.__setattr__(self, "values", frozen(values))
 
     def scale(self, n: int) -> FloatArray:
@@ -58,6 +69,15 @@ class Filter(Protocol):
         """The coefficients for a series of `n` values; none that no output uses."""
 
 
+@runtime_checkable
+class Bounded(Protocol):
+    """A filter of which one can say how far it reaches, whatever the length of the series."""
+
+    @property
+    def reach(self) -> int:
+        """The number of values from the output to the furthest that it uses, both included."""
+
+
 @dataclass(frozen=True)
 class RunningSum:
     """All so far: y_t = x_0 + ... + x_t."""
@@ -83,6 +103,10 @@ class WindowSum:
     def name(self) -> str:
         return f"window-{self.width}"
 
+    @property
+    def reach(self) -> int:
+        return self.width
+
     def taps(self, n: int) -> Taps:
         return Taps(np.ones(min(self.width, n)))
 
@@ -99,6 +123,10 @@ class MovingAverage:
     @property
     def name(self) -> str:
         return f"average-{self.width}"
+
+    @property
+    def reach(self) -> int:
+        return self.width
 
     def taps(self, n: int) -> Taps:
         width = min(self.width, n)
@@ -158,6 +186,10 @@ class Trend:
     def name(self) -> str:
         return f"trend-{self.width}"
 
+    @property
+    def reach(self) -> int:
+        return self.width // 2 + 1
+
     def taps(self, n: int) -> Taps:
         half = self.width // 2
         values = np.ones(2 * half + 1)
@@ -183,8 +215,12 @@ class Seasonal:
     def name(self) -> str:
         return f"seasonal-{self.period}x{self.cycles}"
 
+    @property
+    def reach(self) -> int:
+        return (self.cycles - 1) * self.period + 1
+
     def taps(self, n: int) -> Taps:
-        kept = np.zeros(min((self.cycles - 1) * self.period + 1, n))
+        kept = np.zeros(min(self.reach, n))
         kept[:: self.period] = 1.0
         return Taps(kept / kept.sum(), averaging=True)
 
@@ -205,6 +241,11 @@ class Coefficients:
     def name(self) -> str:
         return self.label
 
+    @property
+    def reach(self) -> int:
+        first, last = self._taps.first, self._taps.first + len(self._taps.values) - 1
+        return max(abs(first), abs(last)) + 1
+
     def taps(self, n: int) -> Taps:
         """All coefficients that any output can meet: lags from -(n-1) to n-1."""
         values, first = self._taps.values, self._taps.first
@@ -212,6 +253,17 @@ class Coefficients:
         if low >= min(high, len(values)):
             raise InputError(f"no coefficient of {self.label} reaches into a series of {n} values.", n=n)
         return Taps(values[low:high], first + low)
+
+
+def check_circle(filters: Sequence[Filter], n: int) -> None:
+    """Refuse filters that reach more than once around a circle of `n` values."""
+    for one in filters:
+        if isinstance(one, Bounded) and one.reach > n:
+            raise InputError(
+                f"{one.name} reaches {one.reach} values far, more than once around a circle of {n}: give a longer "
+                "series or a shorter filter.",
+                n=n,
+            )
 
 
 def filters_of(given: object) -> tuple[Filter, ...]:

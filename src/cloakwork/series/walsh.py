@@ -12,6 +12,7 @@ from cloakwork.privacy import Explanation
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_convolution
+from cloakwork.series.filters import check_scale
 from cloakwork.series.hadamard import transformed
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
@@ -152,4 +153,5 @@ def _predicates(h: ArrayLike) -> FloatArray:
         )
     if not values.any():
         raise InputError("all numbers of h are 0: there is nothing to publish.")
+    check_scale("number of h", values)
     return frozen(np.array(values))
