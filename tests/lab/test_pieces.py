@@ -72,6 +72,15 @@ def test_pieces_of_another_seed_size_or_code_are_not_used(
     monkeypatch.setattr(origin, "code", lambda: "2")
     run(tmp_path, table.experiment)
     assert table.thrown == [0, 1, 2, 3, 4]
+    assert names(tmp_path) == ["dice.json", "dice.png"], "nobody can go on from what other code has made"
+
+
+def test_what_another_run_has_kept_is_left_to_it(table: Table, tmp_path: Path) -> None:
+    table.interrupted(tmp_path, 3)
+    run(tmp_path, table.experiment, seed=2)
+    table.thrown = []
+    run(tmp_path, table.experiment)
+    assert table.thrown == [3, 4]
     assert names(tmp_path) == ["dice.json", "dice.png"]
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -166,19 +166,27 @@ def run_one(
 ) -> Record:
     """Run one experiment here, and write its result and picture to a folder; pieces of it are kept there meanwhile."""
     began, origin = time.perf_counter(), origin_of(experiment)
-    kept = folder / f".{experiment.name}.pieces"
+    kept = folder / f".{experiment.name}.pieces" / f"{_digest(origin)}-{'quick' if quick else 'full'}-{seed}"
     if isinstance(experiment.work, Pieces):
-        size = "quick" if quick else "full"
-        experiment = replace(experiment, work=experiment.work.kept_in(kept / f"{size}-{seed}-{_digest(origin)}"))
+        experiment = replace(experiment, work=experiment.work.kept_in(kept))
     result = experiment.run(quick=quick, seed=seed, progress=progress)
     record = Record(result, origin, time.perf_counter() - began)
     write(record, folder)
-    shutil.rmtree(kept, ignore_errors=True)
+    _tidy(kept, _digest(origin))
     return record
 
 
 def _digest(origin: Origin) -> str:
     return sha256(json.dumps(asdict(origin), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _tidy(done: Path, digest: str) -> None:
+    """Remove the pieces of what is done, and those of other code, which nobody can go on from."""
+    for path in done.parent.glob("*"):
+        if path == done or not path.name.startswith(digest):
+            shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        done.parent.rmdir()
 
 
 @contextmanager
