@@ -1,6 +1,5 @@
 """Live news over a real server: soon, resumed, and ended when it should be."""
 
-import asyncio
 import json
 import socket
 import threading
@@ -17,15 +16,12 @@ import httpx2
 import pytest
 from tests.collect.api_kit import NOW, Bench, result, served
 
-from cloakwork.collect.api import Hub, Settings
-from cloakwork.collect.api.auth import Caller
-from cloakwork.collect.api.errors import Refusal
-from cloakwork.collect.api.hub import BURST, MOST_GATHERED, Ending
+from cloakwork.collect.api import Settings
+from cloakwork.collect.api.hub import Ending
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Problem, Reading, Report, Role, Token
+from cloakwork.collect.records import Problem, Reading, Report, Role
 
 QUICK = Settings(follow_s=0.1, token_s=0.2)
-CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
 
 
 class Listener:
@@ -148,6 +144,45 @@ def test_who_comes_back_is_told_what_they_missed(running: tuple[Bench, str]) -> 
     made.hub.result(result(NOW + 1500))
     late = back.next()
     assert (late["time"], late["id"]) == (NOW + 1500, None), "an older one does not set the mark back"
+
+
+def marks(listener: Listener, count: int) -> list[tuple[int, str]]:
+    """Time and id of the next results."""
+    return [(told["time"], told["id"]) for told in (listener.next() for _ in range(count))]
+
+
+def test_the_id_of_several_sites_is_that_of_the_one_which_is_least_far(tmp_path: Path) -> None:
+    with served(tmp_path, QUICK) as (made, address):
+        analyst = made.bearer("analyst")
+        save(made, NOW)
+        first = Listener(address, analyst, "")
+        for _ in range(2):
+            first.next("lag")  # both sites are watched from now on
+        made.hub.result(result(NOW + 30_000))
+        assert marks(first, 1) == [(NOW + 30_000, "0")], "the yard has no result yet"
+        save(made, NOW + 20_000, "yard")
+        back = Listener(address, analyst | {"Last-Event-ID": "0"}, "")
+        assert marks(back, 2) == [(NOW, "0"), (NOW + 20_000, str(NOW))]
+        assert first.next()["site"] == "yard"
+
+        later = Listener(address, analyst, "")
+        made.hub.result(result(NOW + 40_000))
+        made.hub.result(result(NOW + 50_000, site="yard"))
+        assert marks(later, 2) == [(NOW + 40_000, str(NOW + 20_000)), (NOW + 50_000, str(NOW + 40_000))]
+        made.hub.result(result(NOW + 50_000, site="yard", solved=NOW + 1))
+        assert marks(later, 1) == [(NOW + 50_000, str(NOW + 40_000))], "the newest, recovered again"
+
+
+def test_results_that_were_erased_count_for_no_id(tmp_path: Path) -> None:
+    with served(tmp_path, QUICK) as (made, address):
+        for k in (1, 2):
+            save(made, NOW + k, "yard")
+        made.store.erase("yard", since=NOW + 2)
+        before = Listener(address, made.bearer("analyst"), "")
+        made.store.erase("yard")
+        after = Listener(address, made.bearer("analyst"), "")
+        made.hub.result(result(NOW + 3))
+        assert [before.next()["id"], after.next()["id"]] == [str(NOW + 1), "0"]
 
 
 def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
@@ -275,27 +310,3 @@ def test_streams_are_bounded_and_end_when_the_collector_stops(tmp_path: Path) ->
         other = Listener(address, made.bearer("operator"))
         assert httpx2.get(f"{address}/v1/events", headers=made.bearer("operator")).status_code == 429
     assert {listener.ended() for listener in (*own, other)} == {Ending.CLOSING}
-
-
-def test_news_that_nobody_hears_is_let_go_and_a_flood_is_gathered() -> None:
-    hub = Hub()
-    hub.result(result())
-    hub.end_soon()
-
-    async def flood() -> int:
-        hub.attach(asyncio.get_running_loop())
-        stream = hub.open(CALLER, frozenset({"hall"}), most=1, per_token=1, queue=BURST)
-        with pytest.raises(Refusal, match="1 streams"):
-            hub.open(CALLER, frozenset({"hall"}), most=9, per_token=1, queue=1)
-        hub.reports([Report("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
-        await asyncio.sleep(0.2)
-        reports = len(await stream.take(0.1))
-        for k in range(2 * MOST_GATHERED):
-            hub.result(result(NOW + k, solved=NOW + 1))
-        await asyncio.sleep(0.2)
-        told = await stream.take(0.1)
-        assert [event.time for event in told] == [NOW + k for k in range(2 * MOST_GATHERED - BURST, 2 * MOST_GATHERED)]
-        hub.attach(None)
-        return reports
-
-    assert asyncio.run(flood()) == 3, "the newest report of each sensor"

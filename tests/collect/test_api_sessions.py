@@ -14,7 +14,7 @@ from cloakwork.collect.api import Settings
 from cloakwork.collect.api.auth import MOST_CACHED, Sessions, Tokens
 from cloakwork.collect.api.work import Work
 from cloakwork.collect.records import Role, Token
-from cloakwork.collect.store import Store
+from cloakwork.collect.store import Store, StoreAwayError
 
 CHANGE = {"X-Cloakwork": "1"}
 
@@ -177,17 +177,28 @@ def test_sessions_are_bounded_for_each_token_and_in_all() -> None:
 
 
 class Slow:
-    """A store in which a token is revoked while it is being checked."""
+    """A store that answers when it is let, with what there was when it was asked."""
 
     def __init__(self) -> None:
         self.checking, self.go_on = threading.Event(), threading.Event()
         self.asked = 0
+        self.there = [TOKEN]
+        self.away = False
 
     def check_token(self, secret: str) -> Token | None:
         self.asked += 1
         self.checking.set()
         self.go_on.wait(5)
         return TOKEN if secret.endswith("A") else replace(TOKEN, id=secret)
+
+    def tokens(self) -> list[Token]:
+        self.asked += 1
+        there = list(self.there)
+        self.checking.set()
+        self.go_on.wait(5)
+        if self.away:
+            raise StoreAwayError("away")
+        return there
 
 
 def tokens_of(store: object) -> Tokens:
@@ -229,3 +240,39 @@ def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded() -> 
     asyncio.run(ask(*many))
     assert not tokens.knows("cw_" + 43 * "A")
     assert tokens.knows(many[-1])
+
+
+def test_all_who_ask_at_once_whether_a_token_holds_are_answered_by_one_look() -> None:
+    store = Slow()
+    store.go_on.set()
+    tokens = tokens_of(store)
+
+    async def ask() -> list[bool | BaseException]:
+        return await asyncio.gather(*(tokens.holds(TOKEN) for _ in range(200)), return_exceptions=True)
+
+    store.away = True
+    assert {type(answer) for answer in asyncio.run(ask())} == {StoreAwayError}
+    assert store.asked == 1
+    store.away = False
+    assert asyncio.run(ask()) == 200 * [True]
+    assert store.asked == 2
+
+
+def test_a_look_goes_on_without_the_one_who_began_it_and_what_it_came_too_early_for_is_looked_up_again() -> None:
+    store = Slow()
+    tokens = tokens_of(store)
+    new = replace(TOKEN, id="new")
+
+    async def race() -> list[bool]:
+        first = asyncio.create_task(tokens.holds(TOKEN))
+        while not store.checking.is_set():
+            await asyncio.sleep(0.001)
+        store.there.append(new)
+        others = [asyncio.create_task(tokens.holds(token)) for token in (TOKEN, new, replace(TOKEN, id="none"))]
+        await asyncio.sleep(0)
+        first.cancel()
+        store.go_on.set()
+        return await asyncio.gather(*others)
+
+    assert asyncio.run(race()) == [True, True, False]
+    assert store.asked == 2

@@ -1,5 +1,6 @@
 """Who asks: tokens, sessions, one-time codes. No secret is kept: caches know its hash, a session the token's number."""
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -59,6 +60,7 @@ class Tokens:
         self._good: OrderedDict[bytes, _Good] = OrderedDict()
         self._valid: frozenset[str] = frozenset()
         self._listed = -float("inf")
+        self._listing: asyncio.Task[None] | None = None
         self._changes = 0
 
     def knows(self, secret: str) -> bool:
@@ -88,9 +90,19 @@ class Tokens:
 
     async def holds(self, token: Token) -> bool:
         """Whether a token that was good is so still. A yes is kept for a moment, a no is always from the store."""
-        if self._clock() - self._listed >= self._seconds or token.id not in self._valid:
-            await self._list()
+        asked = self._clock()
+        while self._listed < asked and not self._held_lately(token):
+            await self._list_together()
         return token.id in self._valid
+
+    def _held_lately(self, token: Token) -> bool:
+        return self._clock() - self._listed < self._seconds and token.id in self._valid
+
+    async def _list_together(self) -> None:
+        """Wait for the list that is under way, or begin one; whoever stops waiting does not stop it for others."""
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._list())
+        await asyncio.shield(self._listing)
 
     async def _list(self) -> None:
         changes = -1

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from cloakwork.collect.api.errors import responses
+from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import READERS, CallerOf, allow
 from cloakwork.collect.api.hub import Ending, Event, Kind, Stream, result_event
 from cloakwork.collect.api.models import Moment, Name
@@ -24,7 +24,7 @@ SCHEMA = {
     "type": "object",
     "description": "One event.",
     "properties": {
-        "id": {"type": "string", "description": "Time of the newest result, in Unix milliseconds."},
+        "id": {"type": "string", "description": "Time up to which results were told, in Unix milliseconds."},
         "event": {"enum": [kind.value for kind in Kind]},
         "data": {"type": "string", "description": "A JSON object."},
         "retry": {"type": "integer"},
@@ -34,7 +34,10 @@ EXAMPLE = 'id: 1794731949036\nevent: result\ndata: {"site":"hall","time":1794731
 
 
 class EventStream(Response):
-    """Events as they come, until the client goes or the stream is ended."""
+    """Events as they come, until the client goes or the stream is ended.
+
+    `newest` says of each site up to which time its results are not to be told; a site that has none is left out.
+    """
 
     media_type = "text/event-stream"
 
@@ -89,7 +92,7 @@ class EventStream(Response):
         session = self._stream.caller.session
         if session is not None and not self._parts.gate.sessions.holds(session):
             self._stream.end(Ending.REVOKED)
-        with suppress(StoreError):  # while the store cannot say, nothing is known against the token
+        with suppress(StoreError, Refusal):  # while the store cannot say, nothing is known against the token
             if not await self._parts.gate.tokens.holds(self._stream.caller.token):
                 self._stream.end(Ending.REVOKED)
 
@@ -101,9 +104,10 @@ class EventStream(Response):
     def _written(self, event: Event) -> str:
         """An event as text. Its id is the time up to which nothing was missed, at the site that is least far."""
         name = ""
-        if event.time is not None and event.time > self._newest.get(event.site, -1):
+        # the newest may itself be news: it came after the stream was opened and before the store was asked
+        if event.time is not None and event.time >= self._newest.get(event.site, 0):
             self._newest[event.site] = event.time
-            name = f"id: {min(self._newest.values())}\n"
+            name = f"id: {min(self._newest.get(site, 0) for site in self._stream.sites)}\n"
         return f"{name}event: {event.kind}\ndata: {event.data}\n\n"
 
 
@@ -117,7 +121,8 @@ async def events(
 ) -> Response:
     """Live news: `result` (without its map), `report`, `problem` and `lag`; `end` says why a stream is ended.
 
-    The id of an event is the time of the newest result. A comment is sent when there is no news for a while.
+    The id of an event is the time of the newest result; of several sites, that of the one which is least far. Who comes
+    back may so be told some again. A comment is sent when there is no news for a while.
     """
     if site is not None:
         parts.site(site, caller)
@@ -131,11 +136,23 @@ async def events(
         queue=settings.stream_queue,
     )
     try:
-        missed = [] if last_event_id is None else await _missed(parts, sites, last_event_id)
+        if last_event_id is None:
+            missed, newest = [], await _newest(parts, sites)
+        else:
+            missed, newest = await _missed(parts, sites, last_event_id), dict.fromkeys(sites, last_event_id)
     except BaseException:
         parts.hub.close(stream)
         raise
-    return EventStream(parts, stream, missed, {} if last_event_id is None else dict.fromkeys(sites, last_event_id))
+    return EventStream(parts, stream, missed, newest)
+
+
+async def _newest(parts: Parts, sites: frozenset[str]) -> dict[str, int]:
+    found = {}
+    for site in sorted(sites):
+        page = await parts.work.read(parts.store.results, site, limit=1, newest_first=True)
+        if page.items:
+            found[site] = page.items[0].time
+    return found
 
 
 async def _missed(parts: Parts, sites: frozenset[str], after: int) -> list[Event]:

@@ -7,7 +7,7 @@ ended, with a last event that says so.
 
 import asyncio
 import json
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ from cloakwork.collect.records import Problem, Report, Result
 
 GATHER_S = 0.05
 MOST_GATHERED = 2000
-BURST = 64  # results that are told at once; what is older is history, for who asks
+BURST = 64  # results of a site that are told at once; what is older is history, for who asks
 SEEN = 1000
 WITHHELD = "an operator can see the reason"
 
@@ -196,6 +196,7 @@ class Hub:
         key = (result.site, result.time, result.solved)
         with self._lock:
             if key in self._seen:
+                self._seen.move_to_end(key)  # `Watch` shows the newest of a site again and again
                 return False
             self._seen[key] = None
             if len(self._seen) > SEEN:
@@ -223,14 +224,22 @@ class Hub:
     def _hand_over(self) -> None:
         with self._lock:
             events, self._gathered = list(self._gathered.values()), OrderedDict()
-        results = sorted(event.time for event in events if event.time is not None)
-        oldest = results[-BURST] if len(results) > BURST else 0
+        oldest = _oldest_told(events)
         for event in events:
-            if event.time is not None and event.time < oldest:
+            if event.time is not None and event.time < oldest[event.site]:
                 continue
             for stream in self._streams:
                 if not stream.put(event):
                     self.dropped()
+
+
+def _oldest_told(events: Sequence[Event]) -> dict[str, int]:
+    """The time from which on the results of each site are told: one site's catching up hides no other's news."""
+    times: defaultdict[str, list[int]] = defaultdict(list)
+    for event in events:
+        if event.time is not None:
+            times[event.site].append(event.time)
+    return {site: sorted(found)[-BURST:][0] for site, found in times.items()}
 
 
 def result_event(result: Result) -> Event:

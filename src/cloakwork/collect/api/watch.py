@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from cloakwork.collect.api.errors import Refusal
 from cloakwork.collect.api.parts import Parts
 from cloakwork.collect.records import Problem, Report
 from cloakwork.collect.store import StoreError
@@ -31,7 +32,7 @@ class Watch:
             try:
                 await self._look()
                 failing = False
-            except StoreError as problem:
+            except (StoreError, Refusal) as problem:  # a refusal: too many others ask the store just now
                 if not failing:
                     log.warning("no news from the store: %s", type(problem).__name__)
                 failing = True
