@@ -83,6 +83,47 @@ def test_a_frame_that_lies_ahead_waits_until_it_has_come_or_most_sensors_say_so(
     assert frames.take(4001.5) == [Ready(200, most=True)]
 
 
+HOUR = 3600.0
+
+
+def test_frames_that_lay_ahead_of_a_clock_that_was_behind_are_ready_once_it_is_set_right() -> None:
+    frames = Frames(12, wait=0.5, period=1.0, slot_ms=1000)
+    for second in range(1, 401):  # few of the sensors: they cannot say that the collector's clock is wrong
+        for sensor in range(5):
+            frames.add(1000 * second, sensor, float(second), ahead=12 * HOUR)
+        assert ready(frames, second + 0.9) == []
+    stuck = len(frames)
+    frames.add(401_000, 11, 401.0, ahead=-0.2)
+    assert len(frames) == stuck + 1
+    assert len(ready(frames, 401.5)) == stuck + 1
+    for second in range(402, 802):
+        for sensor in range(5):
+            frames.add(1000 * second, sensor, float(second), ahead=-0.2)
+        assert ready(frames, second + 0.5) == [1000 * second]
+    assert frames.next_due() is None
+
+
+def test_a_frame_that_still_lies_ahead_when_the_clock_is_set_waits_for_the_rest() -> None:
+    frames = Frames(4, wait=1.0, period=10.0)
+    frames.add(7_200_000, 0, 0.0, ahead=2 * HOUR)
+    frames.add(3_610_000, 1, 10.0, ahead=0.0)  # an hour later by the wall, ten seconds by the other clock
+    assert ready(frames, 3600.9) == [3_610_000]
+    assert ready(frames, 3601.0) == [7_200_000]
+
+
+@pytest.mark.parametrize("jump", [-12 * HOUR, -0.9, 0.0, 0.9])
+def test_a_clock_that_is_set_back_or_hardly_at_all_changes_nothing_for_those_that_wait(jump: float) -> None:
+    frames = Frames(4, wait=1.0, period=10.0)
+    frames.add(10_000, 0, 10.0)
+    frames.add(3_610_000, 1, 10.0, ahead=HOUR)
+    for _ in range(5):
+        frames.add(10_000, 0, 10.5, ahead=-0.5 - jump)
+    assert ready(frames, 10.9) == []
+    assert ready(frames, 11.0) == [10_000]
+    assert ready(frames, 10.9 + HOUR) == []
+    assert ready(frames, 11.0 + HOUR) == [3_610_000]
+
+
 def test_one_sensor_cannot_push_out_the_frames_of_the_others() -> None:
     frames = Frames(2, wait=1.0, period=10.0)
     frames.add(5, 1, 0.0)

@@ -4,14 +4,18 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from tests.collect.intake_kit import NOW, Shelf, row
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.collect.intake_kit import NOW, Shelf, row, until
 from tests.collect.live_kit import make
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Reading, Report
 from cloakwork.collect.spent import Rules, Spent, rules_of
+from cloakwork.collect.store import StoreAwayError
 from cloakwork.sensor.slots import Slots
+from cloakwork.sensor.wire import write_reading
 from cloakwork.site.schedule import Schedule, make_schedule
 
 MINUTE = Rules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
@@ -44,26 +48,26 @@ WINDOWS = list(zip(SCHEDULES, (60, 3600, 60, 600), strict=True))
 def test_a_device_that_keeps_to_its_budget_is_never_over_it(schedule: Schedule, window: int) -> None:
     spent = Spent(rules(schedule, window))
     for k, stamp in enumerate(stamps(schedule, 2000)):
-        assert not spent.add(stamp, stamp + 1000 + 700 * (k % 3)), "whatever the network does with its messages"
+        assert not spent.add(k, stamp, stamp + 1000 + 700 * (k % 3)), "whatever the network does with its messages"
 
 
 @pytest.mark.parametrize(("schedule", "window"), WINDOWS)
 def test_a_backlog_that_comes_at_once_after_an_outage_is_as_it_should_be(schedule: Schedule, window: int) -> None:
     spent, made = Spent(rules(schedule, window)), stamps(schedule, 20_000)
-    assert not any(spent.add(stamp, made[-1] + k // 100) for k, stamp in enumerate(made))
+    assert not any(spent.add(k, stamp, made[-1] + k // 100) for k, stamp in enumerate(made))
 
 
 def test_a_backlog_in_any_order_is_as_it_should_be() -> None:
     spent, made = Spent(MINUTE), [k * MINUTE.period_ms for k in range(500)]
-    for stamp in [*made[::7], *made[1::7], *made[400:1:-7]]:
-        assert not spent.add(stamp, made[-1])
+    for k, stamp in enumerate([*made[::7], *made[1::7], *made[400:1:-7]]):
+        assert not spent.add(k, stamp, made[-1])
 
 
 def test_a_clock_that_is_set_back_stamps_a_stretch_twice_and_that_is_no_fault() -> None:
     spent = Spent(MINUTE)
     for k in range(200):
         stamp = (k if k < 100 else k - 10) * MINUTE.period_ms
-        assert not spent.add(stamp, k * MINUTE.period_ms + 1000)
+        assert not spent.add(k, stamp, k * MINUTE.period_ms + 1000)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_a_clock_that_is_set_back_stamps_a_stretch_twice_and_that_is_no_fault() 
 )
 def test_one_reading_more_than_allowed_in_a_window_is_over_budget(made: list[int]) -> None:
     spent = Spent(MINUTE)
-    found = [spent.add(10**12 + stamp, 10**12 + 400 * k) for k, stamp in enumerate(made)]
+    found = [spent.add(k, 10**12 + stamp, 10**12 + 400 * k) for k, stamp in enumerate(made)]
     assert not any(found[: MINUTE.allowed])
     assert all(found[MINUTE.allowed :])
 
@@ -87,10 +91,21 @@ def test_a_flood_takes_no_more_memory_than_a_window() -> None:
     tracemalloc.start()
     try:
         for k in range(100_000):
-            spent.add(k * 10**6, k)
+            spent.add(k, k * 10**6, k)
         assert tracemalloc.get_traced_memory()[0] < 50_000
     finally:
         tracemalloc.stop()
+
+
+@given(st.lists(st.integers(0, 9), min_size=170, max_size=300))
+@settings(max_examples=50, deadline=None)
+def test_the_readings_of_a_full_window_are_known_by_number_and_stamp(made: list[int]) -> None:
+    spent = Spent(MINUTE)
+    for seq, stamp in enumerate(made):
+        assert not spent.has(seq, stamp)
+        spent.add(seq, stamp, stamp)
+    last = sorted(enumerate(made), key=lambda one: one[1])[-MINUTE.allowed :]
+    assert all(spent.has(seq, stamp) and not spent.has(seq, stamp + 1) for seq, stamp in last)
 
 
 def intake(shelf: Shelf, given: Rules = MINUTE) -> Intake:
@@ -136,6 +151,46 @@ def test_a_stamp_between_the_slots_is_a_problem_where_sensors_measure_together(a
     desk.submit([row(1, stamp=slot(1)), row(2, stamp=slot(0) + 1)])
     desk.stop()
     assert counted(shelf).get(("s1", Reason.OFF_SLOT), 0) == aligned
+
+
+def test_duplicates_that_come_while_the_store_fails_are_duplicates_and_no_fault_of_an_honest_device() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    sent = [row(k, stamp=slot(0)) for k in range(30)]
+    desk.submit(sent)
+    shelf.failure = StoreAwayError("locked")
+    done: list[int] = []
+    for one in [*sent[25:], *sent[28:]]:
+        payload = write_reading(one.seq, one.time, one.value)
+        desk.offer("cloakwork/v1/flat/s1/reading", payload, lambda: done.append(1))
+    until(lambda: not desk.state.storing)
+    shelf.failure = None
+    until(lambda: len(done) == 7)
+    desk.stop()
+    assert counted(shelf) == {("s1", Reason.DUPLICATE): 7}
+    assert desk.state.stored == 30
+
+
+def test_readings_whose_answer_was_lost_count_once() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    shelf.answer_lost = True
+    desk.submit([row(k, stamp=slot(0)) for k in [*range(31), 30]])
+    desk.stop()
+    assert counted(shelf) == {("s1", Reason.OVER): 1, ("s1", Reason.DUPLICATE): 1}
+    assert desk.state.stored == 31
+
+
+def test_readings_that_come_again_after_they_were_erased_count_once() -> None:
+    shelf = Shelf()
+    desk = intake(shelf)
+    sent = [row(k, stamp=slot(0)) for k in range(30)]
+    desk.submit(sent)
+    shelf.rows.clear()
+    desk.submit(sent[-1:])
+    desk.stop()
+    assert len(shelf.rows) == 1
+    assert ("s1", Reason.OVER) not in counted(shelf)
 
 
 def test_a_device_that_states_another_budget_than_the_plan_is_counted_and_one_for_audits_is_not() -> None:

@@ -55,6 +55,8 @@ class Frames:
     That ends when half of the sensors have, for then it is the collector's clock that is wrong. A moment off the slots
     becomes ready only if half of them share it. One sensor can open a few moments only, so that it cannot push out
     those of the others. What is not kept track of here is found in the store again.
+
+    When the collector's clock is set right, a moment that lay ahead only while it was wrong waits no longer for it.
     """
 
     def __init__(self, sensors: int, wait: float, period: float, *, slot_ms: int = 1) -> None:
@@ -65,6 +67,7 @@ class Frames:
         self._most_opened = max(MOST_OPENED, math.ceil(2 * wait / period))
         self._waiting: dict[int, _Waiting] = {}
         self._opened = [0] * sensors
+        self._offset = 0.0
         self._due: list[tuple[float, int]] = []
         self._complete: list[int] = []
         self._taken: dict[int, int] = {}
@@ -81,6 +84,7 @@ class Frames:
         """Note a reading. `now` is in seconds of a clock that never jumps, `ahead` how far ahead the moment lies."""
         if time <= 0:
             return
+        self._follow(time / 1000 - ahead - now, now)
         bit = 1 << sensor
         if time in self._taken:
             self._late(time, bit)
@@ -124,6 +128,19 @@ class Frames:
                 return due
             heapq.heappop(self._due)
         return None
+
+    def _follow(self, offset: float, now: float) -> None:
+        """Once the collector's clock was set, no moment waits longer than it would have to if it came now.
+
+        `offset` is how many seconds that clock is ahead of the one that never jumps.
+        """
+        if abs(offset - self._offset) <= self._wait:
+            return
+        self._offset = offset
+        for time, frame in self._waiting.items():
+            frame.due = min(frame.due, max(now, time / 1000 - offset) + self._wait)
+        self._due = [(frame.due, time) for time, frame in self._waiting.items()]
+        heapq.heapify(self._due)
 
     def _late(self, time: int, bit: int) -> None:
         """A reading of a moment that was recovered without it: once all have reported it is ready once more."""

@@ -75,7 +75,9 @@ class Intake:
         self._on_report = on_report
         self._late = {site: LATE_FRAMES * (periods or {}).get(site, USUAL_PERIOD) for site in watched}
         self._rules = rules or {}
-        self._spent: dict[tuple[str, str], Spent] = {}
+        self._spent = {
+            (site, sensor): Spent(asked) for site, asked in self._rules.items() for sensor in watched.get(site, ())
+        }
         self._newest: dict[tuple[str, str], int] = {}
         self._clock = clock
         kinds = ("reading", "status")
@@ -185,7 +187,8 @@ class Intake:
         for row, verdict in zip(rows, verdicts, strict=True):
             reasons = [_REASONS[verdict]] if verdict in _REASONS else list(self._timing(row))
             if verdict not in _REASONS:
-                self._stored += 1
+                if Reason.DUPLICATE not in reasons:
+                    self._stored += 1
                 if Reason.CLOCK not in reasons:
                     new.append(row)
             for reason in reasons:
@@ -202,21 +205,22 @@ class Intake:
         if row.time == 0 or row.time > row.received + DAY:
             yield Reason.CLOCK
             return
+        key = (row.site, row.sensor)
+        spent = self._spent.get(key)
+        if spent is not None and spent.has(row.seq, row.time):
+            yield Reason.DUPLICATE
+            return
         if row.received - row.time > self._late[row.site]:
             yield Reason.LATE
-        key = (row.site, row.sensor)
         if row.seq < self._newest.get(key, 0):
             yield Reason.ORDER
         self._newest[key] = max(row.seq, self._newest.get(key, 0))
-        rules = self._rules.get(row.site)
-        if rules is None:
+        if spent is None:
             return
+        rules = self._rules[row.site]
         if rules.aligned and row.time % rules.period_ms:
             yield Reason.OFF_SLOT
-        spent = self._spent.get(key)
-        if spent is None:
-            spent = self._spent[key] = Spent(rules)
-        if spent.add(row.time, row.received):
+        if spent.add(row.seq, row.time, row.received):
             yield Reason.OVER
 
 

@@ -55,7 +55,8 @@ class Entry:
 class Writer:
     """Writes entries in the order in which they come; counters of `tally` go along.
 
-    `after` is called by the writing thread with each batch that is durable: readings, their verdicts, reports.
+    `after` is called by the writing thread with each batch that is durable: readings, their verdicts, reports. Where it
+    took several attempts a reading that was there already is called new, too: one of them may have stored it.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class Writer:
                 wait = min(2 * wait, LAST_RETRY)
             else:
                 self._note_success()
-                # a write may be done and its answer lost: the next attempt finds readings that are new all the same
+                # a write may be done and its answer lost: what the next attempt finds may be new all the same
                 return [Verdict.NEW if failed and verdict is Verdict.AGAIN else verdict for verdict in verdicts]
 
     def _give_up(self, batch: list[Entry]) -> None:

@@ -36,16 +36,19 @@ class Link:
                 return
 
     def _connect(self, address: "tuple[Any, ...]") -> None:
-        raw = socket.socket(address[0], socket.SOCK_STREAM)
+        raw: Any = None
         try:
+            raw = socket.socket(address[0], socket.SOCK_STREAM)
             raw.settimeout(CONNECT)
             raw.connect(address[-1])
             wrapped: Any = self._context().wrap_socket(raw, server_hostname=self._host) if self._tls else raw
             wrapped.setblocking(False)
             self._socket = wrapped
+            self._reason = ""
         except (OSError, ValueError) as problem:
             self._reason = f"cannot connect to {self._host}:{self._port}: {problem}"
-            raw.close()
+            if raw is not None:
+                raw.close()
 
     def reason(self) -> str:
         """Why the last attempt failed; empty if it did not."""
