@@ -221,18 +221,28 @@ def test_bad_options_are_refused(extra: list[str], run: Run, site: Path) -> None
     assert extra[0] in done.err
 
 
-@pytest.mark.parametrize("target", ["no/such/folder/out.csv", "/dev/full"])
-def test_an_output_that_cannot_be_written_is_a_failure(target: str, run: Run, site: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "code", "said"),
+    [("no/out.csv", 2, "there is no folder .*no. Make it first"), ("/dev/full", 1, "No space left on device")],
+)
+def test_an_output_that_cannot_be_written_is_a_failure(target: str, code: int, said: str, run: Run, site: Path) -> None:
     if target == "/dev/full" and not Path(target).exists():
         pytest.skip("this system has no /dev/full")
-    out = target if target.startswith("/") else site.with_name("no") / "such.csv"
+    out = site.parent / target
     for done in (
         run("simulate", site, "--out", out, "--frames", "50"),
         run("recover", site, site.with_name("readings.csv"), "--out", out),
     ):
-        assert done.code == 1
-        assert re.match(r"cloakwork: .*(No such file or directory|No space left on device)", done.err)
+        assert done.code == code
+        assert re.match(f"cloakwork: .*{said}", done.err)
         assert done.err.count("\n") == 1
+
+
+def test_a_file_that_is_written_over_is_said_to_be(run: Run, site: Path) -> None:
+    out = site.with_name("again.csv")
+    said = f"{out} was there before, and was written over\n"
+    for there in (False, True):
+        assert (said in run("simulate", site, "--out", out, "--frames", "2").err) is there
 
 
 def test_a_picture_needs_a_known_format(run: Run, site: Path) -> None:

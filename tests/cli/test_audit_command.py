@@ -187,3 +187,9 @@ def test_the_page_is_never_written_over_a_recording(run: Run, tmp_path: Path) ->
     done = run("audit", "readings", first, second, "--epsilon", 1, "--html", second)
     assert (done.code, "write to another file" in done.err) == (2, True)
     assert second.read_text(encoding="utf-8").startswith("time,")
+
+
+def test_the_page_is_never_written_over_the_program(run: Run, program: str, tmp_path: Path) -> None:
+    done = run("audit", "command", f"{program} 1000", "--epsilon", 1, "--html", tmp_path / "device.py")
+    assert (done.code, "device.py: a page is an .html file" in done.err) == (2, True)
+    assert (tmp_path / "device.py").read_text(encoding="utf-8") == PROGRAM

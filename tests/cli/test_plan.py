@@ -187,8 +187,14 @@ def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns
     assert f"it takes the place of the plan {old[:12]}: provision the devices again" in done.err
     assert f"kept as {kept}" in done.err
     assert load_plan(kept).digest == old != load_plan(out).digest
-    out.write_text("not a plan")
-    assert run("plan", site, "--out", out).err == f"wrote the plan {load_plan(out).digest[:12]} to {out}\n"
+
+
+def test_a_plan_never_takes_the_place_of_something_else(run: Run, tmp_path: Path) -> None:
+    site, out = written(tmp_path, LINE), tmp_path / "readings.csv"
+    out.write_text("precious")
+    done = run("plan", site, "--out", out)
+    assert (done.code, f"{out} is there, and is no plan: give another name" in done.err) == (2, True)
+    assert out.read_text() == "precious"
 
 
 def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pytest
 from tests.cli.conftest import Run
 
@@ -151,6 +152,16 @@ kind = "graph"
 edges = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["e", "f"], ["f", "a"]]
 tau = 0.2
 """
+
+
+def test_a_network_draws_names_as_they_are(succeed: Run, tmp_path: Path) -> None:
+    site, readings, picture = tmp_path / "net.toml", tmp_path / "r.csv", tmp_path / "net.svg"
+    named = GRAPH.replace('"c"', r'"$\\frac$"')
+    site.write_text(named + SITE[SITE.index("[sources]") :].replace("alpha = 0.01", "alpha = 0.1"))
+    succeed("simulate", site, "--out", readings, "--source", "a", "--seed", 2)
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        succeed("recover", site, readings, "--plot", picture)
+    assert r">$\frac$<" in picture.read_text()
 
 
 def test_a_network_names_its_nodes(succeed: Run, tmp_path: Path) -> None:

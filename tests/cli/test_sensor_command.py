@@ -107,6 +107,8 @@ def test_hardware_whose_steps_the_plan_does_not_know_is_refused(run: Run, tmp_pa
     make_folder(tmp_path / "s07", stated=False)
     done = run("sensor", tmp_path / "s07", "--source", "command:echo 20.5")
     assert (done.code, "Set resolution" in done.err) == (2, True)
+    typo = run("sensor", tmp_path / "s07", "--source", "simulate:0.4")
+    assert (typo.code, "--source simulate:0.4: give command:PROGRAM" in typo.err) == (2, True)
 
 
 def test_a_simulated_source_reads_what_the_physics_says(site: Path) -> None:

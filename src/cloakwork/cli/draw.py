@@ -24,6 +24,13 @@ def draw_map(
     path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str = "weight"
 ) -> None:
     """Draw one map, with the vicinities of its sources, in the way that suits its space; `label` is what it shows."""
+    with mpl.rc_context({"text.parse_math": False}):  # names are shown as they are
+        _draw_map(path, physics, weights, sources, title=title, label=label)
+
+
+def _draw_map(
+    path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str
+) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title if sources or weights.any() else "Recovered map: no source found")

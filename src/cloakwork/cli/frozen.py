@@ -1,11 +1,10 @@
 """The frozen plan, as commands write and use it."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cloakwork.cli.output import busy, counted, note, refuse_input
-from cloakwork.errors import SiteError
+from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
 from cloakwork.site import Plan, Site, load_plan, plan_beside
@@ -48,9 +47,11 @@ def noise_of(site: Site, path: Path, given: Path | None) -> Noise:
 def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
     """Write a plan; one that it takes the place of is kept, for only that one fits the readings made under it."""
     refuse_input(out, *inputs)
-    old = None
-    with suppress(SiteError):
+    try:
         old = load_plan(out) if out.is_file() else None
+    except SiteError:
+        advice = "give another name, or move it away"
+        raise InputError(f"{out} is there, and is no plan: {advice}.", path=str(out)) from None
     kept = None
     if old is not None and old.digest != plan.digest:
         kept = out.with_name(f"{out.stem}.{old.digest[:SHOWN]}{out.suffix}")

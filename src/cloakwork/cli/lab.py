@@ -56,7 +56,9 @@ def _said_when_stopped(records: Sequence[Record], chosen: Sequence[Experiment], 
         yield
     except KeyboardInterrupt:
         if out is not None:
-            note(f"stopped: {len(records)} of {counted(len(chosen), 'result')} in {out}; the same command goes on")
+            done = f"{len(records)} of {counted(len(chosen), 'result')}"
+            pieces = ", and pieces of more," if any(out.glob(".*.pieces")) else ""
+            note(f"stopped: {done}{pieces} in {out}; the same command goes on")
         raise
 
 

@@ -64,11 +64,14 @@ def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
 
     `mode` says who may get at it, from the first byte on; the system's mask takes rights off it.
     """
+    old = path.is_file()
     with part_of(path, *inputs) as part:
         # "x" creates a new file or fails: a link that someone planted under this name is not followed
         opener, special = partial(os.open, mode=mode), part == path.resolve()
         with open(part, "w" if special else "x", newline="", encoding="utf-8", opener=opener) as file:
             yield file
+    if old:
+        note(f"{path} was there before, and was written over")
 
 
 @contextmanager
@@ -76,6 +79,8 @@ def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
     """A name to write a file under, until it is whole and gets its own; never in place of an input."""
     refuse_input(path, *inputs)
     target = path.resolve()
+    if not target.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}. Make it first.", path=str(path))
     if target.exists() and not target.is_file():  # a pipe or a device is written to as it is
         yield target
         return

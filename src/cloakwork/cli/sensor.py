@@ -36,9 +36,9 @@ def run_sensor(
     if broker is None and (password_file is not None or ca is not None):
         raise InputError("--password-file and --ca go with --broker; without it the folder's own settings are used.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
-    if not config["stated"] and not source.startswith("simulated"):
-        raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     measured = make_source(source, config, None if path.is_dir() else path)
+    if not config["stated"] and not isinstance(measured, ConstantSource):
+        raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     _try(source, measured)
     schedule = config["schedule"]
     note(

@@ -244,7 +244,8 @@ class Cloak(Sealed):
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
         if values.ndim > 2:
             raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).")
-        steps: FloatArray = np.asarray(np.rint(values / self._step))
+        with np.errstate(over="ignore"):  # what is too large is refused
+            steps: FloatArray = np.asarray(np.rint(values / self._step))
         far = np.argwhere(np.abs(steps) >= MOST_STEPS)
         if len(far):
             sensor = int(far[0][-1])
