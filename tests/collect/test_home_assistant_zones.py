@@ -154,6 +154,23 @@ def test_states_follow_results_and_old_results_are_not_told(broker: Broker) -> N
     assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
 
 
+def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker) -> None:
+    wrong = [3_600_000]
+    with listening(broker) as listener, telling(broker, clock=lambda: now() + wrong[0]) as teller:
+        until(lambda: teller.state.connected)
+        teller.result(found(watched(), now() + wrong[0], zone=0))
+        until(lambda: len(listener.states("room-1")) == 1)
+        wrong[0] = 0
+        start = now()
+        teller.result(found(watched(), start, zone=1))
+        until(lambda: len(listener.states("room-1")) == 2)
+        teller.result(found(watched(), start - 1, zone=0))
+        teller.result(found(watched(), start + 1, zone=None))
+        until(lambda: len(listener.states("room-1")) == 3)
+    assert [state["occupied"] for state in listener.states("room-1")] == [True, False, False]
+    assert [state["occupied"] for state in listener.states("room-2")] == [False, True, False]
+
+
 def test_a_result_of_a_strange_site_or_without_a_map_is_passed_over(broker: Broker) -> None:
     good = found(watched(), now(), zone=0)
     with listening(broker) as listener, telling(broker) as teller:

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -85,10 +85,7 @@ class Shelf:
     def frames(self, site: str, times: Sequence[int]) -> dict[int, dict[str, int]]:
         raise NotImplementedError
 
-    def erasures(self, site: str) -> int:
-        raise NotImplementedError
-
-    def save_results(self, results: Sequence[Result], *, erasures: int | None = None) -> int:
+    def save_results(self, results: Sequence[Result], *, made_from: Mapping[int, Mapping[str, int]]) -> int:
         raise NotImplementedError
 
     def result(self, site: str, time: int) -> Result | None:
@@ -124,3 +121,33 @@ def test_what_newer_frames_push_out_does_not_count_as_tried(watched: Watched) ->
             desk.count([result(time=when) for when in times], 0.1, 5.0)
         desk.look(shelf, 5.0, moment(watched, 100), 60.0)
     assert shelf.left == set()
+
+
+def test_a_clock_that_was_ahead_and_is_set_right_leaves_no_frame_behind_that_is_the_newest_for_hours(
+    watched: Watched,
+) -> None:
+    period, wrong = watched.schedule.period_ms, 3_600_000
+    clock = [moment(watched, 0) + wrong]
+    desk = Desk(watched, wait=1.0, backlog=100, clock=lambda: clock[0])
+    desk.count([result(time=clock[0])], 0.01, 5.0)
+    clock[0] -= wrong
+    for number in (1, 2):
+        clock[0] += period
+        desk.count([result(time=moment(watched, number))], 0.01, 5.0)
+    assert desk.newest == moment(watched, 2)
+    assert desk.lag(5.0, clock[0], "").lag_ms == 0
+    desk.count([result(time=moment(watched, -9))], 0.01, 5.0)
+    assert desk.newest == moment(watched, 2), "an old one that is late is not the newest"
+    desk.backlog.add((moment(watched, number), True) for number in (-3, -2, 3))
+    assert desk.take(5.0, 1.0) == [moment(watched, 3)]
+
+
+def test_results_that_the_store_dropped_do_not_count(watched: Watched) -> None:
+    desk = Desk(watched, wait=1.0, backlog=100, clock=lambda: moment(watched, 9))
+    times = [moment(watched, number) for number in range(3)]
+    desk.count([result(time=when) for when in times], 0.3, 5.0, dropped={times[0], times[2]})
+    lag = desk.lag(5.0, moment(watched, 9), "")
+    assert (lag.solved, desk.newest) == (1, times[1])
+    assert lag.per_second == pytest.approx(1 / 60)
+    desk.count([result(time=times[2])], 0.3, 5.0, dropped={times[2]})
+    assert (desk.lag(5.0, 0, "").solved, desk.newest) == (1, times[1])

@@ -1,17 +1,22 @@
 """Erasing and retention: what is gone is gone everywhere, and others can write meanwhile."""
 
 import itertools
+import json
 import sqlite3
 import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
-from cloakwork.collect.records import Erased, Problem, Verdict
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.records import Erased, Problem, Result, Verdict
+from cloakwork.collect.store import Store, erasing, open_store, results, tables
+from cloakwork.collect.store.database import Database
 from cloakwork.errors import InputError
 
 DAY = 86_400_000
@@ -188,20 +193,128 @@ def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
 
 def test_a_result_that_was_begun_before_an_erasure_is_not_kept(store: Store) -> None:
     store.add_readings(frames(1, 5))
-    begun = store.erasures(SITE)
+    begun = store.frames(SITE, [moment(0)])
     made = result(0, 5)  # from all five
     store.add_readings([reading("s6", 0)])
     store.erase(SITE, "s1")
-    assert store.save_results([made], erasures=begun) == 0
+    assert store.save_results([made], made_from=begun) == 0
     assert store.unsolved(SITE) == [moment(0)]
-    assert store.save_results([made], erasures=store.erasures(SITE)) == 1
+    assert store.save_results([made], made_from=store.frames(SITE, [moment(0)])) == 1
+
+
+def test_erasing_one_time_does_not_disturb_results_of_another(store: Store) -> None:
+    store.add_readings(frames(3))
+    begun = store.frames(SITE, [moment(k) for k in range(3)])
+    store.erase(SITE, until=moment(1))
+    store.erase(SITE, "s2", since=moment(2))
+    assert store.save_results([result(k) for k in range(3)], made_from=begun) == 1
+    assert [one.time for one in store.results(SITE).items] == [moment(1)]
+
+
+def test_a_result_of_erased_readings_is_not_kept_when_others_have_come_in_their_place(store: Store) -> None:
+    rows = frames(2)
+    store.add_readings(rows)
+    begun = store.frames(SITE, [moment(0), moment(1)])
+    store.erase(SITE)
+    store.add_readings([row._replace(value=row.value + 1) for row in rows if row.time == moment(0)])
+    store.add_readings([row for row in rows if row.time == moment(1)])
+    assert store.save_results([result(0)], made_from=begun) == 0
+    assert store.save_results([result(1)], made_from=begun) == 1, "the same readings were sent again"
+
+
+def test_a_reading_that_another_of_its_sensor_replaces_is_not_erased(store: Store) -> None:
+    store.add_readings(frames(1))
+    begun = store.frames(SITE, [moment(0)])
+    store.add_readings([reading("s1", 0, seq=9, value=77)])
+    assert store.save_results([result(0)], made_from=begun) == 1
+    assert store.outgrown(SITE) == []
+
+
+def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has_erased(store_url: str) -> None:
+    """Readings are erased, and others come in their place, while both make results; each says what it is made from."""
+    stop = threading.Event()
+
+    def solve(store: Store, seconds: float) -> int:
+        kept = 0
+        while not stop.is_set():
+            found = store.frames(SITE, [moment(k) for k in range(4)])
+            made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
+            time.sleep(seconds)
+            kept += store.save_results(made, made_from=found)
+        return kept
+
+    with (
+        open_store(store_url, wait_s=60) as one,
+        open_store(store_url, wait_s=60) as two,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        solvers = [pool.submit(solve, one, 0.01), pool.submit(solve, two, 0.06)]
+        strays: list[Result] = []
+        try:
+            for k in range(80):
+                store, frame = (one, two)[k % 2], k // 2 % 4
+                store.erase(SITE, "s2" if k % 5 == 0 else None, since=moment(frame), until=moment(frame + 1))
+                store.add_readings([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])
+                time.sleep(0.01 * (k % 3))
+                held = {(row.time, row.sensor, row.value) for row in one.iterate(SITE)}
+                strays += [
+                    found
+                    for found in one.results(SITE).items
+                    if not {(found.time, *said) for said in json.loads(found.status).items()} <= held
+                ]
+        finally:
+            stop.set()
+        assert strays == []
+        assert all(solver.result() > 0 for solver in solvers)
+
+
+def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_with_its_readings(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The eraser has waited for a frame that another removed: it does not hold the one that came in its place."""
+    waited, saving, go = threading.Event(), threading.Event(), threading.Event()
+    count, put = erasing._count, results._put  # noqa: SLF001
+
+    def pause(connection: sa.Connection, site: str) -> None:
+        count(connection, site)
+        waited.set()
+        assert go.wait(20)
+
+    def slow(connection: sa.Connection, rows: Sequence[Result]) -> None:
+        put(connection, rows)
+        saving.set()
+        time.sleep(1.0)  # meanwhile the eraser goes on until it has to wait
+
+    monkeypatch.setattr(erasing, "_count", pause)
+    monkeypatch.setattr(results, "_put", slow)
+    with open_store(postgres_url) as store, open_store(postgres_url) as other:
+        store.add_readings(frames(1))
+        eraser = threading.Thread(target=lambda: store.erase(SITE))
+        saver = threading.Thread(target=lambda: other.save_results([result(0)]))
+
+        def renew(connection: sa.Connection) -> None:
+            connection.execute(sa.delete(tables.frames))
+            connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
+            eraser.start()
+            time.sleep(1.0)  # it waits for the row that is removed here
+
+        database = Database(postgres_url, wait_s=60)
+        database.write(renew)
+        database.close()
+        assert waited.wait(20)
+        saver.start()
+        assert saving.wait(20)
+        go.set()
+        saver.join()
+        eraser.join()
+        assert (list(store.iterate(SITE)), store.frame_times(SITE), store.result(SITE, START)) == ([], [], None)
 
 
 def test_erasing_one_site_does_not_disturb_another(store: Store) -> None:
     store.add_readings([*frames(1), reading(site="hall")])
-    begun = store.erasures(SITE)
+    begun = store.frames(SITE, [moment(0)])
     store.erase("hall")
-    assert store.save_results([result(0)], erasures=begun) == 1
+    assert store.save_results([result(0)], made_from=begun) == 1
 
 
 def test_a_site_that_has_only_reports_is_known(store: Store) -> None:

@@ -30,6 +30,7 @@ CALLS: dict[str, Callable[[Store], object]] = {
     "save_results": lambda store: store.save_results([result(3)]),
     "results": lambda store: store.results(SITE, after=str(moment(3))),
     "latest": lambda store: store.latest(SITE),
+    "latest up to a time": lambda store: store.latest(SITE, moment(3)),
     "report_history": lambda store: store.report_history(SITE, since=moment(3)),
     "erase": lambda store: store.erase(SITE, until=moment(3)),
     "erase a sensor": lambda store: store.erase(SITE, "s1", since=moment(3), until=moment(5)),

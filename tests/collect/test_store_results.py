@@ -53,6 +53,14 @@ def test_there_may_be_no_result(store: Store) -> None:
     assert store.save_results([]) == 0
 
 
+def test_the_latest_result_may_be_asked_for_up_to_a_time(store: Store) -> None:
+    store.add_readings(frames(3))
+    store.save_results([result(0), result(1, status="failed: why"), result(2)])
+    assert store.latest(SITE) == store.latest(SITE, moment(2) + 1) == result(2)
+    assert store.latest(SITE, moment(2)) == result(0)
+    assert store.latest(SITE, moment(0)) is None
+
+
 def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
     store.add_readings(frames(1))
     store.save_results([result(sensors=2)])
@@ -152,6 +160,24 @@ def test_a_result_from_fewer_sensors_than_the_one_that_is_there_is_dropped(store
     assert store.save_results([result(0, 2, status="slower, from fewer")]) == 0
     assert store.latest(SITE) == result(0, 3, status="from all")
     assert store.outgrown(SITE) == []
+
+
+def test_results_from_ever_fewer_sensors_are_not_asked_for_forever(store: Store) -> None:
+    """The site has lost sensors since; a late reading asks for a result that can never be as good as the old one."""
+    store.add_readings(frames(1, 3))
+    store.save_results([result(0, 3, status="from all")])
+    store.add_readings([reading("s4", 0)])
+    tries = 0
+    while store.outgrown(SITE) == [START]:
+        assert store.save_results([result(0, 2)]) == 0
+        tries += 1
+        assert tries <= 10
+    assert tries >= 2
+    assert store.latest(SITE) == result(0, 3, status="from all")
+    assert store.unsolved(SITE) == []
+    store.add_readings([reading("s5", 0)])
+    assert store.outgrown(SITE) == [START]
+    assert store.save_results([result(0, 5)]) == 1
 
 
 def test_of_two_solvers_neither_hides_that_more_came(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Live recovery of one site: what is ready, what waits, and how it goes."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from cloakwork.collect.solve import Solver, failed
 
 LARGEST_BATCH = 512
 ASKED = 1000  # times that the store is asked for at once
+AHEAD = 3  # periods by which a frame may be ahead; further on it is a wrong clock's
 RATED_S = 60
 SMOOTHING = 0.3
 
@@ -29,11 +30,8 @@ class Shelf(Protocol):
     def outgrown(self, site: str, limit: int = 100, newest_first: bool = True) -> list[int]:
         """Times whose result is from fewer sensors than have readings by now."""
 
-    def erasures(self, site: str) -> int:
-        """How often readings of the site were removed."""
-
-    def save_results(self, results: Sequence[Result], *, erasures: int | None = None) -> int:
-        """Keep results, unless readings were removed since `erasures` was asked for; says how many were kept."""
+    def save_results(self, results: Sequence[Result], *, made_from: Mapping[int, Mapping[str, int]]) -> int:
+        """Keep results, except where some of what they were made from is gone; says how many were kept."""
 
     def result(self, site: str, time: int) -> Result | None:
         """The result of one time."""
@@ -89,6 +87,7 @@ class Desk:
         self.backlog = Backlog(backlog)
         self.newest = 0
         self.look_at = 0.0
+        self._clock = clock
         self._wait = wait
         self._asked = min(backlog, ASKED)
         self._look_back_at = 0.0
@@ -104,21 +103,26 @@ class Desk:
         self.backlog.add((frame.time, frame.most) for frame in self.frames.take(now))
         return self.backlog.take(self.newest, max(1, min(LARGEST_BATCH, int(budget / self._took))))
 
-    def count(self, results: Sequence[Result], seconds: float, now: float) -> None:
-        """Note what was recovered, and that it took so long."""
+    def count(self, results: Sequence[Result], seconds: float, now: float, dropped: Container[int] = ()) -> None:
+        """Note what was recovered, and that it took so long; results of the times in `dropped` were not kept."""
         self._took += SMOOTHING * (seconds / len(results) - self._took)
         self._left -= {result.time for result in results}
-        good = [result for result in results if not failed(result)]
-        self._solved += len(results)
-        self._failed += len(results) - len(good)
+        kept = [result for result in results if result.time not in dropped]
+        good = [result for result in kept if not failed(result)]
+        self._solved += len(kept)
+        self._failed += len(kept) - len(good)
         if self._done and self._done[-1][0] == int(now):
-            self._done[-1] = (int(now), self._done[-1][1] + len(results))
+            self._done[-1] = (int(now), self._done[-1][1] + len(kept))
         else:
-            self._done.append((int(now), len(results)))
+            self._done.append((int(now), len(kept)))
         while self._done[0][0] <= now - RATED_S:
             self._done.popleft()
-        if good and good[-1].time >= self.newest:
+        if good and (good[-1].time >= self.newest or self._ahead(self.newest)):
             self.newest, self._delay = good[-1].time, good[-1].solved - good[-1].time
+
+    def _ahead(self, when: int) -> bool:
+        """Whether a time is from when the clock was ahead."""
+        return when > self._clock() + AHEAD * self.watched.schedule.period_ms
 
     def lag(self, now: float, wall: int, reason: str) -> Lag:
         """How it goes."""

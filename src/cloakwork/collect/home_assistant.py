@@ -105,7 +105,7 @@ class ZonesToHomeAssistant:
             return
         with self._lock:
             before = self._newest.get(result.site)
-            if before is None or result.time >= before.time:
+            if before is None or result.time >= before.time or not self._current(before):
                 self._newest[result.site] = result
                 self._waiting.add(result.site)
 

@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -168,26 +168,29 @@ class Live:
 
     def _recover(self, desk: Desk, times: list[int]) -> None:
         began = time.perf_counter()
-        erasures = self._store.erasures(desk.watched.name)
         values = self._store.frames(desk.watched.name, times)
         frames = [desk.watched.frame(when, values[when]) for when in times if values.get(when)]
         if not frames:  # erased meanwhile
             return
         results = desk.solver.solve(frames, keep=frames[-1].time > desk.newest)
-        kept = self._store.save_results(results, erasures=erasures)
+        kept = self._store.save_results(results, made_from=values)
+        dropped = {} if kept == len(results) else self._dropped(results)
         self._store_is_back()
         with self._changed:
-            desk.count(results, time.perf_counter() - began, time.monotonic())
-        for result in self._kept(results, kept):
-            self._tell(result)
-
-    def _kept(self, results: list[Result], kept: int) -> Iterator[Result]:
-        """Those results that the store did not drop: readings may have been erased meanwhile."""
+            desk.count(results, time.perf_counter() - began, time.monotonic(), dropped)
+            desk.backlog.add((when, True) for when, again in dropped.items() if again)
         for result in results:
-            if failed(result):
-                continue
-            if kept == len(results) or self._store.result(result.site, result.time) is not None:
-                yield result
+            if result.time not in dropped and not failed(result):
+                self._tell(result)
+
+    def _dropped(self, results: Sequence[Result]) -> dict[int, bool]:
+        """The times of results that the store does not have; True if it has none at all, so they are made again."""
+        found = {result.time: self._store.result(result.site, result.time) for result in results}
+        return {
+            result.time: there is None
+            for result in results
+            if (there := found[result.time]) is None or (there.sensors, there.solved) != (result.sensors, result.solved)
+        }
 
     def _tell(self, result: Result) -> None:
         for call in self._listeners:

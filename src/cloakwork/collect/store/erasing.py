@@ -77,12 +77,13 @@ def _remove_readings(connection: sa.Connection, site: str, query: sa.Select[Any]
     table = tables.readings.c
     keys = [(site, row.sensor, row.seq) for row in found]
     readings = bulk.delete(connection, tables.readings, keys, key=(table.site, table.sensor, table.seq))
-    made = connection.execute(_of_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
     left = frames.sensors(connection, site, times)
     empty = [time for time in times if time not in left]
     connection.execute(_of_times(sa.delete(tables.frames), tables.frames, connection, site, empty))
     again = sa.update(tables.frames).values(solved=0, late=0)
     connection.execute(_of_times(again, tables.frames, connection, site, left))
+    # results last: by now we hold every frame, also one that was made anew while we waited for the one before it
+    made = connection.execute(_of_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
     return _Gone(len(found), readings, made)
 
 

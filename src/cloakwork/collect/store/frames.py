@@ -9,6 +9,7 @@ from cloakwork.collect.records import FrameTime
 from cloakwork.collect.store import bulk, pages, tables
 from cloakwork.collect.store.database import Database
 
+Held = set[tuple[str, int]]
 # written out: with a parameter in its place, neither database would know that the small index serves
 UNSOLVED = tables.frames.c.solved == sa.literal_column("0")
 OUTGROWN = tables.frames.c.late > sa.literal_column("0")
@@ -94,6 +95,16 @@ def lock(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int
     query = sa.select(table.time, table.solved, table.late)
     query = query.where(table.site == site, bulk.among(connection, table.time, times)).order_by(table.time)
     return {row.time: State(row.solved, row.late) for row in connection.execute(query.with_for_update())}
+
+
+def held(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, Held]:
+    """All readings of each time, as (sensor, value)."""
+    table = tables.readings.c
+    found: dict[int, Held] = {time: set() for time in times}
+    query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
+    for time, sensor, value in connection.execute(query.where(bulk.among(connection, table.time, found))):
+        found[time].add((sensor, value))
+    return found
 
 
 def sensors(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, int]:

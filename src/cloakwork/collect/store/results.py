@@ -3,25 +3,26 @@
 import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
 
 from cloakwork.collect.records import FAILED, Page, Result, Spot
-from cloakwork.collect.store import bulk, erasing, frames, pages, tables
+from cloakwork.collect.store import bulk, frames, pages, tables
 from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.frames import State
+from cloakwork.collect.store.frames import Held, State
 from cloakwork.errors import InputError
 
+MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
 _GOOD = tables.results.c.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
 
 
-def save(database: Database, results: Sequence[Result], erasures: int | None) -> int:
-    """Keep those whose readings are still there; says how many. None are kept if some were removed meanwhile."""
+def save(database: Database, results: Sequence[Result], made_from: MadeFrom | None) -> int:
+    """Keep those whose readings are still there; says how many."""
     for result in results:
         if result.sensors < 1:
             raise InputError(
@@ -31,57 +32,76 @@ def save(database: Database, results: Sequence[Result], erasures: int | None) ->
     ordered = [latest[key] for key in sorted(latest)]
     if not ordered:
         return 0
-    return database.write(lambda connection: _save(connection, ordered, erasures))
+    return database.write(lambda connection: _save(connection, ordered, made_from))
 
 
-def _save(connection: sa.Connection, results: Sequence[Result], erasures: int | None) -> int:
+def _save(connection: sa.Connection, results: Sequence[Result], made_from: MadeFrom | None) -> int:
     kept = 0
     for site in dict.fromkeys(result.site for result in results):
-        kept += _save_site(connection, site, [result for result in results if result.site == site], erasures)
+        kept += _save_site(connection, site, [result for result in results if result.site == site], made_from)
     return kept
 
 
-def _save_site(connection: sa.Connection, site: str, results: Sequence[Result], erasures: int | None) -> int:
+def _save_site(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> int:
     times = [result.time for result in results]
     before = frames.lock(connection, site, times)
-    if erasures is not None and erasing.count(connection, site) != erasures:
-        log.info("%s: readings were erased while %d results were made; these are made again", site, len(results))
-        return 0
-    there = frames.sensors(connection, site, times)
-    good = [
-        result
-        for result in results
-        if result.time in before and before[result.time].solved <= result.sensors <= there.get(result.time, 0)
-    ]
+    held = frames.held(connection, site, times)
+    valid = [result for result in results if result.time in before and _stands(result, held[result.time], made_from)]
+    good = [result for result in valid if result.sensors >= before[result.time].solved]
     if len(good) < len(results):
-        log.info("%s: %d results came too late and were dropped", site, len(results) - len(good))
-    if not good:
-        return 0
+        dropped = len(results) - len(good)
+        log.info("%s: dropped %d results: their readings were erased, or others are from more", site, dropped)
+    if good:
+        _put(connection, good)
+    marks = [
+        {
+            "frame": result.time,
+            "sensors": max(result.sensors, before[result.time].solved),
+            "late": _late(result, _sensors(held[result.time]), before[result.time]),
+        }
+        for result in valid
+    ]
+    if marks:
+        _mark(connection, site, marks)
+    return len(good)
+
+
+def _stands(result: Result, held: Held, made_from: MadeFrom | None) -> bool:
+    """Whether all that a result was made from is held; where that is not known, readings of as many sensors.
+
+    Its frame is locked: whoever removes readings of it has done so, or waits for us and then removes the result, too.
+    """
+    if made_from is None:
+        return result.sensors <= _sensors(held)
+    return made_from[result.time].items() <= held
+
+
+def _sensors(held: Held) -> int:
+    return len({sensor for sensor, _ in held})
+
+
+def _put(connection: sa.Connection, results: Sequence[Result]) -> None:
+    """Write results, each in place of the one that was there."""
     statement = bulk.insert(connection, tables.results)
     fresh = {column.name: column for column in statement.excluded if not column.primary_key}
     keys = [tables.results.c.site, tables.results.c.time]
     connection.execute(
-        statement.on_conflict_do_update(index_elements=keys, set_=fresh), [_row(result) for result in good]
+        statement.on_conflict_do_update(index_elements=keys, set_=fresh), [_row(result) for result in results]
     )
-    marked = [
-        {
-            "frame": result.time,
-            "sensors": result.sensors,
-            "late": _late(result, there[result.time], before[result.time]),
-        }
-        for result in good
-    ]
+
+
+def _mark(connection: sa.Connection, site: str, marks: Sequence[Mapping[str, int]]) -> None:
+    """Note the state of each `frame`."""
     table = tables.frames
     change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
-    connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("late")), marked)
-    return len(good)
+    connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("late")), marks)
 
 
 def _late(result: Result, there: int, before: State) -> int:
     """What to note of a frame for which there are readings of so many sensors.
 
     More may have come while the result was computed; then it is asked for again. But not forever: it may leave a
-    sensor out that the site no longer has.
+    sensor out that the site no longer has, or even be from fewer than the one that is there, which stays.
     """
     if there <= result.sensors:
         return 0
@@ -117,12 +137,20 @@ def some(
     return pages.page(found, limit, str(found[-1].time) if found else "")
 
 
-def one(database: Database, site: str, time: int | None) -> Result | None:
-    """The result of a time, or the newest that is no failure."""
+def newest(database: Database, site: str, until: int | None) -> Result | None:
+    """The newest before `until` that is no failure."""
     table = tables.results.c
-    query = sa.select(*_columns(maps=True)).where(table.site == site)
-    newest = query.where(_GOOD).order_by(table.time.desc()).limit(1)
-    query = newest if time is None else query.where(table.time == time)
+    query = sa.select(*_columns(maps=True)).where(table.site == site, *pages.within(table.time, None, until))
+    return _first(database, query.where(_GOOD).order_by(table.time.desc()).limit(1))
+
+
+def one(database: Database, site: str, time: int) -> Result | None:
+    """The result of a time."""
+    table = tables.results.c
+    return _first(database, sa.select(*_columns(maps=True)).where(table.site == site, table.time == time))
+
+
+def _first(database: Database, query: sa.Select[Any]) -> Result | None:
     with database.reading() as connection:
         row = connection.execute(query).one_or_none()
     return None if row is None else _result(row)

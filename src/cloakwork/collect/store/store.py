@@ -1,6 +1,6 @@
 """The store, as the rest of the collector sees it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import time_ns
 from types import TracebackType
 from typing import Self
@@ -141,19 +141,18 @@ class Store:
         return frames.to_solve(self._database, site, frames.OUTGROWN, limit=limit, newest_first=newest_first)
 
     def erasures(self, site: str) -> int:
-        """How often readings of a site were removed so far: ask before reading those that a result is made from."""
+        """How often readings of a site were removed so far: ask before reading those that something is made from."""
         with self._database.reading() as connection:
             return erasing.count(connection, site)
 
-    def save_results(self, rows: Sequence[Result], *, erasures: int | None = None) -> int:
+    def save_results(self, rows: Sequence[Result], *, made_from: Mapping[int, Mapping[str, int]] | None = None) -> int:
         """Keep results, in place of older ones of the same site and time; says how many were kept.
 
-        With `erasures`, all are dropped if readings of the site were removed since it had that value.
-
-        A result is dropped if it is from more sensors than its time has in the store, because its readings were erased
-        while it was being computed, or from fewer than the one that is there.
+        `made_from` is what `frames` said of their times, for results of one site. A result is dropped if some of that
+        was erased while it was being computed (without `made_from`: if it is from more sensors than its time has in the
+        store), or if it is from fewer sensors than the one that is there.
         """
-        return results.save(self._database, rows, erasures)
+        return results.save(self._database, rows, made_from)
 
     def results(
         self,
@@ -183,9 +182,9 @@ class Store:
             failed=failed,
         )
 
-    def latest(self, site: str) -> Result | None:
-        """The result of the newest time that has one, with its map; frames that failed have none."""
-        return results.one(self._database, site, None)
+    def latest(self, site: str, until: int | None = None) -> Result | None:
+        """The result of the newest time (before `until`) that has one, with its map; frames that failed have none."""
+        return results.newest(self._database, site, until)
 
     def result(self, site: str, time: int) -> Result | None:
         """The result of one time, with its map."""

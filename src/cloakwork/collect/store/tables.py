@@ -50,7 +50,7 @@ frames = sa.Table(
     sa.Column("late", Whole, nullable=False),
 )
 
-# How often readings of a site were removed: a result that was begun before the last time may be made from some of them.
+# How often readings of a site were removed: what was made before the last time may be made from some of them.
 erasures = sa.Table(
     "erasures",
     METADATA,
