@@ -72,11 +72,15 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [
     (("visits.csv", "--out", "visits.csv"), "visits.csv is read by this command"),
     (("visits.csv", "--plot", "a.doc"), "--plot a.doc: a picture is"),
     (("visits.csv", "--compare"), "--compare without --plot"),
+    (("visits.csv", "--out", "no/a.csv"), "--out no/a.csv: there is no folder no. Make it first"),
+    (("visits.csv", "--plot", "no/a.png"), "--plot no/a.png: there is no folder no. Make it first"),
+    (("visits.csv", "--from", "1900-01-01"), "--from 1900-01-01: times before 1970 cannot be used"),
+    (("blanks.csv", "--person", "card", "--most-per-person", 1), "--person card is in the file more than once"),
     (("counts.csv", "--counts", "m"), "--counts m is no column"),
     (("counts.csv", "--counts", "n", "--person", "a"), "--person: this goes with events"),
-    (("counts.csv", "--counts", "n"), "row 3: its time is not a whole number of 1h after the first"),
-    (("twice.csv", "--counts", "m", "--every", "1h"), "row 2: an earlier row has the same time"),
-    (("counts.csv", "--counts", "part"), "row 1: part is not a whole number"),
+    (("counts.csv", "--counts", "n"), "counts.csv, line 4: its time is not a whole number of 1h after"),
+    (("twice.csv", "--counts", "m", "--every", "1h"), "twice.csv, line 3: an earlier row has the same time"),
+    (("counts.csv", "--counts", "part"), "counts.csv, line 2: part is not a whole number"),
     (("untimed.csv", "--counts", "n", "--every", "1h"), "--every: rows have no time"),
     (("untimed.csv", "--counts", "n", "--contribution", "1.5"), "--contribution 1.5: give a whole number"),
     (("onetime.csv", "--counts", "n"), "all rows have the same time: give --every"),
@@ -91,8 +95,8 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [
     (("untimed.csv", "--counts", "n", "--filter", "decay:1"), "--filter decay:1: rate=1.0: give a number between"),
     (("untimed.csv", "--counts", "n", "--filter", "none.csv"), "none.csv: there is no such file"),
     (("untimed.csv", "--counts", "n", "--filter", "latin.csv"), "latin.csv is not a CSV file of numbers"),
-    (("untimed.csv", "--counts", "n", "--filter", "visits.csv"), "visits.csv: give one coefficient a line"),
-    (("untimed.csv", "--counts", "n", "--filter", "lags.csv"), "lags.csv: lags are whole numbers, each once"),
+    (("untimed.csv", "--counts", "n", "--filter", "visits.csv"), "visits.csv, line 1: it has 4 cells: give one coef"),
+    (("untimed.csv", "--counts", "n", "--filter", "lags.csv"), "lags.csv, line 3: lags are whole numbers, each once"),
 ]
 
 
@@ -105,7 +109,8 @@ def test_bad_input_is_refused_and_nothing_is_lost(
     write(here / "twice.csv", ("time", "n", "n", "m"), (iso(0), 1, 1, 1), (iso(0), 2, 1, 1))
     write(here / "onetime.csv", ("time", "n"), (iso(0), 1))
     write(here / "nothing.csv", ("time", "n"))
-    write(here / "lags.csv", (0, 1), (0, 2))
+    write(here / "blanks.csv", ("time", "card", " card "), (iso(0), 1, 1))
+    write(here / "lags.csv", ("lag", "weight"), (0, 1), (0, 2))
     (here / "empty.csv").touch()
     (here / "latin.csv").write_bytes(b"t\xe9t,n\n1,2\n")
     (here / "unclosed.csv").write_text('t,"n\n1,2\n')

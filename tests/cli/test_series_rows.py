@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ def test_rows_that_cannot_be_read_are_left_out_and_counted(succeed: Run, here: P
     told = succeed(
         "series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1", "--person", "who", "--most-per-person", 1
     )
-    assert "2 of 4 rows left out, because they cannot be read (row 2)" in told.err
+    assert "2 of 4 rows left out, because they cannot be read (the first is line 3)" in told.err
     assert "1 line left out: too few or too many cells, a quotation mark that is not closed" in told.err
     assert "yesterday" not in told.said
     assert close(read(Path("published.csv")), "window-1", np.r_[2, np.zeros(47)])
@@ -110,6 +111,57 @@ def test_a_file_has_the_rows_that_its_lines_have_each_alone(lines: list[bytes], 
     assert all(len(found) + odd == (line != b"") for line, (found, odd) in zip(lines, alone, strict=True))
 
 
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(LINES, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.integers(1, 3), st.integers(1, 20))
+def test_each_row_is_in_the_line_that_it_is_said_to_be_in(
+    lines: list[bytes], end: bytes, width: int, block: int
+) -> None:
+    head = b",".join(b"c%d" % column for column in range(width))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr("cloakwork.cli.series_lines._BLOCK", block)
+        path = Path(folder) / "a.csv"
+        path.write_bytes(end.join([head, *lines]))
+        file = TableFile(path)
+        said = [file.place(row) for row in range(len(file.read(file.names)["c0"]))]
+        alone = []
+        for number, line in enumerate(lines, 2):
+            path.write_bytes(end.join([head, line]))
+            one = TableFile(path)
+            alone += [f"line {number}"] * len(one.read(one.names)["c0"])
+    assert said == alone
+
+
+def test_the_line_of_a_bad_row_counts_the_header_empty_lines_and_lines_left_out(
+    succeed: Run, run: Run, here: Path
+) -> None:
+    (here / "a.csv").write_text(f'time,n\n\n{iso(0)},"1\n{iso(0)},1\nsecret,1\n')
+    told = succeed("series", "a.csv", *PERIOD, "--filter", "window:1")
+    assert "1 of 2 rows left out, because they cannot be read (line 5)" in told.err
+    for cells, why in (("secret", "is not a whole number"), ("1", "an earlier row has the same time")):
+        (here / "a.csv").write_text(f"time,n\n\n{iso(0)},1\n\n\n{iso(0)},{cells}\n")
+        refused = run("series", "a.csv", *PERIOD, "--every", "1h", "--counts", "n", "--filter", "window:1")
+        assert refused.code == 2
+        assert "a.csv, line 6: " in refused.err
+        assert why in refused.err
+        assert "secret" not in refused.said
+
+
+def test_rows_of_a_parquet_file_are_counted_from_one(run: Run, here: Path) -> None:
+    pq.write_table(pa.table({"n": [1.0, 2.0, 2.5]}), here / "a.parquet")
+    refused = run("series", "a.parquet", "--counts", "n", "--filter", "window:1")
+    assert (refused.code, "a.parquet, row 3: n is not a whole number" in refused.err) == (2, True)
+
+
+def test_blanks_around_names_of_columns_do_not_matter(succeed: Run, here: Path) -> None:
+    (here / "a.csv").write_text(f" Time , card ,n\n{iso(0)},a,1\n{iso(1)},a,2\n")
+    words = ("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1")
+    for time in ((), ("--time", "Time")):
+        succeed(*words, *time, "--person", "card", "--most-per-person", 1)
+        assert close(read(Path("published.csv")), "window-1", np.r_[1, np.zeros(47)])
+    succeed(*words, "--value", " n ", "--most-per-event", 5)
+    assert close(read(Path("published.csv")), "window-1", np.r_[3, np.zeros(47)])
+
+
 def test_rows_of_a_large_file_are_all_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloakwork.cli.series_lines._BLOCK", 100)
     lines = [b'%d,"x"' % number if number % 3 else b'%d,"x' % number for number in range(300)]
@@ -132,7 +184,7 @@ def test_one_more_line_changes_what_is_counted_by_one_person_at_the_most(succeed
         truth = found if truth is None else truth
         assert (found == truth).all()
         told = succeed(*words)
-    assert "1 of 201 rows left out, because they cannot be read (row 51)" in told.err
+    assert "1 of 201 rows left out, because they cannot be read (line 52)" in told.err
 
 
 def test_times_are_read_exactly_in_every_year_by_both_readers() -> None:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
-from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, WindowSum, mean_levels, tally
+from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, mean_levels, tally
 from cloakwork.series.events import Words, default_step
 
 BINS = Bins(start=1000, every=10, n=7)
@@ -289,8 +289,13 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
         ({"values": [math.nan], "most_per_event": 1.0}, ReadingError, r"values\[0\] is not a finite number"),
         ({"values": [1.0, 2.0], "most_per_event": 1.0}, InputError, "the last axis must have length 1"),
         ({"values": [1.0], "most_per_event": -1.0}, CalibrationError, "most_per_event=-1.0: give a finite number"),
-        ({"values": [1.0], "most_per_event": 1.0, "step": 2.0}, CalibrationError, "is 0 steps of 2"),
+        ({"values": [1.0], "most_per_event": 1.0, "step": 2.0}, CalibrationError, "is 0.5 steps of 2"),
         ({"values": [1.0], "most_per_event": 1.0, "step": 1e-15}, CalibrationError, "more than 1.1e"),
+        ({"values": [1.0], "most_per_event": 1e30, "step": 1e-300}, CalibrationError, "more than 1.1e"),
+        ({"values": [1.0], "most_per_event": 1e300}, CalibrationError, "give a number between 1e-30 and 1e"),
+        ({"values": [1.0], "most_per_event": 1e-290}, CalibrationError, "give a number between 1e-30 and 1e"),
+        ({"persons": ["a"], "most_per_person": 1e19}, InputError, r"a whole number of events, from 1 to 1.1e\+12"),
+        ({"persons": ["a"], "most_per_person": 10**30}, InputError, r"a whole number of events, from 1 to 1.1e\+12"),
         ({"series": [0, 1]}, InputError, "series has shape"),
         ({"series": [0.5]}, InputError, "series: give whole numbers"),
     ],
@@ -298,6 +303,29 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
 def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, Any], error: type[CloakworkError], said: str) -> None:
     with pytest.raises(error, match=said):
         tally([1000], BINS, **bounds)
+
+
+@pytest.mark.parametrize(("contribution", "step"), [(1e300, None), (1.0, 1e-300), (1.0, 1e300), (1e300, 1e-300)])
+def test_a_contribution_or_a_step_that_floats_cannot_square_is_refused(contribution: float, step: float | None) -> None:
+    series = BoundedSeries(np.zeros((1, 8)), contribution, step=step)
+    with pytest.raises(CalibrationError, match="give a number between 1e-40 and 1e"):
+        series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize(("step", "touched"), [(None, None), (0.01, 0), (0.01, 8)])
+def test_a_contribution_that_no_noise_hides_is_refused_with_the_most_that_can_be(
+    step: float | None, touched: int | None
+) -> None:
+    def cloak(contribution: float) -> SeriesCloak:
+        series = BoundedSeries(np.zeros((1, 8)), contribution, step=step, touched=touched)
+        return series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
+
+    with pytest.raises(CalibrationError, match="Give a smaller contribution, a larger step") as caught:
+        cloak(1e12)
+    most = math.floor(cast("float", caught.value.most))
+    assert cloak(most).contribution == most
+    with pytest.raises(CalibrationError):
+        cloak(math.ceil(1.001 * most))
 
 
 def test_no_message_holds_a_value() -> None:

@@ -202,6 +202,12 @@ def test_names_tell_filters_apart() -> None:
     assert Coefficients([1.0], label="mine").name == "mine"
 
 
+@pytest.mark.parametrize("width", [10**11, 10**11 + 1])
+def test_a_trend_holds_no_more_than_a_series_can_meet_however_wide_it_is(width: int) -> None:
+    taps = Trend(width).taps(5)
+    assert (taps.first, taps.values.tolist()) == (-4, [1 / 9] * 9)
+
+
 @pytest.mark.parametrize("value", [1e-200, -1e150])
 def test_coefficients_whose_squares_are_no_numbers_are_refused(value: float) -> None:
     with pytest.raises(InputError, match=r"the largest coefficient of the filter is 1e.\d+: scale them"):

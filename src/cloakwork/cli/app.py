@@ -325,7 +325,7 @@ def main() -> None:
         name = f"{problem.filename}: " if problem.filename else ""
         _stop(f"{name}{problem.strerror or problem}", FAILURE)
     except MemoryError:
-        _stop("not enough memory for a model of this size: use fewer places or sensors", FAILURE)
+        _stop("not enough memory: use fewer places and sensors, or fewer values", FAILURE)
     except Exception as problem:  # the last resort: a message instead of a traceback
         if os.environ.get("CLOAKWORK_TRACEBACK"):
             raise

@@ -1,6 +1,5 @@
 """`cloakwork audit command` and `cloakwork audit readings`, and what all audits share."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,17 @@ from cloakwork.auditing.sources import (
 )
 from cloakwork.auditing.sources.bench import FEWEST
 from cloakwork.auditing.sources.forms import Reader, word_of
-from cloakwork.cli.output import as_json, bar, counted, note, refuse_input, say, written
+from cloakwork.cli.output import (
+    as_json,
+    bar,
+    counted,
+    is_special,
+    note,
+    refuse_input,
+    refuse_unwritable,
+    say,
+    written,
+)
 from cloakwork.errors import InputError
 
 VIOLATION, WITHHELD = 3, 4
@@ -123,30 +132,8 @@ def refuse_page(wanted: Wanted, *inputs: Path) -> None:
     if wanted.html is not None:
         refuse_input(wanted.html, *inputs)
         refuse_unwritable("--html", wanted.html)
-        if wanted.html.suffix.lower() not in {".html", ".htm"} and not _is_special(wanted.html):
+        if wanted.html.suffix.lower() not in {".html", ".htm"} and not is_special(wanted.html):
             raise InputError(f"--html {wanted.html}: a page is an .html file.", path=str(wanted.html))
-
-
-def refuse_unwritable(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written: whoever waited for the result would lose it."""
-    target = path.resolve()
-    if target.is_dir():
-        raise InputError(f"{option} {path}: that is a folder. Give a file in it.", path=str(path))
-    if not target.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}. Make it first.", path=str(path))
-    if _is_special(target):
-        return  # a trial would disturb it
-    trial = target.with_name(f".{target.name}.{os.getpid()}.part")  # as it will be called until it is whole
-    try:
-        trial.touch(exist_ok=False)
-        trial.unlink()
-    except OSError as problem:
-        raise InputError(f"{option} {path}: cannot be written ({problem.strerror}).", path=str(path)) from None
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a pipe or a device."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:

@@ -19,9 +19,9 @@ from cloakwork.auditing.sources import Bench, BenchClaim, BenchSource, Setup, be
 from cloakwork.auditing.sources.bench import FEWEST
 from cloakwork.auditing.sources.comparison import HALF
 from cloakwork.auditing.sources.mqtt import BrokerError
-from cloakwork.cli.audit import Wanted, audited, finish, refuse_page, refuse_unwritable
+from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
-from cloakwork.cli.output import bar, counted, err, note
+from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import InputError
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
 from cloakwork.site.broker import parse_broker

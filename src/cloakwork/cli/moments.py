@@ -18,7 +18,9 @@ def parse_moment(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     found = int(text) if re.fullmatch("[0-9]{1,15}", text) else _iso(text)
-    if found is None or not 0 <= found < _LATEST:
+    if found is not None and found < 0:
+        raise InputError(f"{option} {text[:64]}: times before 1970 cannot be used. Give a later one.")
+    if found is None or found >= _LATEST:
         raise InputError(
             f"{option} {text[:64]}: give a date such as 2026-11-15, a time such as 2026-11-15T08:00+01:00 (UTC if no "
             "zone is given), or Unix milliseconds."

@@ -78,10 +78,8 @@ def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
 def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
     """A name to write a file under, until it is whole and gets its own; never in place of an input."""
     refuse_input(path, *inputs)
-    target = path.resolve()
-    if not target.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}. Make it first.", path=str(path))
-    if target.exists() and not target.is_file():  # a pipe or a device is written to as it is
+    target = _file(str(path), path)
+    if is_special(target):  # it is written to as it is
         yield target
         return
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -98,6 +96,34 @@ def refuse_input(path: Path, *inputs: Path) -> None:
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
             raise InputError(f"{path} is read by this command: write to another file.", path=str(path))
+
+
+def refuse_unwritable(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written: whoever waited for the result would lose it."""
+    target = _file(f"{option} {path}", path)
+    if is_special(target):
+        return  # a trial would disturb it
+    trial = target.with_name(f".{target.name}.{os.getpid()}.part")  # as it will be called until it is whole
+    try:
+        trial.touch(exist_ok=False)
+        trial.unlink()
+    except OSError as problem:
+        raise InputError(f"{option} {path}: cannot be written ({problem.strerror}).", path=str(path)) from None
+
+
+def _file(named: str, path: Path) -> Path:
+    """Where a file is to be, which is no folder and in a folder that is there."""
+    target = path.resolve()
+    if target.is_dir():
+        raise InputError(f"{named}: that is a folder. Give a file in it.", path=str(path))
+    if not target.parent.is_dir():
+        raise InputError(f"{named}: there is no folder {path.parent}. Make it first.", path=str(path))
+    return target
+
+
+def is_special(path: Path) -> bool:
+    """Whether it is a pipe or a device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -4,14 +4,16 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from cloakwork.cli.output import busy, part_of, refuse_input
+from cloakwork.cli.output import busy, note, part_of, refuse_input, refuse_unwritable
+from cloakwork.cli.series_claim import cloak_of
+from cloakwork.cli.series_coefficients import described
 from cloakwork.cli.series_filters import parse_filters
 from cloakwork.cli.series_given import Given, SeriesOptions
 from cloakwork.cli.series_input import from_file
 from cloakwork.cli.series_output import published_table, report, say_written, warn, write_table
 from cloakwork.errors import InputError
 from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.series import Published
+from cloakwork.series import Coefficients, Published
 
 PICTURES = {".png", ".svg", ".pdf"}
 
@@ -21,12 +23,14 @@ def run_series(options: SeriesOptions) -> None:
     check_claim(options.epsilon, options.delta)
     filters = parse_filters(options.filters)
     _check_names(options)
+    for text, one in zip(options.filters, filters, strict=True):
+        if isinstance(one, Coefficients):
+            note(f"{text}: {described(one)}")
     given = _given(options)
     warn(given)
     old = [path for path in (options.out, options.plot) if path is not None and path.is_file()]
     with busy("publishing"):
-        cloak = given.series.cloak(filters, epsilon=options.epsilon, delta=options.delta)
-        published = cloak.release(given.series.values)
+        published = cloak_of(given, filters, options).release(given.series.values)
         _write(given, published, options)
     report(given, published, options)
     say_written(options, old)
@@ -38,10 +42,12 @@ def _check_names(options: SeriesOptions) -> None:
     if options.out.suffix not in {".csv", ".parquet"}:
         raise InputError(f"--out {options.out.name}: the name says the form: give one that ends in .csv or .parquet.")
     refuse_input(options.out, *inputs)
+    refuse_unwritable("--out", options.out)
     if options.plot is not None:
         if options.plot.suffix.lower() not in PICTURES:
             raise InputError(f"--plot {options.plot.name}: a picture is a .png, .svg or .pdf file.")
         refuse_input(options.plot, *inputs)
+        refuse_unwritable("--plot", options.plot)
     elif options.compare:
         raise InputError("--compare without --plot: it draws the true series into the picture. Give --plot.")
 

@@ -43,22 +43,23 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     amounts = numbers(cells[column], column)
     if not len(amounts) and (time is None or None in (options.start, options.end, options.every)):
         raise InputError(f"{file.path} has no rows.")
-    _refuse_rows(~(np.abs(amounts) < _LARGEST) | (amounts != np.rint(amounts)), f"{column} is not a whole number")
+    broken = ~(np.abs(amounts) < _LARGEST) | (amounts != np.rint(amounts))
+    _refuse_rows(file, broken, f"{column.strip()} is not a whole number")
     bins: Bins | None = None
     names: tuple[str, ...] = ()
     values, losses = amounts[None, :], Losses()
     empty: list[str] = [] if len(amounts) else [f"there are no rows: {NOISE}"]
     if time is not None:
         when = moments(cells[time], time)
-        _refuse_rows(when < 0, f"{time} is not a time: give {TIMES}, or --time {UNTIMED}")
-        bins = _regular(options, when)
+        _refuse_rows(file, when < 0, f"{time.strip()} is not a time: give {TIMES}, or --time {UNTIMED}")
+        bins = _regular(file, options, when)
         rows = np.zeros(len(when), dtype=np.int64)
         if by is not None:
             found = words(cells[by], by)
             names = names_of(options, found, found.codes)
             rows = numbered(found, found.codes, names)
         check_size(bins.n, max(len(names), 1))
-        values, losses = _placed(amounts, bins, when, rows, max(len(names), 1))
+        values, losses = _placed(file, amounts, bins, when, rows, max(len(names), 1))
         empty += absent(bins.places(when) >= 0, rows, names, "rows")
     contribution = 1.0 if options.contribution is None else options.contribution
     return Given(
@@ -68,7 +69,8 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
         level="event",
         hides=_hides(contribution, len(values)),
         title=file.path.name,
-        what=column,
+        bound="--contribution",
+        what=column.strip(),
         advice="--contribution says how much one event or person may add.",
         taken=_taken(options, timed=time is not None) + taken_names(options),
         notes=time_notes(time, options),
@@ -95,7 +97,7 @@ def _taken(options: SeriesOptions, *, timed: bool) -> tuple[str, ...]:
     return taken_period(options) + (("--every (the shortest step)",) if options.every is None else ())
 
 
-def _regular(options: SeriesOptions, when: IntArray) -> Bins:
+def _regular(file: TableFile, options: SeriesOptions, when: IntArray) -> Bins:
     """The bins that rows with these times stand for."""
     steps = np.diff(np.unique(when))
     if options.every is None and not len(steps):
@@ -104,6 +106,7 @@ def _regular(options: SeriesOptions, when: IntArray) -> Bins:
     first, last = (int(when.min()), int(when.max())) if len(when) else (None, None)
     bins = period(options, first, last, every, grid=first)
     _refuse_rows(
+        file,
         (bins.places(when) >= 0) & ((when - bins.start) % every != 0),
         f"its time is not a whole number of {shown_span(every)} after {'--from' if options.start else 'the first'}: "
         f"--counts needs one row a bin, in regular steps. For rows in their order, whatever their times are, give "
@@ -112,14 +115,18 @@ def _regular(options: SeriesOptions, when: IntArray) -> Bins:
     return bins
 
 
-def _placed(amounts: FloatArray, bins: Bins, when: IntArray, rows: IntArray, names: int) -> tuple[FloatArray, Losses]:
+def _placed(
+    file: TableFile, amounts: FloatArray, bins: Bins, when: IntArray, rows: IntArray, names: int
+) -> tuple[FloatArray, Losses]:
     places = bins.places(when)
     good = (places >= 0) & (rows >= 0)
     cells = np.where(good, rows * bins.n + places, -1 - np.arange(len(when)))
     again = np.ones(len(when), dtype=bool)
     again[np.unique(cells, return_index=True)[1]] = False
     _refuse_rows(
-        again, "an earlier row has the same time: --counts needs one row a bin, or --series-by to tell several apart"
+        file,
+        again,
+        "an earlier row has the same time: --counts needs one row a bin, or --series-by to tell several apart",
     )
     values = np.zeros(names * bins.n)
     values[cells[good]] = amounts[good]
@@ -131,10 +138,9 @@ def _placed(amounts: FloatArray, bins: Bins, when: IntArray, rows: IntArray, nam
     return values.reshape(names, bins.n), losses
 
 
-def _refuse_rows(bad: NDArray[np.bool_], why: str) -> None:
+def _refuse_rows(file: TableFile, bad: NDArray[np.bool_], why: str) -> None:
     if bad.any():
-        row = int(np.argmax(bad)) + 1
-        raise InputError(f"row {row}: {why}.", row=row)
+        raise InputError(f"{file.path.name}, {file.place(int(np.argmax(bad)))}: {why}.")
 
 
 def _hides(contribution: float, series: int) -> str:

@@ -1,14 +1,13 @@
 """Filters and spans of time, as people write them."""
 
-import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cloakwork.cli.series_coefficients import read_coefficients
 from cloakwork.errors import InputError
 from cloakwork.series import (
-    Coefficients,
     Decay,
     Filter,
     MovingAverage,
@@ -129,46 +128,6 @@ def readable(one: Filter, every: str | None) -> str:
 def per_bin(one: Filter) -> bool:
     """Whether what a filter makes is an amount a bin, as the series itself is, rather than one of several bins."""
     return isinstance(one, MovingAverage | Trend | Seasonal) or one == WindowSum(1)
-
-
-def read_coefficients(path: Path) -> Coefficients:
-    """A file with one coefficient a line, from lag 0 on; or two columns, lag and coefficient."""
-    if not path.is_file():
-        raise InputError(f"--filter {path}: there is no such file.")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path} is not a CSV file of numbers.", path=str(path)) from None
-    if rows and not _numbers(rows[0]):
-        del rows[0]  # names of columns
-    widths = {len(row) for row in rows}
-    values = [_numbers(row) for row in rows]
-    if widths not in ({1}, {2}) or not all(values):
-        raise InputError(
-            f"{path}: give one coefficient a line, from lag 0 on, or two columns, lag and coefficient: all numbers.",
-            path=str(path),
-        )
-    if widths == {1}:
-        return Coefficients([row[0] for row in values], label=path.stem)
-    return _by_lag({row[0]: row[1] for row in values}, len(values), path)
-
-
-def _by_lag(given: dict[float, float], rows: int, path: Path) -> Coefficients:
-    if len(given) < rows or any(lag != round(lag) or abs(lag) >= 2**31 for lag in given):
-        raise InputError(f"{path}: lags are whole numbers, each once; below 0 they look ahead.", path=str(path))
-    first, last = round(min(given)), round(max(given))
-    if last - first >= 2**24:
-        raise InputError(f"{path}: lags from {first} to {last} are too many. Give at most {2**24:,}.", path=str(path))
-    return Coefficients([given.get(float(lag), 0.0) for lag in range(first, last + 1)], first=first, label=path.stem)
-
-
-def _numbers(row: Sequence[str]) -> list[float]:
-    """The cells as numbers; none where one is not."""
-    try:
-        return [float(cell) for cell in row]
-    except ValueError:
-        return []
 
 
 def parse_span(option: str, text: str) -> int:

@@ -1,6 +1,5 @@
 """What `cloakwork series` is asked for, and what it is given to publish."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +9,11 @@ from cloakwork.cli.output import counted
 from cloakwork.cli.series_filters import shown_span
 from cloakwork.errors import InputError
 from cloakwork.series import Bins, BoundedSeries
+from cloakwork.series.events import LARGEST, SMALLEST
 
 DEFAULT_EVERY = "1h"
 MOST_VALUES = 2**24
+MOST_UNITS = 10**9  # that one event or person may add: for more, no noise is large enough but at absurd claims
 _MONDAY = 4 * 86_400_000  # the first one after the beginning of 1970
 _WEEK = 7 * 86_400_000
 
@@ -61,8 +62,9 @@ class Given:
 
     `hides` says what the claim covers, `advice` what to do if that is not enough. `bins` is None where rows have no
     time, `names` is empty for one series without a name, and `taken` says what was read off the data although it will
-    be public. `what` is what the values are, for the axis of a picture. `notes` say how the command was understood;
-    `remarks` are about the true data: for the terminal only.
+    be public. `bound` is the option that says how much one may change, empty where each event counts 1. `what` is what
+    the values are, for the axis of a picture. `notes` say how the command was understood; `remarks` are about the true
+    data: for the terminal only.
     """
 
     series: BoundedSeries
@@ -71,6 +73,7 @@ class Given:
     level: str
     hides: str
     title: str
+    bound: str = ""
     what: str = "events"
     advice: str = ""
     taken: tuple[str, ...] = ()
@@ -121,15 +124,15 @@ def check_size(bins: int, series: int) -> None:
 
 
 def check_bound(option: str, given: float | None) -> None:
-    """Refuse a bound that is no number above 0, in the words of the command line."""
-    if given is not None and not 0 < given < math.inf:
-        raise InputError(f"{option} {given:g}: give a number above 0.")
+    """Refuse a bound that is no number above 0, or so small or large that it is a mistake."""
+    if given is not None and not SMALLEST <= given <= LARGEST:
+        raise InputError(f"{option} {given:g}: give a number above 0, between {SMALLEST:g} and {LARGEST:g}.")
 
 
 def check_whole(option: str, given: float | None, what: str) -> None:
-    """Refuse a bound that is no whole number above 0."""
-    if given is not None and not (1 <= given < math.inf and given == int(given)):
-        raise InputError(f"{option} {given:g}: give a whole number{what}, 1 or more.")
+    """Refuse a bound that is no whole number above 0, or so large that it is a mistake."""
+    if given is not None and not (1 <= given <= MOST_UNITS and given == int(given)):
+        raise InputError(f"{option} {given:g}: give a whole number{what}, from 1 to {MOST_UNITS:,}.")
 
 
 def taken_period(options: SeriesOptions) -> tuple[str, ...]:

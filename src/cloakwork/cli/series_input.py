@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, up
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_counts import from_counts
 from cloakwork.cli.series_filters import parse_span
 from cloakwork.cli.series_given import (
     DEFAULT_EVERY,
+    MOST_UNITS,
     Given,
     SeriesOptions,
     check_bound,
@@ -35,7 +36,7 @@ from cloakwork.cli.series_rows import (
 from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
 from cloakwork.series import BoundedSeries, tally
-from cloakwork.series.events import Words
+from cloakwork.series.events import Words, default_step
 
 
 def from_file(options: SeriesOptions) -> Given:
@@ -78,11 +79,19 @@ def _check_sizes(options: SeriesOptions) -> None:
         check_whole("--most-per-person", options.most_per_person, " of events")
         return
     bounds = {"--most-per-event": options.most_per_event, "--most-per-person": options.most_per_person}
-    for option, given in (*bounds.items(), ("--step", options.step)):
-        check_bound(option, given)
-    for option, given in bounds.items():
-        if given is not None and options.step is not None and options.step > given:
-            raise InputError(f"--step {options.step:g} is more than {option} {given:g}: give a smaller step.")
+    for option, bound in (*bounds.items(), ("--step", options.step)):
+        check_bound(option, bound)
+    step = options.step or default_step(options.most_per_event or options.most_per_person or 1.0)
+    given = {option: bound for option, bound in bounds.items() if bound is not None}
+    for option, bound in given.items():
+        if step > bound:
+            raise InputError(f"--step {step:g} is more than {option} {bound:g}: give a smaller step.")
+        if bound > MOST_UNITS * step:
+            least = bound / MOST_UNITS
+            coarser = f"a --step of {up(least)} or more, or " if least <= min(given.values()) else ""
+            raise InputError(
+                f"{option} {bound:g} is more than {MOST_UNITS:,} steps of {step:g}: give {coarser}a smaller {option}."
+            )
 
 
 def _from_events(file: TableFile, options: SeriesOptions) -> Given:
@@ -117,12 +126,13 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         level="event" if options.person is None else "user",
         hides=_hides(options, series),
         title=file.path.name,
+        bound="--most-per-person" if options.person else "--most-per-event" if options.value else "",
         what=options.value or "events",
         advice="" if options.person else "To hide all that one person did, give --person.",
         taken=taken_period(options) + taken_names(options),
         notes=time_notes(rows.time, options),
         remarks=(
-            *_unreadable(good, file.left_out),
+            *_unreadable(file, good),
             *absent(bins.places(times) >= 0, np.zeros(len(times), dtype=np.int64) if which is None else which, names),
             *remarks(len(good), series.losses, options),
         ),
@@ -175,15 +185,16 @@ def _expected(options: SeriesOptions) -> str:
     return f"In a row that can be read the time is {TIMES}{value}{person}; and it is one line, with a cell a column."
 
 
-def _unreadable(good: NDArray[np.bool_], odd: int) -> list[str]:
+def _unreadable(file: TableFile, good: NDArray[np.bool_]) -> list[str]:
     said = []
     if not good.all():
-        first = int(np.argmin(good)) + 1
-        said.append(f"{int((~good).sum()):,} of {len(good):,} rows left out, because they cannot be read (row {first})")
+        number, first = int((~good).sum()), file.place(int(np.argmin(good)))
+        where = first if number == 1 else f"the first is {first}"
+        said.append(f"{number:,} of {len(good):,} rows left out, because they cannot be read ({where})")
     if not len(good):
         said.append(f"there are no rows: {NOISE}")
-    if odd:
-        said.append(f"{counted(odd, 'line')} left out: {ODD_LINES}")
+    if file.left_out:
+        said.append(f"{counted(file.left_out, 'line')} left out: {ODD_LINES}")
     return said
 
 

@@ -1,7 +1,7 @@
 """Lines of a CSV file. Each is read for itself: whatever is in one, all others mean what they meant without it."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,10 +54,36 @@ def read_head(path: Path) -> Head:
 
 def plain_blocks(path: Path, head: Head) -> Iterator[Plain]:
     """All lines after the first, in blocks."""
+    for block in _blocks(path, head):
+        yield plain(block, head.delimiter)
+
+
+def line_of(path: Path, head: Head, rows: Sequence[int], row: int) -> int:
+    """The line, from 1, that a row is in, counted from 0; `rows` says how many each block has.
+
+    All is read once more, but only one block line by line.
+    """
+    line = 2
+    for block, here in zip(_blocks(path, head), rows, strict=False):
+        lines = block.splitlines()
+        places = [place for place, text in enumerate(lines) if _is_row(text, head)] if row < here else []
+        if row < len(places):
+            return line + places[row]
+        line, row = line + len(lines), row - here
+    raise InputError(f"{path} has changed while it was read: run the command again.", path=str(path))
+
+
+def _blocks(path: Path, head: Head) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(head.size)
         while block := file.read(_BLOCK):
-            yield plain(block + file.readline(), head.delimiter)
+            yield block + file.readline()
+
+
+def _is_row(line: bytes, head: Head) -> bool:
+    """Whether a line is neither empty nor left out."""
+    made = _plain_line(line, head.delimiter) if line else None
+    return made is not None and made.count(BETWEEN.encode()) == len(head.names) - 1
 
 
 def plain(block: bytes, delimiter: str) -> Plain:

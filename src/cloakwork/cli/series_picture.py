@@ -25,6 +25,7 @@ INK, WARNING = "#222222", "#b3261e"
 SERIES = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
 LOOK: Any = {
     "svg.hashsalt": "cloakwork",
+    "text.parse_math": False,  # names of columns and series are no formulas
     "font.size": 10,
     "axes.edgecolor": "#9a9a9a",
     "axes.titlelocation": "left",
@@ -66,6 +67,7 @@ def _panel(axes: Any, cost: Cost, given: Given, published: Published, number: in
     times = np.arange(1, n + 1) if given.bins is None else given.bins.times.astype("datetime64[ms]")
     within = published.band()[number]
     names = given.names or (cost.name,)
+    lines = []
     for place, name in list(enumerate(names))[: len(SERIES)]:
         values = published.values[number, place]
         picked = _picked(values)
@@ -77,20 +79,29 @@ def _panel(axes: Any, cost: Cost, given: Given, published: Published, number: in
             alpha=0.18,
             linewidth=0,
         )
-        axes.plot(times[picked], values[picked], color=SERIES[place], linewidth=1.4, label=_label(name, names))
+        drawn = axes.plot(times[picked], values[picked], color=SERIES[place], linewidth=1.4)
+        lines.append((drawn[0], _label(name, names)))
         if compare:
             true = true_output(published, given.series.values[place], number)
             seen = _picked(true)
-            axes.plot(times[seen], true[seen], color=INK, linewidth=0.7, label=None if place else _true(given))
+            drawn = axes.plot(times[seen], true[seen], color=INK, linewidth=0.7)
+            lines += [] if place else [(drawn[0], _true(given))]
     one, every = published.cloak.filters[number], None if given.bins is None else shown_span(given.bins.every)
-    axes.set_title(f"{readable(one, every)}: {cost}".split(": take a longer", maxsplit=1)[0], parse_math=False)
-    axes.set_ylabel(_unit(given, one, every), parse_math=False)
+    axes.set_title(f"{readable(one, every)}: {cost}".split(": take a longer", maxsplit=1)[0])
+    axes.set_ylabel(_unit(given, one, every))
     axes.grid(axis="y")
     axes.margins(x=0.01)
     axes.set_ylim(_limits(published.values[number, : len(SERIES)], within))
     _axis(axes, given)
     if number == 0:
-        axes.legend(loc="best", fontsize=8, ncols=2)
+        _legend(axes, lines)
+
+
+def _legend(axes: Any, lines: list[tuple[Any, str]]) -> None:
+    """Say which line is which; matplotlib itself would leave out names that begin with an underscore."""
+    legend = axes.legend([line for line, _ in lines], ["line"] * len(lines), loc="best", fontsize=8, ncols=2)
+    for text, (_, name) in zip(legend.get_texts(), lines, strict=True):
+        text.set_text(name)
 
 
 def _true(given: Given) -> str:

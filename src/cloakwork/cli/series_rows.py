@@ -22,7 +22,8 @@ ODD_LINES = "too few or too many cells, a quotation mark that is not closed in t
 
 def time_column(file: TableFile, options: SeriesOptions) -> str | None:
     """The column of the times: the one that was named, or the only one that is called so."""
-    if options.time == UNTIMED and UNTIMED not in file.names and options.counts is not None:
+    named = [name.strip() for name in file.names]
+    if options.time == UNTIMED and UNTIMED not in named and options.counts is not None:
         return None
     if options.time is not None:
         return file.column("--time", options.time)
@@ -38,7 +39,7 @@ def time_notes(time: str | None, options: SeriesOptions) -> tuple[str, ...]:
     if time is None or options.time is not None or (options.counts is None and time.strip().lower() in GUESSED[0]):
         return ()
     other = "another column" if options.counts is None else f"another column, or --time {UNTIMED} for rows without any"
-    return (f"times are taken from column {time}: give --time for {other}.",)
+    return (f"times are taken from column {time.strip()}: give --time for {other}.",)
 
 
 def names_of(options: SeriesOptions, found: Words, codes: IntArray) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ def from_store(options: SeriesOptions) -> Given:
         level="visit",
         hides=_hides(series, wanted, visit, site),
         title=site.name,
+        bound="--most-at-once",
         what="sources, a mean",
         taken=taken_period(options),
         remarks=tuple(_remarks(series, seen, wanted)),

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import bar
-from cloakwork.cli.series_lines import BETWEEN, Head, Plain, plain_blocks, read_head
+from cloakwork.cli.series_lines import BETWEEN, Head, Plain, line_of, plain_blocks, read_head
 from cloakwork.errors import InputError
 from cloakwork.series.events import Words
 
@@ -35,6 +35,7 @@ class TableFile:
             raise InputError(f"{path}: there is no such file.", path=str(path))
         self.path = path
         self.left_out = 0
+        self._rows: list[int] = []  # of each block
         self._parquet = path.suffix.lower() in {".parquet", ".pq"}
         if not self._parquet and path.suffix.lower() not in {".csv", ".tsv", ".txt"}:
             raise InputError(f"{path.name}: the name says the form: give a file that ends in .csv or .parquet.")
@@ -42,11 +43,19 @@ class TableFile:
         self.names = self._parquet_names() if self._head is None else list(self._head.names)
 
     def column(self, option: str, name: str) -> str:
-        """The name of a column, refused where there is none of it, or several."""
-        if self.names.count(name) != 1:
-            found = "is in the file more than once" if name in self.names else "is no column of the file"
+        """The name of a column as the file has it, refused where there is none of it, or several.
+
+        Blanks at its ends do not matter.
+        """
+        fitting = [one for one in self.names if one.strip() == name.strip()]
+        if len(fitting) != 1:
+            found = "is in the file more than once" if fitting else "is no column of the file"
             raise InputError(f"{option} {name[:64]} {found}. It has: {', '.join(self.names)[:500]}.")
-        return name
+        return fitting[0]
+
+    def place(self, row: int) -> str:
+        """Where a row is that was read, counted from 0, as whoever looks for it would find it."""
+        return f"row {row + 1}" if self._head is None else f"line {line_of(self.path, self._head, self._rows, row)}"
 
     def read(self, names: Sequence[str]) -> dict[str, Any]:
         """The columns of these names; lines of a CSV file that are no row are left out, and counted.
@@ -72,8 +81,10 @@ class TableFile:
     def _csv_tables(self, head: Head, wanted: list[str]) -> Iterator[tuple[Any, int]]:
         for block in plain_blocks(self.path, head):
             self.left_out += block.odd
-            if block.text.strip(b"\r\n"):
-                yield self._csv_table(block, wanted), block.size
+            table = self._csv_table(block, wanted) if block.text.strip(b"\r\n") else None
+            self._rows.append(0 if table is None else table.num_rows)
+            if table is not None:
+                yield table, block.size
 
     def _csv_table(self, block: Plain, wanted: list[str]) -> Any:
         def skip(_: object) -> str:

@@ -15,17 +15,29 @@ from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.privacy.ledger import Ledger
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.privacy.sealed import Sealed
+from cloakwork.privacy.table import SERVER
 from cloakwork.series.explain import explain
 from cloakwork.series.filters import Filter, check_circle, filters_of
 from cloakwork.series.mechanisms import Least, Mechanism
-from cloakwork.series.noise import Claim
+from cloakwork.series.noise import Claim, Noise
 from cloakwork.series.published import Published
 from cloakwork.series.spectra import spectral_shape
 from cloakwork.series.strategies import Task, ideal_cost
 
+_SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all that is made of it
 _MOST = 2.0**61  # a release must fit into 63 bits, with its noise
 _ROUNDED = 2.0**50  # values in steps, times places: what divisions are off by stays well below one step in all
 _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far from a multiple of the step, which floats are not exactly
+
+
+def _in_range(name: str, value: float) -> float:
+    number = positive(name, value, error=CalibrationError)
+    if not _SMALLEST <= number <= _LARGEST:
+        raise CalibrationError(
+            f"{name}={number:g}: give a number between {_SMALLEST:g} and {_LARGEST:g}, in another unit.",
+            **{name: number},
+        )
+    return number
 
 
 @final
@@ -87,8 +99,8 @@ class SeriesCloak(Sealed):
         self.filters: tuple[Filter, ...] = filters_of(filters)
         self.n, self.series = count("n", n), count("series", series)
         self.epsilon, self.delta = float(epsilon), float(delta)
-        self.contribution = positive("contribution", contribution, error=CalibrationError)
-        self.step, self.whole = 1.0 if step is None else positive("step", step), step is None
+        self.contribution = _in_range("contribution", contribution)
+        self.step, self.whole = 1.0 if step is None else _in_range("step", step), step is None
         self.touched = self._touched(touched)
         if circular:
             check_circle(self.filters, self.n)
@@ -97,7 +109,7 @@ class SeriesCloak(Sealed):
         self.task = Task(self.n, tuple(one.taps(self.n) for one in self.filters), circular)
         self.strategy = self.mechanism.strategy(self.task)
         self.claim = Claim(self.epsilon, self.delta, self.units, self.series)
-        self.noise = self.mechanism.noise(self.strategy, self.claim)
+        self.noise = self._noise()
         self._ledger = Ledger(
             1,
             unit="release",
@@ -172,6 +184,21 @@ class SeriesCloak(Sealed):
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.filters)
         return f"SeriesCloak({names}, n={self.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _noise(self) -> Noise:
+        try:
+            return self.mechanism.noise(self.strategy, self.claim)
+        except CalibrationError as problem:
+            ratio = problem.values.get("ratio")
+            if not isinstance(ratio, float):
+                raise
+            raise CalibrationError(
+                f"contribution={self.contribution:g}: the noise would be {ratio:.3g} steps of {self.step:g}, and there "
+                f"are tables for up to {SERVER.ratio:.3g}. Give a smaller contribution, a larger step or a larger "
+                "epsilon.",
+                contribution=self.contribution,
+                most=self.step * (self.units * SERVER.ratio / ratio - self.touched),
+            ) from None
 
     def _touched(self, given: int | None) -> int:
         if self.whole:

@@ -13,6 +13,7 @@ from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.series.bounded import Bins, BoundedSeries, Losses, share_lost, whole
 
 _HAIR = 1e-12
+SMALLEST, LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of all that is made of it
 _MOST_STEPS = 2.0**40  # of one event or person: beyond, no noise table is large enough
 _LOT = b"cloakwork lot"
 _PERSONS = "persons: give a list of whole numbers, or of texts: one for each event, and all of one kind."
@@ -148,6 +149,10 @@ def _amounts(
     if most is None:
         raise CalibrationError("values: give most_per_event, the most that the value of one event may count.")
     most = positive("most_per_event", most, error=CalibrationError)
+    if not SMALLEST <= most <= LARGEST:
+        raise CalibrationError(
+            f"most_per_event={most:g}: give a number between {SMALLEST:g} and {LARGEST:g}, in another unit.", most=most
+        )
     fine = default_step(most) if step is None else positive("step", step)
     largest = _in_steps("most_per_event", most, fine)
     array = frames("values", values, events, error=ReadingError)
@@ -239,19 +244,22 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _in_steps(name: str, most: float, step: float) -> int:
-    found = math.floor(most / step * (1 + _HAIR))
+    found = most / step * (1 + _HAIR)
     if not 1 <= found <= _MOST_STEPS:
         raise CalibrationError(
-            f"{name}={most:g} is {found} steps of {step:g}: give a step of that size or smaller, but not so small "
+            f"{name}={most:g} is {found:g} steps of {step:g}: give a step of that size or smaller, but not so small "
             f"that there are more than {_MOST_STEPS:.2g}.",
             most=most,
             step=step,
         )
-    return found
+    return math.floor(found)
 
 
 def _as_count(most: float) -> int:
     """A limit on events, as a whole number."""
-    if not (math.isfinite(most) and most == int(most) and most >= 1):
-        raise InputError(f"most_per_person={most!r}: give a whole number of events, 1 or more.", most_per_person=most)
+    if not (1 <= most <= _MOST_STEPS and most == int(most)):
+        raise InputError(
+            f"most_per_person={most!r}: give a whole number of events, from 1 to {_MOST_STEPS:.2g}.",
+            most_per_person=most,
+        )
     return int(most)

@@ -191,13 +191,11 @@ class Trend:
         return self.width // 2 + 1
 
     def taps(self, n: int) -> Taps:
-        half = self.width // 2
-        values = np.ones(2 * half + 1)
-        if self.width % 2 == 0:
-            values[[0, -1]] /= 2
-        cut = max(half - (n - 1), 0)
-        kept = values[cut : len(values) - cut]
-        return Taps(kept / kept.sum(), first=cut - half, averaging=True)
+        half = min(self.width // 2, n - 1)
+        kept = np.ones(2 * half + 1)
+        if 2 * half == self.width:
+            kept[[0, -1]] /= 2
+        return Taps(kept / kept.sum(), first=-half, averaging=True)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,23 @@
+"""Moments as people write them."""
+
+import pytest
+
+from cloakwork.cli.moments import parse_moment
+from cloakwork.errors import InputError
+
+
+@pytest.mark.parametrize("text", ["1900-01-01", "1969-12-31T23:59:59.999", "1970-01-01T00:00+01:00", "0001-01-01"])
+def test_times_before_1970_are_refused_as_such(text: str) -> None:
+    with pytest.raises(InputError, match=r"--from .*: times before 1970 cannot be used"):
+        parse_moment("--from", text)
+
+
+@pytest.mark.parametrize("text", ["then", "-5", "", "253402300800000", "10000-01-01"])
+def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InputError, match="give a date such as 2026-11-15"):
+        parse_moment("--from", text)
+
+
+@pytest.mark.parametrize(("text", "found"), [("1970-01-01", 0), ("0", 0), ("253402300799999", 253_402_300_799_999)])
+def test_the_first_and_the_last_moment_are_read(text: str, found: int) -> None:
+    assert parse_moment("--from", text) == found
