@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.browser import running_browser, visiting
 from tests.collect.fake_api import CODE, PAGE, TOKEN, running_api
 from tests.collect.fake_sites import PERIOD_MS
@@ -102,6 +103,28 @@ def test_a_source_is_seen_to_move(browser: Browser) -> None:
         newest = api.sites["flat"].times(asked, api.now)[0]
         found = api.sites["flat"].result(newest)["sources"]
         assert sorted(after.values()) == sorted(tuple(spot["at"]) for spot in found)
+
+
+def test_a_clock_that_was_ahead_does_not_stop_the_picture(browser: Browser) -> None:
+    with watching(browser) as (visit, api):
+        page, flat_site = visit.page, api.sites["flat"]
+        expect(page.locator("#plan .mark")).to_have_count(3)
+        before = marks(page)
+        api.advance(100 * PERIOD_MS)
+        until(lambda: marks(page) != before, page)
+        api.now -= 100 * PERIOD_MS  # it is set right
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        page.wait_for_timeout(1000)
+        api.advance(10 * PERIOD_MS)
+        found = flat_site.result(flat_site.times(0, api.now)[0])["sources"]
+        until(lambda: sorted(marks(page).values()) == sorted(tuple(spot["at"]) for spot in found), page)
+
+
+def until(fact: Callable[[], bool], page: Page) -> None:
+    end = time.monotonic() + 30
+    while not fact():
+        assert time.monotonic() < end, "it did not happen"
+        page.wait_for_timeout(50)
 
 
 def test_a_vicinity_and_its_certainty_are_told_in_words(browser: Browser) -> None:

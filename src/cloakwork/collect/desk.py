@@ -13,7 +13,6 @@ from cloakwork.collect.solve import Solver, failed
 
 LARGEST_BATCH = 512
 ASKED = 1000  # times that the store is asked for at once
-AHEAD = 3  # periods by which a frame may be ahead; further on it is a wrong clock's
 RATED_S = 60
 SMOOTHING = 0.3
 
@@ -122,7 +121,7 @@ class Desk:
 
     def _ahead(self, when: int) -> bool:
         """Whether a time is from when the clock was ahead."""
-        return when > self._clock() + AHEAD * self.watched.schedule.period_ms
+        return when > self._clock() + self.watched.ahead_ms
 
     def lag(self, now: float, wall: int, reason: str) -> Lag:
         """How it goes."""

@@ -14,6 +14,7 @@ from cloakwork.privacy import Cloak
 from cloakwork.site import Choice, Frame, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
+AHEAD = 3  # periods
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,11 @@ class Watched:
     def wait_ms(self) -> int:
         """How long a frame waits for the rest of its sensors, unless someone says otherwise: half a period, about."""
         return max(SHORTEST_WAIT_MS, min(self.schedule.period_ms // 2, LONGEST_WAIT_MS))
+
+    @property
+    def ahead_ms(self) -> int:
+        """How far ahead of the clock a stamp may be; further on it is a wrong clock's."""
+        return AHEAD * self.schedule.period_ms
 
     @property
     def window_ms(self) -> int:

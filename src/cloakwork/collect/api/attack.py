@@ -17,7 +17,6 @@ from cloakwork.site.schedule import clock_ms
 MOST_READINGS = 200_000
 PAGE = 5000
 KEPT = 32
-AHEAD = 3  # periods by which a stamp may be ahead; further on it is a wrong clock's
 DAY = 86_400.0
 
 
@@ -33,7 +32,7 @@ class Attacks:
     def at(self, watched: Watched, until: int | None) -> Attack | None:
         """All of the window that ends with `until`, or with the newest frame; None where it has no reading."""
         name = watched.name
-        last = self._clock() + AHEAD * watched.schedule.period_ms if until is None else until
+        last = self._clock() + watched.ahead_ms if until is None else until
         frames = self._store.frame_times(name, until=last + 1, limit=1)
         if not frames:
             return None

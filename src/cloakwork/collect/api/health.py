@@ -20,7 +20,6 @@ from cloakwork.collect.solve import unix_ms
 from cloakwork.collect.spent import Rules, rules_of
 
 FRAMES = 60  # newest frames in which missing sensors are counted
-AHEAD = 3  # periods by which a stamp may be ahead; further on it is a wrong clock's
 ALARMS = 3  # of each sensor
 MOST_COUNTED = 50_000  # readings
 
@@ -173,7 +172,7 @@ def _sensors(parts: Parts, site: str, watched: Watched, problems: Sequence[Probl
 def _frame_times(parts: Parts, watched: Watched, now: int) -> list[int]:
     """The newest frames. One sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
     period, store = watched.schedule.period_ms, parts.store
-    until = now + AHEAD * period
+    until = now + watched.ahead_ms
     frames = store.frame_times(watched.name, until=until, limit=FRAMES, every=period)
     if not frames:  # devices with another plan, all of them
         frames = store.frame_times(watched.name, until=until, limit=FRAMES)

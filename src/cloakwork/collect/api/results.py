@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from cloakwork.collect.api.attack import AHEAD, longer
+from cloakwork.collect.api.attack import longer
 from cloakwork.collect.api.errors import Refusal, responses
 from cloakwork.collect.api.gate import READERS, CallerOf, allow
 from cloakwork.collect.api.models import AttackBody, Moment, ResultBody, ResultsBody, result_body, result_values
@@ -21,8 +21,7 @@ from cloakwork.collect.solve import Attack, unix_ms
 async def latest(site: SiteName, parts: PartsOf, caller: CallerOf) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = parts.site(site, caller)
-    until = unix_ms() + AHEAD * watched.schedule.period_ms
-    found = await parts.work.read(parts.store.latest, site, until)
+    found = await parts.work.read(parts.store.latest, site, unix_ms() + watched.ahead_ms)
     if found is None:
         raise Refusal(404, "no-result", "Nothing was recovered at this site yet. Try again when readings have come.")
     return await parts.work.read(_whole, watched, found)

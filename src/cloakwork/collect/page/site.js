@@ -9,6 +9,7 @@ import { drawCharts, drawKey, drawPrivacy, drawZones, pictureWords, tell } from 
 import * as words from "./words.js";
 
 const HEALTH_MS = 10_000;
+const AHEAD = 3; // periods by which a result may be ahead of the clock
 const MOST_RESULTS = 5000;
 const MOST_KEPT = 300; // results with their maps
 const CLAIM = ["alpha", "epsilon", "delta", "scope", "window_s", "readings_per_window", "period_ms", "unit"];
@@ -142,7 +143,8 @@ export class SiteView {
     this.page.history.add(rest);
     this.drawCharts();
     if (map) this._keep(result);
-    this.newest = Math.max(this.newest ?? 0, result.time);
+    const wrong = this.newest > api.now() + AHEAD * this.info.period_ms; // of a clock that was set right since
+    if (this.newest === undefined || this.newest < result.time || wrong) this.newest = result.time;
     if (this.fetching) return;
     this.fetching = true;
     try {
