@@ -264,10 +264,18 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
             'period = "1h"\nreadings_per_window = 10\n',
             "A device takes at most 2 readings in 1 hour, and there is noise for 10. With readings_per_window = 2",
         ),
+        ('period = "1h"\nreadings_per_window = 8\n', "is for 8: standard deviations are 2 times as large."),
+        ("readings_per_window = 1000000\n", "A device takes at most 360,073 readings in 1 hour"),
     ],
 )
 def test_a_period_that_does_not_fit_the_budget_is_told(extra: str, says: str, run: Run, tmp_path: Path) -> None:
-    assert says in run("plan", written(tmp_path, LINE + extra)).out
+    assert says in " ".join(run("plan", written(tmp_path, LINE + extra)).out.split())
+
+
+@pytest.mark.parametrize("readings", [1, 60, 3600, 10_000])
+def test_readings_that_all_come_are_not_remarked_on(readings: int, run: Run, tmp_path: Path) -> None:
+    site = written(tmp_path, LINE + f"readings_per_window = {readings}\n")
+    assert "A device takes at most" not in run("plan", site).out
 
 
 def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`cloakwork plan`."""
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, freeze, load_site
 from cloakwork.site.schedule import clock_ms
 
+EVEN = 0.95  # share of the readings that come although slots are whole milliseconds
 HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
 
 
@@ -184,10 +186,8 @@ def _sizes(plan: Plan) -> str:
 
 
 def _rhythm(site: Site, schedule: Schedule) -> list[str]:
-    """What a period of the site's own does: the budget runs out before the window ends, or is never used up."""
+    """What the period does: the budget runs out before the window ends, or is never used up."""
     told = site.spec.privacy
-    if told.period is None:
-        return []
     window, touched = _duration(told.window), schedule.slots_in(clock_ms(told.window))
     if schedule.pauses:
         return [
@@ -195,10 +195,12 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
             f"they use {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}, the same ones. For even "
             "readings, leave out the period."
         ]
-    if touched < schedule.allowed:
+    if touched < (1.0 if told.period else EVEN) * schedule.allowed:
         return [
             f"A device takes at most {counted(touched, 'reading')} in {window}, and there is noise for "
-            f"{schedule.allowed:,}. With readings_per_window = {touched} there would be less."
+            f"{schedule.allowed:,}. With readings_per_window = {touched} there would be less. What is said below of a "
+            f"window is for {schedule.allowed:,}: standard deviations are {math.sqrt(schedule.allowed / touched):.2g} "
+            "times as large."
         ]
     return []
 
