@@ -1,15 +1,21 @@
 """What tests of live recovery share: a small site with its plan, and readings of it."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched, watch
-from cloakwork.collect.records import Reading
+from cloakwork.collect.records import Reading, Result
+from cloakwork.collect.store import Store
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, plan_beside
 
+WAIT = 0.15
+LONG = 30.0
 LINE = """name = "corridor"
 sensors = 12
 baseline = 20.0
@@ -84,3 +90,33 @@ def as_file(rows: Iterable[Reading], path: Path) -> Path:
     lines = ["time,sensor,seq,value", *(f"{row.time},{row.sensor},{row.seq},{row.value}" for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+@contextmanager
+def running(
+    store: Store, *sites: Watched, wait: float = WAIT, look: float = LONG, backlog: int = 1000
+) -> Iterator[tuple[Live, list[Result]]]:
+    """Live recovery at work, and what it tells."""
+    told: list[Result] = []
+    live = Live(
+        store, {site.name: site for site in sites}, on_result=[told.append], wait=wait, look=look, backlog=backlog
+    )
+    live.start()
+    try:
+        assert live.settle(LONG)
+        yield live, told
+    finally:
+        assert live.stop()
+
+
+def give(store: Store, live: Live, rows: Sequence[Reading]) -> None:
+    """Store readings and hand them on, as the intake does."""
+    store.add_readings(rows)
+    live.on_new(rows)
+
+
+def wait_for(fact: Callable[[], object]) -> None:
+    end = time.monotonic() + LONG
+    while not fact():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)

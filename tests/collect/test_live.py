@@ -1,26 +1,21 @@
 """Live recovery on a real store."""
 
-import itertools
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.collect.live_kit import LINE, MANY, make, moment, readings, values
+from tests.collect.live_kit import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values, wait_for
 
-from cloakwork.collect.live import Lag, Live
+from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Reading, Result
+from cloakwork.collect.records import Result
 from cloakwork.collect.solve import Solver, failed
 from cloakwork.collect.store import Store, StoreAwayError, open_store
 from cloakwork.site import Frame
-
-WAIT = 0.15
-LONG = 30.0
 
 
 @pytest.fixture
@@ -32,36 +27,6 @@ def watched(tmp_path: Path) -> Watched:
 def shelf(sqlite_url: str) -> Iterator[Store]:
     with open_store(sqlite_url) as store:
         yield store
-
-
-@contextmanager
-def running(
-    store: Store, *sites: Watched, wait: float = WAIT, look: float = LONG, backlog: int = 1000
-) -> Iterator[tuple[Live, list[Result]]]:
-    """Live recovery at work, and what it tells."""
-    told: list[Result] = []
-    live = Live(
-        store, {site.name: site for site in sites}, on_result=[told.append], wait=wait, look=look, backlog=backlog
-    )
-    live.start()
-    try:
-        assert live.settle(LONG)
-        yield live, told
-    finally:
-        assert live.stop()
-
-
-def give(store: Store, live: Live, rows: Sequence[Reading]) -> None:
-    """Store readings and hand them on, as the intake does."""
-    store.add_readings(rows)
-    live.on_new(rows)
-
-
-def wait_for(fact: Callable[[], object]) -> None:
-    end = time.monotonic() + LONG
-    while not fact():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def test_a_complete_frame_is_recovered_saved_and_told(watched: Watched, shelf: Store) -> None:
@@ -296,110 +261,6 @@ def test_a_store_that_is_away_is_waited_for(watched: Watched, shelf: Store) -> N
         wait_for(lambda: live.lag("corridor").reason == "")
     finally:
         assert live.stop()
-
-
-def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
-    watched: Watched, shelf: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual = Solver.solve
-
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        found = usual(self, frames, keep=keep)
-        shelf.erase("corridor", until=moment(watched, 1))
-        return found
-
-    monkeypatch.setattr(Solver, "solve", solve)
-    with running(shelf, watched) as (live, told):
-        give(shelf, live, readings(watched, 0))
-        assert live.settle(LONG)
-        assert (live.lag("corridor").solved, live.lag("corridor").lag_ms) == (0, None)
-        give(shelf, live, readings(watched, 1))
-        wait_for(lambda: told)
-        assert live.settle(LONG)
-    assert [result.time for result in told] == [moment(watched, 1)]
-
-
-def test_while_old_readings_are_erased_new_results_are_kept(
-    watched: Watched, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, old = Solver.solve, itertools.count()
-
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        store.add_readings(readings(watched, number := next(old)))
-        assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
-        return usual(self, frames, keep=keep)
-
-    monkeypatch.setattr(Solver, "solve", solve)
-    with running(store, watched) as (live, told):
-        for count in (1, 2, 3):
-            give(store, live, readings(watched, 100 + count))
-            wait_for(lambda count=count: len(told) == count)  # type: ignore[misc]
-        assert live.lag("corridor").solved == 3
-    assert store.unsolved("corridor") == []
-
-
-def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
-    watched: Watched, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, lags = Solver.solve, list[Lag]()
-
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        found = usual(self, frames, keep=keep)
-        lags.append(live.lag("corridor"))
-        if len(lags) == 1:
-            store.erase("corridor", "s03")
-        return found
-
-    monkeypatch.setattr(Solver, "solve", solve)
-    with running(store, watched) as (live, told):
-        give(store, live, readings(watched, 0))
-        wait_for(lambda: told)
-        assert live.settle(LONG)
-        assert live.lag("corridor").solved == 1
-    assert [result.sensors for result in told] == [11]
-    assert [(lag.solved, lag.lag_ms) for lag in lags] == [(0, None), (0, None)]
-    assert store.latest("corridor") == told[0]
-
-
-def test_a_result_that_another_collector_has_made_from_more_is_neither_told_nor_made_again(
-    watched: Watched, shelf: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, calls, rows = Solver.solve, list[int](), readings(watched, 0)
-    [better] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
-
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        calls.append(len(frames))
-        shelf.add_readings(rows)
-        shelf.save_results([better])
-        return usual(self, frames, keep=keep)
-
-    monkeypatch.setattr(Solver, "solve", solve)
-    with running(shelf, watched) as (live, told):
-        give(shelf, live, rows[:9])
-        wait_for(lambda: calls)
-        assert live.settle(LONG)
-        assert live.lag("corridor").solved == 0
-    assert (calls, told) == ([1], [])
-    assert shelf.latest("corridor") == better
-
-
-def test_frames_that_grew_at_a_site_that_has_lost_sensors_are_not_solved_for_ever(
-    watched: Watched, tmp_path: Path, shelf: Store
-) -> None:
-    folder = tmp_path / "less"
-    folder.mkdir()
-    less = make(folder, LINE.replace("sensors = 12", "sensors = 10"))
-    late = less.ids[0]
-    for number in range(4):
-        shelf.add_readings(readings(watched, number, without=[late]))
-    with running(shelf, watched) as (_, told):
-        wait_for(lambda: len(told) == 4)
-    shelf.add_readings([row for number in range(4) for row in readings(watched, number) if row.sensor == late])
-    assert len(shelf.outgrown("corridor")) == 4
-    with running(shelf, less, look=0.1) as (_, again):
-        wait_for(lambda: shelf.outgrown("corridor") == [])
-    assert again == []
-    assert {result.sensors for result in shelf.results("corridor").items} == {11}
 
 
 def test_a_stop_is_clean_and_the_rest_waits_in_the_store(watched: Watched, shelf: Store, slow: list[list[int]]) -> None:
