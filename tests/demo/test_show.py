@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 from tests.browser import running_browser, visiting
-from tests.collect.page_kit import USUAL, marks, text
+from tests.collect.page_kit import USUAL, marks
 from tests.demo.small import small_flat
 
 from cloakwork.demo import Show, load_flat, staying, walking
@@ -87,7 +87,8 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Show) -> N
         page.wait_for_timeout(3 * show.site.period_ms)
         after = marks(page)
         assert after != before
-        assert re.search(r"The simulated truth is [\d.]+ m away", text(page, "#told-sources"))
+        # the truth is asked for when a result is shown, and told when it has come
+        expect(page.locator("#told-sources")).to_contain_text(re.compile(r"The simulated truth is [\d.]+\sm away"))
         visit.picture("demo-later")
 
 
