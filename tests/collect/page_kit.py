@@ -56,8 +56,7 @@ def watching(
         address = f"{api.url}?site={site}"
         visit = stack.enter_context(visiting(browser, address, expected=(*USUAL, *expected), **options))
         sign_in(visit.page)
-        visit.page.wait_for_selector("#board:not([hidden])")
-        expect(visit.page.locator("#state-words")).not_to_be_empty()
+        visit.page.wait_for_selector("#board[aria-busy=false]")
         yield visit, api
 
 

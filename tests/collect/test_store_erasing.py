@@ -179,6 +179,27 @@ def test_erasing_succeeds_although_the_file_cannot_shrink_now(tmp_path: Path) ->
         assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
 
 
+def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        store.add_readings(frames(1500))
+        tidy = Database.tidy
+
+        def while_another_writes(database: Database) -> None:
+            writer.execute("BEGIN IMMEDIATE")
+            tidy(database)
+            writer.execute("COMMIT")
+
+        monkeypatch.setattr(Database, "tidy", while_another_writes)
+        before = store.size()
+        assert store.erase(SITE).readings == 4500
+        monkeypatch.undo()
+        store.erase(SITE)
+        assert store.size() < before / 4
+
+
 def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:

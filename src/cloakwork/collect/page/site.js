@@ -62,9 +62,19 @@ export class SiteView {
       },
     });
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
+    this._wait(true);
     this.drawHealth();
     await Promise.all([this.loadLatest(), this.loadHealth(), this.loadHistory(), this.beside.probe()]);
+    if (!this.open) return;
+    this._wait(false);
+    this.redraw();
     page.announce("site", () => `${this.name}. ${this.latest ? words.countWords(this.latest) : "No map yet."}`);
+  }
+
+  /** Says to those who listen, too, that what is shown is not all there is. */
+  _wait(waits) {
+    this.waits = waits;
+    $("board").ariaBusy = String(waits);
   }
 
   /** What no event tells; and results, while there are no events. */
@@ -145,13 +155,14 @@ export class SiteView {
     if (map) this._keep(result);
     const wrong = this.newest > api.now() + AHEAD * this.info.period_ms; // of a clock that was set right since
     if (this.newest === undefined || this.newest < result.time || wrong) this.newest = result.time;
-    if (this.fetching) return;
-    this.fetching = true;
-    try {
-      while (this.open && this.latest?.time !== this.newest) await this._fetchNewest();
-    } finally {
-      this.fetching = false;
-    }
+    this.fetching ??= this._catchUp().finally(() => {
+      this.fetching = null;
+    });
+    await this.fetching;
+  }
+
+  async _catchUp() {
+    while (this.open && this.latest?.time !== this.newest) await this._fetchNewest();
   }
 
   async _fetchNewest() {
@@ -248,6 +259,7 @@ export class SiteView {
   }
 
   _nothing() {
+    if (this.waits) return "Asking the collector for the newest map.";
     if (!this.page.history.live) return "No map of that moment is kept.";
     const heard = this.judged.filter((one) => one.last_seen !== null).length;
     return (

@@ -40,6 +40,8 @@ def translated(name: str, wait_s: float) -> Iterator[None]:
         ours = _of_database(problem, name, wait_s)
         # what a database says of a value that does not fit may hold the value
         raise ours from (None if isinstance(ours, InputError) else problem)
+    except sqlite3.Error as problem:  # of a cursor that SQLAlchemy does not know of
+        raise _of_sqlite(problem.sqlite_errorcode, str(problem), name, wait_s) from problem
     except OverflowError:
         raise InputError(_DOES_NOT_FIT) from None
 
