@@ -1,5 +1,6 @@
 """`cloakwork audit`: a real program, and two recordings."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.test_app import script
 
 PROGRAM = """
 import random, sys
@@ -14,6 +16,13 @@ value, spread = int(sys.argv[2]), int(sys.argv[1])
 rng = random.Random(value)
 while True:
     print(value * 10 + rng.randrange(spread))
+"""
+STOPS = """
+import os, random, signal
+while True:
+    for _ in range(100_000):
+        print(random.random())
+    os.kill(os.getppid(), signal.SIGINT)
 """
 FAILS = """
 import random, sys
@@ -126,6 +135,14 @@ def test_a_program_that_fails_on_one_input_is_told_which_and_when(run: Run, tmp_
     done = run("audit", "command", f"{sys.executable} {file}", "--epsilon", 1)
     assert done.code == 2
     assert "on input 1, after 500 reports, it ended with exit code 1. A failure can be an outcome too" in done.err
+
+
+def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "stops.py"
+    file.write_text(STOPS, encoding="utf-8")
+    done = script("audit", "command", shlex.join([sys.executable, str(file)]), "--epsilon", 1)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert re.search(r"stopped after [1-9][\d,]* of up to 500,000 reports", " ".join(done.stderr.split()))
 
 
 def test_reports_that_are_all_the_same_are_said_to_be(run: Run) -> None:

@@ -107,17 +107,28 @@ def run_readings(
 
 
 def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted: Wanted, reports: int) -> Audit:
-    """Audit with a bar that shows how far it is."""
+    """Audit with a bar that shows how far it is, or say how far it was when it is stopped."""
+    seen = 0
     with bar("auditing", reports) as show:
-        return audit(
-            mechanism,
-            epsilon=epsilon,
-            delta=delta,
-            reports=reports,
-            confidence=wanted.confidence,
-            rng=wanted.rng,
-            progress=lambda done, _: show(done),
-        )
+
+        def progress(done: int, _: int) -> None:
+            nonlocal seen
+            seen = done
+            show(done)
+
+        try:
+            return audit(
+                mechanism,
+                epsilon=epsilon,
+                delta=delta,
+                reports=reports,
+                confidence=wanted.confidence,
+                rng=wanted.rng,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            note(f"stopped after {seen:,} of up to {reports:,} reports with each input, which had not decided it")
+            raise
 
 
 def _seen(reader: Reader) -> tuple[str, ...]:
