@@ -15,7 +15,6 @@ from cloakwork.collect.api import Settings
 from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.events import EventStream
 from cloakwork.collect.api.hub import Ending, Kind, Stream
-from cloakwork.collect.api.watch import Watch
 from cloakwork.collect.api.work import MOST_WAITING
 
 NARROW = Settings(reads_at_once=1, follow_s=0.05)
@@ -51,9 +50,10 @@ def opened(made: Bench) -> Stream:
 
 def test_news_is_looked_for_again_after_a_busy_moment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def watch(made: Bench) -> list[Kind]:
-        stream = opened(made)
+        stream, news = opened(made), made.app.state.parts.watch
+        await news.follow({"hall"})
         async with busy(made):
-            watching = asyncio.create_task(Watch(made.app.state.parts).run())
+            watching = asyncio.create_task(news.run())
             await until(lambda: "no news from the store" in caplog.text, watching)
             await asyncio.sleep(3 * NARROW.follow_s)
         told = [event.kind for event in await stream.take(30)]

@@ -114,14 +114,15 @@ def _parts(
     sessions = Sessions(most=settings.sessions, per_token=settings.sessions_per_token, seconds=settings.session_s)
     tokens = Tokens(store, work, seconds=settings.token_s)
     gate = Gate(tokens, sessions, Codes(seconds=settings.code_s), settings)
-    return Parts(store, watched, intake, live, broker, hub, work, gate, metrics, settings, Attacks(store))
+    watch = Watch(store, work, hub, live, every_s=settings.follow_s)
+    return Parts(store, watched, intake, live, broker, hub, work, gate, metrics, settings, Attacks(store), watch)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     parts: Parts = app.state.parts
     parts.hub.attach(asyncio.get_running_loop())
-    watching = asyncio.create_task(Watch(parts).run())
+    watching = asyncio.create_task(parts.watch.run())
     try:
         yield
     finally:

@@ -136,6 +136,7 @@ async def events(
         queue=settings.stream_queue,
     )
     try:
+        await parts.watch.follow(sites)
         if last_event_id is None:
             missed, newest = [], await _newest(parts, sites)
         else:

@@ -15,6 +15,7 @@ from cloakwork.collect.api.hub import Hub
 from cloakwork.collect.api.metrics import Metrics
 from cloakwork.collect.api.needs import Broker, Intake, Live
 from cloakwork.collect.api.settings import Settings
+from cloakwork.collect.api.watch import Watch
 from cloakwork.collect.api.work import Work
 from cloakwork.collect.place import Watched
 from cloakwork.collect.store import Store
@@ -35,6 +36,7 @@ class Parts:
     metrics: Metrics
     settings: Settings
     attacks: Attacks
+    watch: Watch
 
     def site(self, name: str, caller: Caller) -> Watched:
         """A site that the caller may see."""
