@@ -324,6 +324,14 @@ def test_a_token_that_makes_no_sense_is_refused(run: Run, tmp_path: Path, words:
     assert not (tmp_path / "new.db").exists()
 
 
+def test_a_token_for_a_site_that_the_store_has_nothing_of_is_made_with_a_word(succeed: Run, case: Case) -> None:
+    new = ("token", "new", "--role", "analyst", "--store", case.store, "--site")
+    wrong = succeed(*new, "coridor")
+    assert wrong.out.startswith("cw_")
+    assert "nothing of coridor so far, only of corridor: check" in " ".join(wrong.err.split())
+    assert "nothing of" not in succeed(*new, "corridor").err
+
+
 def test_a_list_without_tokens_says_how_to_make_one(succeed: Run, case: Case) -> None:
     assert "cloakwork token new --role operator" in succeed("token", "list", "--store", case.store).out
     with open_store(case.store) as store:

@@ -22,8 +22,11 @@ def run_new(store: str, *, role: Role, site: str | None, sensor: str | None, lab
     if role is not Role.DEVICE and sensor is not None:
         raise InputError(f"--role {role}: --id is for the token of a device.")
     with open_store(store) as opened:
-        if not opened.tokens() and not opened.sites():
+        known = opened.sites()
+        if not known and not opened.tokens():
             note(f"{opened.name} is a new store: the collector must be given the same one")
+        elif site is not None and known and site not in known:
+            note(f"the store has nothing of {site} so far, only of {', '.join(known)}: check that the name is right")
         made = opened.new_token(role, site, sensor, label)
         name = opened.name
     where = "" if site is None else f" of {site}" if sensor is None else f" of {sensor} at {site}"
