@@ -202,6 +202,17 @@ def test_the_band_holds_the_true_profile_at_all_epsilons() -> None:
         assert (np.diff(profile.upper) <= 0).all()
 
 
+def test_more_reports_never_give_a_much_wider_band_and_its_events_are_good_ones_from_the_start() -> None:
+    widths = []
+    for reports in (500, 1_000, 3_000, 5_000, 8_000, 16_000, 20_000, 50_000):
+        profile = audit(laplace(1.0), epsilon=1.0, reports=reports, rng=np.random.default_rng(1)).profile
+        assert profile.reports >= 0.6 * reports - 100
+        assert profile.upper[0] >= 1 - math.exp(-0.5)  # the total variation of two Laplace laws that are 1 apart
+        assert abs(profile.estimate[0] - (1 - math.exp(-0.5))) < 3 / math.sqrt(reports)
+        widths.append(profile.upper[0] - profile.lower[0])
+    assert (np.diff(widths) < 0.1 * np.array(widths[1:])).all()
+
+
 def test_the_band_is_of_reports_that_came_after_its_order() -> None:
     def never_twice(_database: int, size: int, rng: Rng) -> np.ndarray:
         return np.array([f"{number:.17f}" for number in rng.random(size)])

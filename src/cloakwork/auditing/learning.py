@@ -10,7 +10,9 @@ from cloakwork.auditing.reports import Past, Reports
 _MOST_ENTRIES = 48
 _MOST_ROWS = 20_000
 _FEW = 6
-_SHOWN = 4
+_SHOWN = 8
+_FURTHEST = 8.0
+_MARKED = "z is 0 where its entry has a value in brackets"
 _RIDGE = 1.0
 _STEPS = 12
 
@@ -33,20 +35,41 @@ class Score:
         return np.asarray(self.features(reports.values[:, self.columns]) @ self.weights)
 
     def name(self) -> str:
-        size = len(self.columns)
-        entries = [
-            (weight, f"entry {self.columns[k]}") for k, weight in enumerate(self.weights[1 : size + 1] / self.scale)
+        """The score as a formula; terms that do not fit in a sentence are counted, and never left out unsaid."""
+        terms = sorted(self._terms(), key=lambda term: -abs(term[0]))
+        shown = " ".join(f"{weight:+.4g} {what}".rstrip() for weight, what, _ in terms[:_SHOWN])
+        more = f" and {len(terms) - _SHOWN} smaller terms" if len(terms) > _SHOWN else ""
+        used = sorted({place for _, _, places in terms[:_SHOWN] for place in places})
+        where = [f"z{self.columns[k] + 1} = {self._standard(k)}" for k in used]
+        notes = [*where, f"no z is beyond {_FURTHEST:g} either way"] if where else []
+        notes += [_MARKED] if self.atoms else []
+        return f"the learned score ({'; '.join([shown + more, *notes, 'entries are counted from 1'])})"
+
+    def _terms(self) -> list[tuple[float, str, tuple[int, ...]]]:
+        """Weight, words, and the places of the entries whose z is in it; in the order of `features`."""
+        entry = [int(column) + 1 for column in self.columns]
+        names: list[tuple[str, tuple[int, ...]]] = [("", ())]
+        names += [(f"z{name}", (k,)) for k, name in enumerate(entry)]
+        names += [("[an entry is not finite]", ())]
+        names += [(f"[entry {entry[place]} is {value:.6g}]", ()) for place, value in self.atoms]
+        names += [
+            (f"z{entry[j]}^2" if j == k else f"z{entry[j]} z{entry[k]}", (j, k)) for j, k in self._products(len(entry))
         ]
-        marks = self.weights[size + 2 : size + 2 + len(self.atoms)]
-        values = [(marks[k], f"[entry {self.columns[c]} is {v:g}]") for k, (c, v) in enumerate(self.atoms)]
-        terms = sorted([*entries, *values], key=lambda term: -abs(term[0]))
-        shown = " ".join(f"{weight:+.3g} {what}" for weight, what in terms[:_SHOWN])
-        return f"the learned score ({shown}{' ...' if len(terms) > _SHOWN else ''})"
+        return [(float(weight), *name) for weight, name in zip(self.weights, names, strict=True) if weight]
+
+    def _standard(self, place: int) -> str:
+        off = f"{-self.centre[place]:+.4g}"
+        return f"(entry {self.columns[place] + 1} {off[0]} {off[1:]}) / {self.scale[place]:.4g}"
+
+    @staticmethod
+    def _products(size: int) -> list[tuple[int, int]]:
+        """Which entries are multiplied."""
+        return [(j, k) for j in range(size) for k in range(j, size)] if size <= _FEW else []
 
     def features(self, rows: FloatArray) -> FloatArray:
         """What the score is linear in, one row per report."""
         with np.errstate(all="ignore"):
-            clean = np.clip((rows - self.centre) / self.scale, -8.0, 8.0)
+            clean = np.clip((rows - self.centre) / self.scale, -_FURTHEST, _FURTHEST)
         clean[np.isnan(clean)] = 0.0
         marks = np.zeros((len(rows), len(self.atoms)))
         for place, (column, value) in enumerate(self.atoms):
@@ -55,10 +78,8 @@ class Score:
             clean[found, column] = 0.0
         odd = (~np.isfinite(rows)).any(axis=1, keepdims=True).astype(np.float64)
         parts = [np.ones((len(rows), 1)), clean, odd, marks]
-        if rows.shape[1] <= _FEW:
-            first, second = np.triu_indices(rows.shape[1])
-            parts.append(clean[:, first] * clean[:, second])
-        return np.concatenate(parts, axis=1)
+        products = [clean[:, [j]] * clean[:, [k]] for j, k in self._products(rows.shape[1])]
+        return np.concatenate([*parts, *products], axis=1)
 
 
 def learn(past: Past) -> Score:

@@ -12,7 +12,9 @@ from cloakwork.auditing.lines import Given, Identity, Value
 from cloakwork.auditing.reports import Kind, Line, Past, Reports
 from cloakwork.auditing.result import Profile
 
-FRESH = (0, 4_000)  # reports per input after which the order is learned, and learned anew
+FRESH = (0, 1_000, 4_000, 16_000)  # reports per input after which an order is learned, and better ones
+NEARLY = 0.75  # of the reports of the first order
+_FEWEST = 20  # reports that say on which side a cell is
 _CUTS = 512
 _POINTS = 61
 
@@ -37,29 +39,52 @@ class Order:
         return np.asarray(self.ranks[np.where(self.cuts[known] == values, known, len(self.cuts))])
 
 
+class Tally:
+    """Counts over the cells of an order, which is fixed before its reports come."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.counts = np.zeros((2, len(order.ranks)))
+        self.looks = 0
+
+    def add(self, x: Reports, y: Reports) -> None:
+        """Count a batch."""
+        for place, reports in enumerate((x, y)):
+            cells = self.order.cells(reports).astype(np.intp)
+            self.counts[place] += np.bincount(cells, minlength=self.counts.shape[1])
+        self.looks += 1
+
+    @property
+    def reports(self) -> int:
+        """Reports of each input."""
+        return int(self.counts[0].sum())
+
+
 class Band:
-    """Counts over the ordered cells since the order was last learned; the order is fixed before its reports come."""
+    """The bands of an order that is learned at once, and of better ones when there is more to learn from."""
 
     def __init__(self, *, confidence: float, given: Given | None) -> None:
         self._level = (1 - confidence) / len(FRESH) / 2  # for each order and each input
         self._given = given
-        self._order: Order | None = None
-        self._looks = 0
-        self._stage = 0
-        self._counts = np.zeros((2, 1))
+        self._tallies: list[Tally] = []
 
     def add(self, past: Past, x: Reports, y: Reports) -> None:
         """Count a batch; `past` is what came before it."""
-        if self._order is None or (self._stage < len(FRESH) and past.seen >= FRESH[self._stage]):
-            while self._stage < len(FRESH) and past.seen >= FRESH[self._stage]:
-                self._stage += 1
-            self._order = _learn_order(past, self._given)
-            self._counts = np.zeros((2, len(self._order.ranks)))
-            self._looks = 0
-        for place, reports in enumerate((x, y)):
-            cells = self._order.cells(reports).astype(np.intp)
-            self._counts[place] += np.bincount(cells, minlength=self._counts.shape[1])
-        self._looks += 1
+        known = len(self._tallies)
+        if known < len(FRESH) and past.seen >= FRESH[known]:
+            self._tallies.append(Tally(_learn_order(past, self._given)))
+        for tally in self._tallies:
+            tally.add(x, y)
+
+    def _best(self) -> Tally | None:
+        """The newest order that rests on nearly as many reports as the first: its band is hardly wider.
+
+        All bands hold at once, so that whichever is shown may be chosen by what was seen.
+        """
+        for tally in reversed(self._tallies):
+            if tally.reports >= NEARLY * self._tallies[0].reports:
+                return tally
+        return None
 
     def profile(self, claim: Claim) -> Profile:
         """The profile for the events that this band holds for.
@@ -71,16 +96,16 @@ class Band:
         look k at level a / (k (k + 1)), so delta is within (1 + e^eps) r; it falls as epsilon rises.
         """
         epsilons = _epsilons(claim.epsilon)
-        reports = int(self._counts[0].sum())
-        if self._order is None or not reports:
+        tally = self._best()
+        if tally is None:
             nothing = np.zeros(len(epsilons))
             return Profile(
                 epsilons=epsilons, estimate=nothing, lower=nothing, upper=nothing + 1, events="none yet", reports=0
             )
-        level = self._level / (self._looks * (self._looks + 1))
-        radius = math.sqrt(math.log(2 / level) / (2 * reports))
+        level = self._level / (tally.looks * (tally.looks + 1))
+        radius = math.sqrt(math.log(2 / level) / (2 * tally.reports))
         factor = np.exp(epsilons)
-        estimate = _estimate(self._counts / reports, factor)
+        estimate = _estimate(tally.counts / tally.reports, factor)
         off = (1 + factor) * radius
         lower = np.maximum.accumulate(np.clip(estimate - off, 0.0, 1.0)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(estimate + off, 0.0, 1.0))
@@ -89,8 +114,8 @@ class Band:
             estimate=np.clip(estimate, lower, upper),
             lower=lower,
             upper=upper,
-            events=self._order.events,
-            reports=reports,
+            events=tally.order.events,
+            reports=tally.reports,
         )
 
 
@@ -123,7 +148,7 @@ def _cut(line: Line, past: Past, events: str) -> Order:
 def _by_ratio(line: Line, past: Past, events: str) -> Order:
     exact = isinstance(line, Identity)
     pooled = np.concatenate([past.x.line(line), past.y.line(line)])
-    cuts = _frequent(pooled) if exact else edges_of(line, past)
+    cuts = _frequent(pooled) if exact else _apart(edges_of(line, past), pooled)
     if not len(cuts):
         cuts = np.zeros(1, dtype=pooled.dtype)
     order = Order(line, cuts, np.arange(len(cuts) + 1.0), exact=exact, events=events)
@@ -132,6 +157,17 @@ def _by_ratio(line: Line, past: Past, events: str) -> Order:
     ]
     order.ranks = np.argsort(np.argsort((counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")).astype(np.float64)
     return order
+
+
+def _apart(cuts: FloatArray, values: FloatArray) -> FloatArray:
+    """Those cuts between which enough reports lie."""
+    kept: list[float] = []
+    last = 0
+    for cut, below in zip(cuts, np.searchsorted(np.sort(values), cuts, side="right"), strict=True):
+        if below - last >= _FEWEST:
+            kept.append(float(cut))
+            last = int(below)
+    return np.array(kept)
 
 
 def _frequent(codes: FloatArray) -> FloatArray:
