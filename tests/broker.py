@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.parts import needs, program
+from tests.ports import free_port
 
 READER = "collector"
 
@@ -42,7 +43,7 @@ class Broker:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.users = dict(users or {})
-        self.port = _free_port()
+        self.port = free_port()
         self.ca = folder / "ca.pem" if tls else None
         self._process: subprocess.Popen[bytes] | None = None
         lines = [f"listener {self.port} 127.0.0.1", "persistence true", f"persistence_location {folder}/"]
@@ -198,10 +199,3 @@ def _certificate(
         purposes = [x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]
         made = made.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
     return made.sign(signer, hashes.SHA256())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

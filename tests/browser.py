@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.parts import ROOT, needs, program
 
 SCREENS = "CLOAKWORK_SCREENS"
+PATIENCE_MS = 30_000  # for what a page should show: a busy machine may take long
 
 
 def screens() -> Path:
@@ -24,6 +25,7 @@ def screens() -> Path:
 @contextmanager
 def running_browser() -> Iterator[Browser]:
     needs("chromium")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program("chromium"), args=["--no-sandbox"])
         try:

@@ -5,7 +5,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 from tests.parts import needs, postgresql
+from tests.ports import free_port
 
 USER = "cloakwork"
 
@@ -27,7 +27,7 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         needs("postgresql")
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.password = secrets.token_hex(8)
         self._owner = "postgres" if os.geteuid() == 0 else None
         self._process: subprocess.Popen[bytes] | None = None
@@ -165,10 +165,3 @@ def running_postgres() -> Iterator[Postgres]:
         if server is not None:
             server.kill()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

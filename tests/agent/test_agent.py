@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from cloakwork.errors import InputError
 from cloakwork.privacy.keystream import keyed_noise
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.keystream import device_key, sequence
+from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from cloakwork.site.broker import Broker as Reached
 
@@ -55,6 +56,11 @@ class Subscriber:
             seq, _, value = read_reading(payload)
             assert found.setdefault(seq, value) == value
         return found
+
+    def goodbyes(self) -> int:
+        """How often a device has said that it stops: all that it sent before was heard."""
+        live = [payload for topic, payload, retained in self.messages if topic.endswith("/status") and not retained]
+        return [read_status(payload)[0] for payload in live].count("offline")
 
     def close(self) -> None:
         self._client.disconnect()
@@ -90,7 +96,7 @@ def working(folder: Path, broker: Broker, source: Source, **options: Any) -> Ite
         yield notes
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -165,23 +171,24 @@ def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: 
     with listening(broker) as second, working(folder, broker, ConstantSource(21.25)):
         until(lambda: len(second.readings()) >= 12)
     fresh = [payload for topic, payload, retained in second.messages if topic.endswith("reading") and not retained]
-    assert (
-        len({read_reading(payload)[0] for payload in fresh} & set(first.readings())) <= 2
-    )  # what was on its way when the first one stopped
+    again = {read_reading(payload)[0] for payload in fresh} & set(first.readings())
+    assert len(again) <= IN_FLIGHT  # what was on its way when the first one stopped
 
 
 def test_what_is_read_while_the_broker_is_away_arrives_later_once_and_unchanged(folder: Path, broker: Broker) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
     source = Counting()
-    with listening(broker) as before, working(folder, broker, source) as notes:
-        until(lambda: len(before.readings()) >= 3)
-        broker.stop()
-        until(lambda: "the link to the broker is lost" in notes)
-        made = source.asked
-        until(lambda: source.asked >= made + 10)
-        broker.start()
-        with listening(broker) as listener:
-            until(lambda: len(listener.readings()) >= 40, 30)
+    with listening(broker) as before, ExitStack() as stack:
+        with working(folder, broker, source) as notes:
+            until(lambda: len(before.readings()) >= 3)
+            broker.stop()
+            until(lambda: "the link to the broker is lost" in notes)
+            made = source.asked
+            until(lambda: source.asked >= made + 10)
+            broker.start()
+            listener = stack.enter_context(listening(broker))
+            until(lambda: len(listener.readings()) >= 40)
+        until(listener.goodbyes)
     arrived = before.readings() | listener.readings()
     kept = [line for line in (folder / "outbox").read_bytes().split(b"\n") if line.startswith(b"{")]
     waiting = {read_reading(line)[0] for line in kept} - set(arrived)
@@ -202,16 +209,16 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     told = make_folder(folder, ratio=RATIO, schedule=QUICK, fallback=85)
     with listening(broker) as listener:
         process = agent_process(folder, broker)
-        until(lambda: len(listener.readings()) >= 3, 30)
+        until(lambda: len(listener.readings()) >= 3)
         process.kill()
         process.communicate()
         until(lambda: read_status(listener.of("status")[-1])[0] == "offline")
     process = agent_process(folder, broker)
     with listening(broker) as listener:
-        until(lambda: len(listener.readings()) >= 3, 30)
+        until(lambda: len(listener.readings()) >= 3)
     broker.stop()
     before = len((folder / "outbox").read_bytes())
-    until(lambda: len((folder / "outbox").read_bytes()) > before + 500, 30)
+    until(lambda: len((folder / "outbox").read_bytes()) > before + 500)
     process.kill()
     process.communicate()
     lines = (folder / "outbox").read_bytes().split(b"\n")
@@ -219,9 +226,9 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     broker.start()
     process = agent_process(folder, broker)
     with listening(broker) as listener:
-        until(lambda: set(kept) <= set(listener.readings()), 30)
+        until(lambda: set(kept) <= set(listener.readings()), 60)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         process.communicate()
     assert exactly(listener.readings(), told, 85)
 
@@ -233,12 +240,14 @@ def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, bro
             until(lambda: len(listener.readings()) >= 3)
         shutil.copytree(folder, tmp_path / "backup")
         with working(folder, broker, ConstantSource(21.25)):
-            until(lambda: len(listener.readings()) >= 9, 30)
+            until(lambda: len(listener.readings()) >= 9)
+            before = listener.goodbyes()
+        until(lambda: listener.goodbyes() > before)
         first = dict(listener.readings())
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / "backup", folder)
         with working(folder, broker, ConstantSource(22.0)) as notes:
-            until(lambda: len(listener.readings()) >= len(first) + 3, 30)
+            until(lambda: len(listener.readings()) >= len(first) + 3)
     assert any("a backup was restored" in said for said in notes)
     later = {seq: value for seq, value in listener.readings().items() if seq not in first}
     assert min(later) > max(first)
@@ -248,7 +257,7 @@ def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, bro
 def test_a_spent_budget_is_said_without_a_reading_on_the_same_schedule(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 40, "allowed": 3})
     with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
-        until(lambda: len(listener.readings()) >= 7, 30)
+        until(lambda: len(listener.readings()) >= 7)
     assert ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")]
     # in the slots that all devices of the site use, and in no other
     assert {read_reading(payload)[1] // 50 % 40 for payload in listener.of("reading")} <= {0, 1, 2}
@@ -292,7 +301,8 @@ class Failing:
 def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(folder: Path, broker: Broker) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
     with listening(broker) as listener, working(folder, broker, Failing()) as notes:
-        until(lambda: len(listener.readings()) >= 15)
+        # on a busy machine each may be late: it goes on until one was in time
+        until(lambda: len(listener.readings()) >= 15 and 88 in unveiled(listener.readings(), told))
     assert set(unveiled(listener.readings(), told)) == {88, told["fallback"]}
     assert not any("22" in said or "88" in said for said in notes)
 
@@ -321,9 +331,9 @@ def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(
             until(lambda: len(listener.readings()) >= 3)
         shutil.copytree(folder, tmp_path / "copy")
         with working(folder, broker, ConstantSource(21.25)) as notes:
-            until(lambda: len(listener.readings()) >= 9, 30)
+            until(lambda: len(listener.readings()) >= 9)
             with working(tmp_path / "copy", broker, ConstantSource(25.0)) as others:
-                until(lambda: any("copy of this device" in said for said in notes + others), 30)
+                until(lambda: any("copy of this device" in said for said in notes + others))
         listener.readings()  # fails where one number has two values
 
 
@@ -340,7 +350,7 @@ def test_a_device_that_may_not_listen_sends_nothing(folder: Path, tmp_path: Path
             listening(broker, READER, "battery") as ear,
             working(folder, broker, ConstantSource(21.25), reached=mine) as notes,
         ):
-            until(lambda: any("does not let this device read" in said for said in notes), 30)
+            until(lambda: any("does not let this device read" in said for said in notes))
         assert not ear.of("reading")
 
 

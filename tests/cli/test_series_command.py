@@ -173,13 +173,15 @@ def test_no_true_value_is_in_any_file_or_summary(succeed: Run, here: Path, out: 
     write(here / "counts.csv", ("time", "n"), *((iso(HOUR * k), 7_654_321 + 1000 * k) for k in range(40)))
     words = ("series", "counts.csv", "--counts", "n", "--filter", "window:1", "--filter", "running-sum", "--out", out)
     words += ("--epsilon", 1e-6)  # type: ignore[assignment]  # noise that no digit survives
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        told = succeed(*words, "--plot", "a.svg", "--json").said
-    truth = {str(7_654_321 + 1000 * k) for k in range(40)}
-    shared = told + Path("a.svg").read_text()
-    shared += str(pq.read_table(out).to_pydict()) if out.endswith(".parquet") else Path(out).read_text()
-    assert not any(value in shared for value in truth)
-    assert "NOT PRIVATE" not in shared
+    shown = {str(7_654_321 + 1000 * k) for k in range(40)}
+    for _ in range(2):  # by chance noise hits upon one of them in a run of some hundred, but not upon the same again
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            told = succeed(*words, "--plot", "a.svg", "--json").said
+        shared = told + Path("a.svg").read_text()
+        shared += str(pq.read_table(out).to_pydict()) if out.endswith(".parquet") else Path(out).read_text()
+        shown = {value for value in shown if value in shared}
+        assert "NOT PRIVATE" not in shared
+    assert shown == set()
 
 
 def test_a_picture_says_what_privacy_cost_and_a_comparison_that_it_is_not_private(succeed: Run, visits: Path) -> None:

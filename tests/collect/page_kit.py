@@ -1,6 +1,7 @@
 """What tests of the page share: made-up sites, and a visit that is signed in."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -71,3 +72,16 @@ def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
         f"{holder} .mark", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
     )
     return {name: tuple(float(part) for part in at.split()) for name, at in found}
+
+
+def until(fact: Callable[[], bool], page: Page) -> None:
+    """Wait for what no locator tells."""
+    end = time.monotonic() + 30
+    while not fact():
+        assert time.monotonic() < end, "it did not happen"
+        page.wait_for_timeout(50)
+
+
+def shows(page: Page, found: Sequence[dict[str, Any]]) -> bool:
+    """Whether the marks stand where these sources were found: they move there in a while."""
+    return sorted(marks(page).values()) == sorted(tuple(spot["at"]) for spot in found)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tests.collect.live_kit import site_file
 from tests.parts import ROOT
+from tests.ports import free_port
 
 from cloakwork.collect.records import Reading
 
@@ -50,12 +50,6 @@ def until(condition: Callable[[], object], seconds: float = 60.0, why: str = "wa
     while not condition():
         assert time.monotonic() < deadline, why
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Answer(NamedTuple):

@@ -15,7 +15,8 @@ from pathlib import Path
 import psycopg
 from tests.broker import READER, Broker
 from tests.collect.live_kit import site_file, values
-from tests.collect.process_kit import SITE, Collector, Door, Nursery, free_port, nursery
+from tests.collect.process_kit import SITE, Collector, Door, Nursery, nursery
+from tests.ports import free_port
 
 from cloakwork.collect.place import Watched, watch
 from cloakwork.collect.records import Reading, Role

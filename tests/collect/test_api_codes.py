@@ -70,7 +70,7 @@ def test_a_code_is_kept_for_some_minutes_by_its_hash_only_and_there_are_few() ->
 
 def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> bool:
     """Whether the stream of a session ends by what is done while it is open."""
-    with httpx2.stream("GET", f"{address}/v1/events", headers={"Cookie": cookie}, timeout=5) as answer:
+    with httpx2.stream("GET", f"{address}/v1/events", headers={"Cookie": cookie}, timeout=60) as answer:
         assert answer.status_code == 200
         lines = answer.iter_lines()
         assert next(lines).startswith("retry")
@@ -81,16 +81,20 @@ def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> b
             return False
 
 
+def enter(made: Bench, address: str, **headers: str) -> str:
+    """The cookie of a new session."""
+    answer = httpx2.post(f"{address}/v1/session", json={"token": made.secrets["analyst"]}, headers=headers)
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
 def test_a_stream_ends_with_its_session(tmp_path: Path) -> None:
-    settings = Settings(token_s=0.2, sessions_per_token=1, session_s=2.0)
-    with served(tmp_path, settings) as (made, address):
+    with served(tmp_path, Settings(token_s=0.2, sessions_per_token=1)) as (made, address):
+        cookie = enter(made, address)
+        assert ends(made, address, cookie, lambda: enter(made, address, Cookie=cookie)), "signed in anew"
+        cookie = enter(made, address)
+        assert ends(made, address, cookie, lambda: enter(made, address)), "it was one too many"
 
-        def enter(**headers: str) -> str:
-            told = {"token": made.secrets["analyst"]}
-            answer = httpx2.post(f"{address}/v1/session", json=told, headers=headers)
-            return answer.headers["set-cookie"].partition(";")[0]
 
-        cookie = enter()
-        assert ends(made, address, cookie, lambda: enter(Cookie=cookie)), "signed in anew"
-        assert ends(made, address, enter(), enter), "it was one too many"
-        assert ends(made, address, enter(), lambda: None), "its time is over"
+def test_a_stream_ends_when_the_time_of_its_session_is_over(tmp_path: Path) -> None:
+    with served(tmp_path, Settings(token_s=0.2, session_s=6.0)) as (made, address):
+        assert ends(made, address, enter(made, address), lambda: None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,8 @@ from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Problem, Reading, Report, Role
 
 QUICK = Settings(follow_s=0.1, token_s=0.2)
+LAZY = Settings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
+AT_ONCE = 30.0
 
 
 class Listener:
@@ -34,7 +36,7 @@ class Listener:
         self.comments = 0
         self._thread = threading.Thread(target=self._read, args=(f"{address}/v1/events{query}", headers), daemon=True)
         self._thread.start()
-        assert self.opened.wait(10)
+        assert self.opened.wait(60)
 
     def _read(self, url: str, headers: dict[str, str]) -> None:
         try:
@@ -207,52 +209,50 @@ def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
     assert limited.next()["site"] == "yard"
 
 
-def test_a_stream_ends_with_its_token_at_once(running: tuple[Bench, str]) -> None:
-    made, address = running
-    new = made.store.new_token(Role.ANALYST)
-    listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-    made.hub.result(result(NOW + 4000))
-    assert listener.next()["time"] == NOW + 4000
-    httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"))
-    assert listener.ended(1.0) == Ending.REVOKED
+def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
+    with served(tmp_path, LAZY) as (made, address):
+        new = made.store.new_token(Role.ANALYST)
+        listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
+        made.hub.result(result(NOW + 4000))
+        assert listener.next()["time"] == NOW + 4000
+        httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"))
+        assert listener.ended(AT_ONCE) == Ending.REVOKED
 
 
 def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
     made, address = running
     new = made.store.new_token(Role.ANALYST)
     listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-    time.sleep(0.5)
     made.hub.result(result(NOW + 5000))
     assert listener.next()["time"] == NOW + 5000
     made.store.revoke_token(new.token.id)
-    assert listener.ended(3.0) == Ending.REVOKED
+    assert listener.ended() == Ending.REVOKED
 
 
-def test_a_stream_of_a_session_ends_with_the_session(running: tuple[Bench, str]) -> None:
-    made, address = running
-    with httpx2.Client(base_url=address) as browser:
-        answer = browser.post("/v1/session", json={"token": made.secrets["operator"]})
-        cookie = f"cloakwork={answer.cookies['cloakwork']}"
-        listener = Listener(address, {"Cookie": cookie})
-        other = Listener(address, made.bearer("operator"))
-        assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
-    assert listener.ended(1.0) == Ending.REVOKED
-    with pytest.raises(Empty):
-        other.events.get(timeout=0.2)
+def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
+    with served(tmp_path, LAZY) as (made, address):
+        with httpx2.Client(base_url=address) as browser:
+            answer = browser.post("/v1/session", json={"token": made.secrets["operator"]})
+            cookie = f"cloakwork={answer.cookies['cloakwork']}"
+            listener = Listener(address, {"Cookie": cookie})
+            other = Listener(address, made.bearer("operator"))
+            assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
+        assert listener.ended(AT_ONCE) == Ending.REVOKED
+        made.hub.result(result(NOW + 6000))
+        assert other.next()["time"] == NOW + 6000, "that of another goes on"
 
 
-def test_a_client_that_goes_is_noticed(running: tuple[Bench, str]) -> None:
-    made, address = running
-    host = urlsplit(address)
-    before = made.hub.streams
-    with socket.create_connection((host.hostname, host.port), timeout=10) as link:
-        link.sendall(asking(made))
-        assert link.recv(100).startswith(b"HTTP/1.1 200")
-        assert made.hub.streams == before + 1
-    end = time.monotonic() + 5
-    while made.hub.streams > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert made.hub.streams == before
+def test_a_client_that_goes_is_noticed(tmp_path: Path) -> None:
+    with served(tmp_path) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+            link.sendall(asking(made))
+            assert link.recv(100).startswith(b"HTTP/1.1 200")
+            assert made.hub.streams == 1
+        end = time.monotonic() + 60
+        while made.hub.streams and time.monotonic() < end:
+            time.sleep(0.01)
+        assert made.hub.streams == 0
 
 
 def asking(made: Bench) -> bytes:
@@ -268,14 +268,14 @@ def deaf(made: Bench, address: str) -> Iterator[socket.socket]:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         link.connect((host.hostname, host.port))
         link.sendall(asking(made))
-        link.settimeout(10)
+        link.settimeout(60)
         yield link
 
 
 def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on(tmp_path: Path) -> None:
     with served(tmp_path, Settings(send_s=20.0)) as (made, address), deaf(made, address) as link:
         listener = Listener(address, made.bearer("operator"), "?site=yard")
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         dropped = False
         k = 0
         while not dropped and time.monotonic() < end:
@@ -290,14 +290,18 @@ def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on
             piece = link.recv(65536)
             assert piece, "the stream was cut without a word"
             told += piece
-        assert b"too slow" in told.rpartition(b"event: end")[2] or b"too slow" in link.recv(4096)
+        while b"}" not in told.rpartition(b"event: end")[2]:
+            piece = link.recv(4096)
+            assert piece, "the stream was cut in its last word"
+            told += piece
+        assert b"too slow" in told.rpartition(b"event: end")[2]
         made.hub.result(result(NOW, site="yard"))
         assert listener.next()["site"] == "yard"
 
 
 def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
     with served(tmp_path, Settings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         k = 0
         while made.hub.streams == 0 and time.monotonic() < end:
             time.sleep(0.01)
@@ -309,7 +313,7 @@ def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
 
 
 def test_a_silent_stream_says_that_it_lives_and_a_long_one_is_ended(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(heartbeat_s=0.3, stream_s=1.2)) as (made, address):
+    with served(tmp_path, Settings(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
         listener = Listener(address, made.bearer("analyst"))
         assert listener.ended() == Ending.TIME
         assert listener.comments >= 2

@@ -57,7 +57,7 @@ def test_a_bucket_tells_how_long_to_wait_and_keeps_others_apart() -> None:
 
 
 def test_the_memory_of_buckets_is_bounded() -> None:
-    buckets = Buckets(rate=1.0, burst=1.0, most=100)
+    buckets = Buckets(rate=1.0, burst=1.0, most=100, clock=Clock())
     for k in range(1000):
         buckets.take(str(k))
     assert len(buckets) == 100
@@ -90,14 +90,12 @@ def test_settings_that_make_no_sense_are_refused() -> None:
 
 
 def test_a_device_that_floods_gets_429_while_others_are_served(tmp_path: Path) -> None:
-    slow = Settings(device_rate=1.0, device_burst=5.0)
-    with bench(tmp_path, slow) as made:
+    with bench(tmp_path, Settings(device_rate=0.001, device_burst=5.0)) as made:
         statuses = Counter(
             made.client.post("/v1/readings", json=reading(k), headers=made.bearer("device")).status_code
             for k in range(30)
         )
-        assert statuses[200] in {5, 6}
-        assert statuses[429] == 30 - statuses[200]
+        assert statuses == {200: 5, 429: 25}
         refused = made.client.post("/v1/readings", json=reading(99), headers=made.bearer("device"))
         assert refused.json()["error"]["code"] == "too-many"
         assert int(refused.headers["retry-after"]) >= 1
@@ -125,7 +123,7 @@ def stuck(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Ev
 
     def submit(rows: list[Reading]) -> list[Verdict]:
         if rows[0].sensor == "s1":
-            release.wait(20)
+            release.wait(100)
         return usual(rows)
 
     monkeypatch.setattr(made.intake, "submit", submit)
@@ -142,24 +140,25 @@ def test_a_device_whose_requests_pile_up_does_not_take_the_place_of_others(
         statuses: list[int] = []
 
         def send(seq: int) -> None:
-            answer = httpx2.post(f"{address}/v1/readings", json=reading(seq), headers=made.bearer("device"), timeout=30)
+            headers = made.bearer("device")
+            answer = httpx2.post(f"{address}/v1/readings", json=reading(seq), headers=headers, timeout=120)
             statuses.append(answer.status_code)
 
         threads = [threading.Thread(target=send, args=(k,)) for k in range(20)]
         for thread in threads:
             thread.start()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while len(statuses) < 12 and time.monotonic() < end:
             time.sleep(0.01)
         assert Counter(statuses) == {429: 12}, "eight wait, the others are told to"
         other = httpx2.post(
-            f"{address}/v1/readings", json=reading(1, sensor="s2"), headers=made.bearer("other"), timeout=5
+            f"{address}/v1/readings", json=reading(1, sensor="s2"), headers=made.bearer("other"), timeout=30
         )
         assert other.status_code == 200
-        assert httpx2.get(f"{address}/v1/sites", headers=made.bearer("analyst"), timeout=5).status_code == 200
+        assert httpx2.get(f"{address}/v1/sites", headers=made.bearer("analyst"), timeout=30).status_code == 200
         release.set()
         for thread in threads:
-            thread.join(20)
+            thread.join(120)
         assert Counter(statuses) == {429: 12, 200: 8}
 
 

@@ -211,7 +211,8 @@ def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
 
 
 def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
-    now = unix_ms() - 100
+    period = watched().schedule.period_ms
+    now = unix_ms() // period * period - period // 2  # off the slots, on which times would count before others
     made.store.add_readings([Reading("hall", "s1", k, now + k, 1, now) for k in (1, 2)])
     made.store.add_readings([Reading("hall", "s2", 1, now + 1, 1, now), Reading("hall", "s1", 1, now + 1, 2, now)])
     made.store.add_reports([Report("hall", "s1", "online", 3, 30, now + 9)])
@@ -356,16 +357,17 @@ def test_the_geometry_of_a_network_has_labels_and_edges() -> None:
 
 
 def test_the_same_holds_on_both_databases(tmp_path: Path, store_url: str) -> None:
+    start = NOW // watched().schedule.period_ms * watched().schedule.period_ms + 1  # off the slots, all of them
     with bench(tmp_path, url=store_url) as made:
-        assert post(made, [reading(k, when=NOW + k) for k in range(7)]).json()["accepted"] == 7
-        assert post(made, reading(3, value=9)).json()["alarms"] == 1
+        assert post(made, [reading(k, when=start + k) for k in range(7)]).json()["accepted"] == 7
+        assert post(made, reading(3, when=start + 3, value=9)).json()["alarms"] == 1
         first = get(made, "/v1/sites/hall/readings?limit=4")
         rest = get(made, f"/v1/sites/hall/readings?limit=4&after={first['next']}")
         assert [item["seq"] for item in first["items"] + rest["items"]] == [6, 5, 4, 3, 2, 1, 0]
         bad = made.client.get("/v1/sites/hall/readings?after=MS5cdTAwMDAuMQ", headers=made.bearer("analyst"))
         assert bad.status_code == 422
-        made.store.save_results([result(NOW + 3)])
-        assert get(made, "/v1/sites/hall/latest")["time"] == NOW + 3
+        made.store.save_results([result(start + 3)])
+        assert get(made, "/v1/sites/hall/latest")["time"] == start + 3
         assert [one["missing"] for one in get(made, "/v1/sites/hall/health")["sensors"]] == [0, 7, 7, 7]
         assert get(made, "/v1/sites/hall/attack")["frames"] == 7
         assert (

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from tests.broker import READER, Broker, running_broker
 from tests.collect.zone_kit import FLAT, found, watched
 from tests.parts import ROOT
 
+from cloakwork.collect import home_assistant, reach
 from cloakwork.collect.home_assistant import ZonesToHomeAssistant
 from cloakwork.collect.place import Watched
 from cloakwork.errors import InputError
@@ -212,7 +214,21 @@ def test_who_stops_says_so(broker: Broker) -> None:
         until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
 
 
-def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path) -> None:
+@pytest.fixture
+def may_connect(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """While it is clear nobody connects: a state is not kept by the broker, so who listens has to come first."""
+    allowed, usual = threading.Event(), reach.client_for
+
+    def client_for(*args: Any, **options: Any) -> paho.Client:
+        assert allowed.wait(60)
+        return usual(*args, **options)
+
+    monkeypatch.setattr(home_assistant, "client_for", client_for)
+    allowed.set()
+    return allowed
+
+
+def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, may_connect: threading.Event) -> None:
     broker, start = Broker(tmp_path / "broker"), now()
     with telling(broker) as teller:
         for k in range(50):
@@ -221,11 +237,13 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path) ->
         broker.start()
         try:
             until(lambda: teller.state.connected)
+            may_connect.clear()
             broker.kill()
             until(lambda: not teller.state.connected)
             teller.result(found(watched(), start + 50, zone=None))
             broker.start()
             with listening(broker) as listener:
+                may_connect.set()
                 until(lambda: listener.states("room-2"))
                 until(lambda: listener.of(AVAILABLE)[-1:] == ["online"])
         finally:
@@ -233,14 +251,16 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path) ->
     assert [state["probability"] for state in listener.states("room-1")] == [0.0]
 
 
-def test_what_is_known_is_told_again_to_a_broker_that_comes_back(broker: Broker) -> None:
+def test_what_is_known_is_told_again_to_a_broker_that_comes_back(broker: Broker, may_connect: threading.Event) -> None:
     with telling(broker) as teller:
         teller.result(found(watched(), now(), zone=1))
         until(lambda: teller.state.connected)
+        may_connect.clear()
         broker.kill()
         until(lambda: not teller.state.connected)
         broker.start()
         with listening(broker) as listener:
+            may_connect.set()
             until(lambda: listener.states("room-2"))
     assert listener.states("room-2")[-1]["occupied"]
 

@@ -8,7 +8,7 @@ from tests.browser import running_browser, visiting
 from tests.collect.access import contrast, structure, tab_through
 from tests.collect.fake_api import running_api
 from tests.collect.fake_sites import PERIOD_MS
-from tests.collect.page_kit import USUAL, marks, sites, watching
+from tests.collect.page_kit import USUAL, marks, shows, sites, until, watching
 
 # in the order in which they stand on the page
 STOPS = [
@@ -149,7 +149,7 @@ def test_what_changes_is_said_once_and_politely(browser: Browser) -> None:
         expect(live).to_contain_text("flat. Three sources")
         for _ in range(4):
             api.advance(3 * PERIOD_MS)
-        expect(live).to_contain_text("Mark", timeout=8000)
+        expect(live).to_contain_text("Mark")
         said = page.evaluate(
             """() => new Promise((done) => {
               let times = 0;
@@ -174,7 +174,8 @@ def test_who_asks_for_less_motion_gets_none(browser: Browser) -> None:
         )
         before = flat.times(0, api.now)[0]
         api.advance(5 * PERIOD_MS)
-        page.wait_for_timeout(1500)
+        until(lambda: shows(page, flat.result(flat.times(before, api.now)[0])["sources"]), page)
+        page.wait_for_timeout(500)
         shown = {tuple(float(v) for v in at.split()) for at in page.evaluate("() => [...seen]")}
         allowed = {tuple(spot["at"]) for when in flat.times(before, api.now) for spot in flat.result(when)["sources"]}
         assert shown

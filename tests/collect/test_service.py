@@ -9,6 +9,7 @@ import pytest
 from tests.collect.live_kit import make, moment, readings
 from tests.collect.process_kit import SITE, Door, until
 from tests.collect.rows import result
+from tests.ports import free_port
 
 from cloakwork.collect.desk import Desk
 from cloakwork.collect.place import Watched
@@ -48,8 +49,8 @@ def test_a_reading_by_http_becomes_a_result_and_all_ends_with_stop(watched: Watc
 
 
 def test_what_fails_to_start_leaves_nothing_running_and_can_start_later(watched: Watched, store: Store) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
         service = Service({"hall": watched}, store, broker=Broker("localhost", 1), listen=Listen(port=port))
         with pytest.raises(InputError, match="Address already in use"):
             service.start()

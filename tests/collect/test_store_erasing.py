@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
@@ -119,27 +121,44 @@ def test_retention_of_nothing_is_refused(store: Store, days: float) -> None:
         store.keep(SITE, days)
 
 
-def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str) -> None:
-    with open_store(store_url) as store, open_store(store_url) as other:
+def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
         store.add_readings(frames(8000, 1))
-        erased: list[Erased] = []
-        eraser = threading.Thread(target=lambda: erased.append(store.erase(SITE, "s1")))
-        eraser.start()
         left: list[int] = []
-        for k in itertools.count(100_000):
-            other.add_readings([reading("s2", k)])
+
+        def pause(seconds: float) -> None:
+            """Between two steps, at the latest, the other one writes."""
+            other.add_readings([reading("s2", 100_000 + len(left))])
             left.append(sum(1 for row in other.iterate(SITE) if row.sensor == "s1"))
-            if not eraser.is_alive():
-                break
-        eraser.join()
-        assert [one.readings for one in erased] == [8000]
+            assert 0 <= seconds <= erasing.LONGEST_PAUSE_S
+
+        monkeypatch.setattr(erasing, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+        erased = store.erase(SITE, "s1")
+        monkeypatch.undo()
+        assert erased.readings == 8000
         assert len({count for count in left if 0 < count < 8000}) >= 2
         assert len(list(store.iterate(SITE))) == len(left)
 
 
+def test_whoever_writes_while_a_lot_is_erased_is_let_in(store_url: str) -> None:
+    """Each in a thread of its own, as fast as it can."""
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
+        store.add_readings(frames(8000, 1))
+        eraser = threading.Thread(target=lambda: store.erase(SITE, "s1"))
+        eraser.start()
+        written = 0
+        for k in itertools.count(100_000):
+            other.add_readings([reading("s2", k)])
+            written += 1
+            if not eraser.is_alive():
+                break
+        eraser.join()
+        assert [row.sensor for row in store.iterate(SITE)] == ["s2"] * written
+
+
 def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(store_url: str) -> None:
     """Erasing again and again while readings come: every reading that is there has a frame that will be solved."""
-    with open_store(store_url) as store, open_store(store_url) as other:
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
         stop = threading.Event()
         failures: list[BaseException] = []
 
@@ -289,6 +308,16 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
         assert all(solver.result() > 0 for solver in solvers)
 
 
+def wait_for_lock(url: str) -> None:
+    """Until a transaction has to wait for another one."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    end = time.monotonic() + 60
+    with psycopg.connect(url, autocommit=True) as server:
+        while server.execute(query).fetchone() == (0,):
+            assert time.monotonic() < end, "nobody waits"
+            time.sleep(0.02)
+
+
 def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_with_its_readings(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,12 +328,12 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
     def pause(connection: sa.Connection, site: str) -> None:
         count(connection, site)
         waited.set()
-        assert go.wait(20)
+        assert go.wait(60)
 
     def slow(connection: sa.Connection, rows: Sequence[Result]) -> None:
         put(connection, rows)
         saving.set()
-        time.sleep(1.0)  # meanwhile the eraser goes on until it has to wait
+        wait_for_lock(postgres_url)  # the eraser goes on until it has to wait
 
     monkeypatch.setattr(erasing, "_count", pause)
     monkeypatch.setattr(results, "_put", slow)
@@ -317,14 +346,14 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
             connection.execute(sa.delete(tables.frames))
             connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
             eraser.start()
-            time.sleep(1.0)  # it waits for the row that is removed here
+            wait_for_lock(postgres_url)  # it waits for the row that is removed here
 
         database = Database(postgres_url, wait_s=60)
         database.write(renew)
         database.close()
-        assert waited.wait(20)
+        assert waited.wait(60)
         saver.start()
-        assert saving.wait(20)
+        assert saving.wait(60)
         go.set()
         saver.join()
         eraser.join()

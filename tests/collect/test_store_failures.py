@@ -213,7 +213,9 @@ def test_readings_that_a_server_acknowledged_outlive_its_crash() -> None:
 
             writer = threading.Thread(target=write)
             writer.start()
-            time.sleep(random.uniform(0.1, 0.4))
+            while not acknowledged and writer.is_alive():
+                time.sleep(0.01)
+            time.sleep(random.uniform(0, 0.3))
             server.kill()
             writer.join()
             server.start()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,23 @@ def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
     assert [process.returncode for process in running] == [0] * 4, said
     with open_store(store_url) as store:
         assert store.unsolved(SITE) == []
+
+
+def test_who_is_turned_away_while_another_opens_a_new_file_tries_again(tmp_path: Path) -> None:
+    """SQLite does not wait at this step: whoever reads the file in its first form turns others away at once."""
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        other.execute("CREATE TABLE theirs (x)")
+        other.execute("DROP TABLE theirs")
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as pool:
+            opening = pool.submit(open_store, str(path))
+            time.sleep(0.3)
+            assert not opening.done()
+            other.execute("COMMIT")
+            with opening.result(60) as store:
+                assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
 
 
 def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(

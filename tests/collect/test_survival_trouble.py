@@ -87,13 +87,14 @@ def test_a_broker_that_goes_away_is_said_and_found_again_with_all_that_it_keeps(
         time.sleep(AWAY)
         assert "no readings from the broker" in collector.log
         broker.start()
-        until(lambda: well(collector), 40)
+        until(lambda: well(collector), 90)
         assert collector.door.health()["broker"]["since"] > away["since"]
-        assert collector.log.count("connected to the broker") == 2
+        until(lambda: collector.log.count("connected to the broker") >= 2)  # it is said a moment after it is so
         until(lambda: parts.count() == 200)
         parts.device.insist(parts.frames(20, 60, "s4"))
         stored(parts, 60)
         until(lambda: parts.left() == 0)
+        assert collector.log.count("connected to the broker") == 2
 
 
 def test_a_locked_store_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path, store_url: str) -> None:
@@ -105,7 +106,7 @@ def test_a_locked_store_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path,
         stored(parts, 20, "s1", "s2", "s3")
         with locked(store_url):
             parts.publish(20, 60)  # acknowledged by the broker, which has to keep them
-            until(lambda: says(collector, "store", "was locked by another program"), 40, collector.log)
+            until(lambda: says(collector, "store", "was locked by another program"), 90, collector.log)
             busy(parts, 0)
             assert "the store cannot be written, readings wait" in collector.log
             assert parts.count() == 60
@@ -113,7 +114,7 @@ def test_a_locked_store_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path,
             collector.start()
             collector.wait_ready()  # to start and to answer it need not write
             assert parts.count() == 60
-        until(lambda: well(collector), 40)
+        until(lambda: well(collector), 90)
         parts.device.insist(parts.frames(0, 60, "s4"))
         stored(parts, 60)
         until(lambda: parts.left() == 0)
@@ -129,12 +130,12 @@ def test_a_database_server_that_stops_is_said_and_found_again(tmp_path: Path) ->
         server.stop()
         parts.publish(20, 60)
         busy(parts, 0)
-        until(lambda: "the store cannot be written, readings wait" in collector.log, 40)
+        until(lambda: "the store cannot be written, readings wait" in collector.log, 90)
         assert "does not answer" in collector.log
         assert server.password not in collector.log
         assert collector.alive
         server.start()
-        until(lambda: well(collector), 40, collector.log)
+        until(lambda: well(collector), 90, collector.log)
         parts.device.insist(parts.frames(0, 60, "s4"))
         stored(parts, 60)
         until(lambda: parts.left() == 0)
@@ -164,11 +165,11 @@ def full_and_free(parts: Ground, disk: Path) -> None:
     acknowledged = fill(parts)
     assert acknowledged > 0
     parts.publish(0, 200)
-    until(lambda: says(collector, "store", "the disk is full"), 30, collector.log)
+    until(lambda: says(collector, "store", "the disk is full"), 90, collector.log)
     assert "the disk is full" in collector.log
     assert parts.count() < acknowledged + 1000
     ballast.unlink()
-    until(lambda: well(collector), 30, collector.log)
+    until(lambda: well(collector), 90, collector.log)
     # readings by HTTP that were refused can be there as well, so that their number says nothing
     until(lambda: set(parts.expected(200, "s1", "s2", "s3")) <= set(parts.stored()), 60, collector.log)
     rows = parts.stored()

@@ -15,6 +15,7 @@ from typing import Any
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.parts import needs, program
+from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
@@ -152,10 +153,3 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
             return
         time.sleep(0.02)
     raise RuntimeError("the broker did not start:\n" + log.read_text(encoding="utf-8"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from tests.collect.api_kit import SITE
-from tests.deploy.installation import Site, free_port, prepare, running_site
+from tests.deploy.installation import Site, prepare, running_site
 from tests.parts import needs, postgresql
+from tests.ports import free_port
 from tests.postgres import Postgres, running_postgres
 
 from cloakwork.collect.records import Reading, Role

@@ -7,7 +7,7 @@ broker of its own.
 import asyncio
 import logging
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from threading import Thread
 from typing import Any
@@ -21,12 +21,24 @@ from cloakwork.site.broker import Broker
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds for it to start or to end
+ATTEMPTS = 5  # to have any port that is free
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
 
 
+class _Subscriptions(dict[str, Any]):
+    """Lets who goes through it wait meanwhile: the broker tells a newcomer what it keeps while others subscribe."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(super().__iter__()))
+
+
 class _Broker(AmqttBroker):  # type: ignore[misc]
-    """Closes each connection when it ends, and when the broker does."""
+    """Closes each connection when it ends, and when the broker does; and turns nobody away whom another disturbs."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        super().__init__(config)
+        self._subscriptions = _Subscriptions()
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
@@ -53,8 +65,19 @@ class EmbeddedBroker:
         return Broker(HOST, self.port)
 
     def start(self) -> None:
-        """Listen; refused where the port is taken."""
-        self.port = _free(self.port)
+        """Listen; refused where the port is taken. Any port that someone else was quicker to take is let be."""
+        wanted = self.port
+        for last in [False] * (ATTEMPTS - 1) + [True]:
+            self.port = _free(wanted)
+            try:
+                self._listen()
+            except InputError:
+                if wanted or last:
+                    raise
+            else:
+                return
+
+    def _listen(self) -> None:
         logging.getLogger("amqtt").setLevel(logging.ERROR)  # it speaks of every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
         self._loop = asyncio.new_event_loop()

@@ -4,6 +4,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ Found = TypeVar("Found")
 ATTEMPTS = 5  # of a transaction that PostgreSQL gives up because two waited for each other
 OLDEST_SQLITE = (3, 37, 0)  # strict tables
 SOON_MS = 100
+AGAIN_S = 0.005
 CONNECTIONS = 8
 FIRST_COUNT = 1000  # rows
 INCREMENTAL = 2  # as SQLite calls it
@@ -203,7 +205,7 @@ def _sqlite(url: sa.URL, name: str, wait_s: float) -> sa.Engine:
         raw.isolation_level = None  # we begin transactions: Python would begin them too late for DDL and reads
         if raw.execute("PRAGMA auto_vacuum").fetchone() != (INCREMENTAL,):  # to set it waits for all who write
             raw.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before anything else is in the file
-        if raw.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        if _write_ahead(raw, wait_s) != "wal":
             raise StoreError(f"{name}: its file system cannot hold a write-ahead log: put it on a local disk.")
         # FULL: each commit waits for the disk, so that it outlives a power cut
         for setting in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "trusted_schema = OFF"):
@@ -217,6 +219,21 @@ def _sqlite(url: sa.URL, name: str, wait_s: float) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _write_ahead(raw: sqlite3.Connection, wait_s: float) -> str:
+    """Have the file keep a write-ahead log; says which journal it keeps.
+
+    Of two who open a new file at once SQLite turns one away at this step, however long it may wait: it tries again.
+    """
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            return str(raw.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(AGAIN_S)
 
 
 def _make_file(path: Path) -> None:
