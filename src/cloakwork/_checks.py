@@ -35,7 +35,7 @@ def number_of(name: str, value: Any, *, error: type[InputError] = InputError) ->
         raise error(f"{name}={value!r}: give a number.", **{name: value})
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise error(f"{name}={value!r}: give a number.", **{name: value}) from None
 
 

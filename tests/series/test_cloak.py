@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import pickle
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
@@ -316,12 +315,12 @@ SECRET = 87654321.123
         ([[SECRET] * 8] * 2, "this cloak was made for 1 series of 8 values"),
         ([[[SECRET] * 8]], "made for 1 series"),
         (SECRET, "last axis must have length 8"),
-        ([SECRET * 1e40] * 8, "values are too large for steps of 1: give a coarser step"),
+        ([SECRET * 1e40] * 8, r"too large for steps of 1: give a coarser step, or values below [\d.]+e\+14 in size"),
         ([SECRET] * 7 + [np.nan], r"x\[7\] is not a finite number"),
         ([SECRET] * 7 + [-np.inf], r"x\[7\] is not a finite number"),
-        ([f"{SECRET} secret"] * 8, "give an array of numbers"),
-        ([SECRET, None, [SECRET]], "give an array of numbers"),
-        ([87654321 * 10**400] * 8, "give an array of numbers"),
+        ([f"{SECRET} secret"] * 8, "x holds texts: give numbers"),
+        ([SECRET, None, [SECRET]], "give a list or an array of numbers"),
+        ([87654321 * 10**400] * 8, "give a list or an array of numbers"),
     ],
 )
 def test_values_that_cannot_be_published_are_refused_and_not_shown(values: object, says: str) -> None:
@@ -385,18 +384,6 @@ def test_values_said_to_be_multiples_are_so_near_that_no_change_gains_a_unit() -
     values = np.full(1100, 2.0**40) + 2.0**-11
     with pytest.raises(ReadingError, match="are not multiples"):
         cloak.release(values)
-
-
-@pytest.mark.parametrize("filters", ["running-sum", RunningSum, None, [RunningSum(), 3]])
-def test_what_is_no_filter_is_refused(filters: Any) -> None:
-    with pytest.raises(InputError, match="is not a filter: give an object such as RunningSum"):
-        SeriesCloak(filters, 8, **CLAIM)
-
-
-@pytest.mark.parametrize("h", [RunningSum(), [1j], "x"])
-def test_what_are_no_coefficients_is_refused(h: Any) -> None:
-    with pytest.raises(InputError, match="give a list of real coefficients"):
-        convolve(COUNTS, h, **CLAIM)
 
 
 def test_a_picture_has_a_line_and_a_band_for_each_filter_and_series() -> None:

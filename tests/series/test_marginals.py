@@ -337,7 +337,7 @@ def test_rows_that_are_not_bits_are_refused_by_place() -> None:
 @pytest.mark.parametrize(
     ("h", "says"),
     [
-        ([1.0, 2.0, 3.0], r"h has shape \(1, 3\): give 2\^d numbers"),
+        ([1.0, 2.0, 3.0], r"h has shape \(3,\): give 2\^d numbers"),
         ([], r"give 2\^d numbers"),
         ([0.0, 0.0], "all numbers of h are 0"),
         ([1e-200, 0.0], "the largest number of h is 1e-200: scale them"),

@@ -179,8 +179,8 @@ def test_lists_that_cannot_be_taken_are_refused() -> None:
     for values, says in (
         ([1.0, 0.5], r"values\[1\] is not a whole number"),
         ([[1, 2]], r"shape \(1, 2\): give one list"),
-        ([], "give at least one value"),
-        (7, "must have length"),
+        ([], "give a list of at least one value"),
+        (7, "give a list of at least one value"),
     ):
         with pytest.raises(ReadingError, match=says):
             one.extend(values)

@@ -26,12 +26,15 @@ from cloakwork.cli.series_rows import (
     NOISE,
     ODD_LINES,
     absent,
+    count_columns,
+    look_like_counts,
     names_of,
     numbered,
     remarks,
     taken_names,
     time_column,
     time_notes,
+    uncounted,
 )
 from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
@@ -132,6 +135,7 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         taken=taken_period(options) + taken_names(options),
         notes=time_notes(rows.time, options),
         remarks=(
+            *uncounted(rows.uncounted, options),
             *_unreadable(file, good),
             *absent(bins.places(times) >= 0, np.zeros(len(times), dtype=np.int64) if which is None else which, names),
             *remarks(len(good), series.losses, options),
@@ -141,13 +145,17 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Columns of the file, one entry a row; the times are in the one that is called `time`."""
+    """Columns of the file, one entry a row; the times are in the one that is called `time`.
+
+    `uncounted` is what one is called that looks like counts, although rows are counted here.
+    """
 
     time: str
     times: IntArray
     values: FloatArray | None
     persons: Words | None
     series: Words | None
+    uncounted: str | None
 
     @property
     def good(self) -> NDArray[np.bool_]:
@@ -169,13 +177,15 @@ def _read(file: TableFile, options: SeriesOptions) -> _Rows:
         )
     given = {"--value": options.value, "--person": options.person, "--series-by": options.series_by}
     named = {option: file.column(option, name) for option, name in given.items() if name is not None}
-    cells = file.read([time, *named.values()])
+    called = count_columns(file, (time, *named.values()), options)
+    cells = file.read([time, *named.values(), *called])
 
     def of(option: str, read: Callable[[Any, str], Any]) -> Any:
         return read(cells[named[option]], named[option]) if option in named else None
 
     times = moments(cells[time], time)
-    return _Rows(time, times, of("--value", numbers), of("--person", words), of("--series-by", words))
+    uncounted = next((name.strip() for name in called if look_like_counts(cells[name], name)), None)
+    return _Rows(time, times, of("--value", numbers), of("--person", words), of("--series-by", words), uncounted)
 
 
 def _expected(options: SeriesOptions) -> str:

@@ -1,6 +1,8 @@
 """What files of events and files of counts have in common."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +10,15 @@ from numpy.typing import NDArray
 from cloakwork._checks import IntArray
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_given import SeriesOptions
-from cloakwork.cli.series_table import TableFile
+from cloakwork.cli.series_table import TableFile, numbers
 from cloakwork.errors import InputError
 from cloakwork.series import Losses
 from cloakwork.series.events import Words
 
 GUESSED = (("time", "timestamp"), ("date", "datetime"))
 UNTIMED = "none"
+_COUNTS = re.compile(r"^(n|number|total|events|visits|visitors)$|(^|[ _-])counts?$")
+_MOSTLY = 0.9  # of the rows
 NOISE = "what is published is noise"
 _MOST_NAMES = 10
 ODD_LINES = "too few or too many cells, a quotation mark that is not closed in the same line, or not UTF-8"
@@ -40,6 +44,36 @@ def time_notes(time: str | None, options: SeriesOptions) -> tuple[str, ...]:
         return ()
     other = "another column" if options.counts is None else f"another column, or --time {UNTIMED} for rows without any"
     return (f"times are taken from column {time.strip()}: give --time for {other}.",)
+
+
+def count_columns(file: TableFile, used: Collection[str], options: SeriesOptions) -> list[str]:
+    """Columns that are called as counts are, and that a command which counts rows leaves out; often there is none."""
+    if options.value is not None:
+        return []
+    plain = [name.strip().lower() for name in file.names]
+    called = [name for name, word in zip(file.names, plain, strict=True) if _COUNTS.search(word)]
+    return [name for name in called if name not in used and plain.count(name.strip().lower()) == 1]
+
+
+def look_like_counts(column: Any, name: str) -> bool:
+    """Whether nearly all cells are whole numbers, 0 or above, and not all of these are 1."""
+    try:
+        found = numbers(column, name)
+    except InputError:
+        return False
+    whole = (found >= 0) & (found == np.rint(found))
+    return bool(len(found) and whole.mean() >= _MOSTLY and (found[whole] != 1).any())
+
+
+def uncounted(name: str | None, options: SeriesOptions) -> list[str]:
+    """That each row counts as one event although a column looks like counts, in a line."""
+    if name is None:
+        return []
+    counts = f"if it has counts already, one row a bin, give --counts {name}; " if options.person is None else ""
+    return [
+        f"each row counts as one event, and column {name} is not used, although it looks like counts: {counts}to add "
+        f"up what is in it, give --value {name}"
+    ]
 
 
 def names_of(options: SeriesOptions, found: Words, codes: IntArray) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from cloakwork.lab.experiment import Experiment
 from cloakwork.lab.recorded import data_file
 
 NO_DATA = "none"
-_APART = {"agent", "cli", "collect", "demo", "lab/report.py"}  # what no result depends on
+_APART = {"agent", "auditing/sources", "cli", "collect", "demo", "lab/report.py"}  # what no result depends on
 _LIBRARIES = ("matplotlib", "networkx", "numba", "numpy", "scipy")
 
 
@@ -66,8 +66,8 @@ def fingerprint(package: Path, versions: Mapping[str, str]) -> str:
 
 def sources(package: Path) -> list[str]:
     """The files of a package that a result may depend on: all but those that only use results."""
-    names = sorted(path.relative_to(package).as_posix() for path in package.rglob("*.py"))
-    return [name for name in names if not {name, name.split("/")[0]} & _APART]
+    names = [path.relative_to(package) for path in package.rglob("*.py")]
+    return sorted(name.as_posix() for name in names if _APART.isdisjoint(map(str, (name, *name.parents))))
 
 
 def _digest(path: Path | None) -> str:

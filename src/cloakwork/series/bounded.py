@@ -10,6 +10,7 @@ from cloakwork._checks import FloatArray, IntArray, count, frozen
 from cloakwork.errors import InputError
 from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.filters import Filter
+from cloakwork.series.given import array_of, numbers, one_of, whole_number
 from cloakwork.series.mechanisms import Mechanism
 
 
@@ -33,13 +34,14 @@ class Bins:
     def __post_init__(self) -> None:
         count("every", self.every)
         count("n", self.n)
-        if isinstance(self.start, bool) or not isinstance(self.start, int | np.integer):
-            raise InputError(f"start={self.start!r}: give Unix milliseconds, a whole number.", start=self.start)
+        whole_number("start", self.start, "Unix milliseconds")
 
     @classmethod
     def between(cls, start: int, end: int, *, every: int) -> "Bins":
         """Bins from `start` until before `end`; refused where these are no whole number of them."""
         count("every", every)
+        for name, moment in (("start", start), ("end", end)):
+            whole_number(name, moment, "Unix milliseconds")
         if end <= start or (end - start) % every:
             raise InputError(
                 f"from {start} to {end} is {(end - start) / every:g} bins of {every} ms: give a whole number of them.",
@@ -63,6 +65,11 @@ class Bins:
         """The bin of each moment, -1 for those before the first and after the last."""
         found = (whole("times", times) - self.start) // self.every
         return np.asarray(np.where((found >= 0) & (found < self.n), found, -1))
+
+
+def bins_of(given: object) -> Bins:
+    """The bins that were given, refused where they are something else."""
+    return one_of("bins", given, Bins, "Bins, such as Bins(start=0, every=3_600_000, n=24)")
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,10 @@ class BoundedSeries:
     losses: Losses = field(default_factory=Losses, repr=False)
 
     def __post_init__(self) -> None:
-        frozen(self.values)
+        values = numbers("values", self.values)
+        if values.ndim != 2 or not values.size:
+            raise InputError(f"values has shape {values.shape}: give (series, n).", shape=values.shape)
+        object.__setattr__(self, "values", frozen(values))
 
     def cloak(
         self,
@@ -141,7 +151,9 @@ def share_lost(came: FloatArray, kept: float) -> float:
 
 def whole(name: str, values: ArrayLike, length: int | None = None) -> IntArray:
     """`values` as a list of whole numbers, refused where they are of another kind: nothing is ever cut to one."""
-    array = np.asarray(values)
+    array = array_of(values)
+    if array is None:
+        raise InputError(f"{name}: give a list of whole numbers.")
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "" if length is None else f"{length} of "
         raise InputError(f"{name} has shape {array.shape}: give a list of {wanted}whole numbers.")

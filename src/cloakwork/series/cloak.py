@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, positive
-from cloakwork.errors import CalibrationError, ReadingError
+from cloakwork._checks import FloatArray, IntArray, count, down, frames, positive
+from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Explanation
 from cloakwork.privacy.gaussian import claim as check_claim
 from cloakwork.privacy.ledger import Ledger
@@ -17,8 +17,9 @@ from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.privacy.sealed import Sealed
 from cloakwork.privacy.table import SERVER
 from cloakwork.series.explain import explain
-from cloakwork.series.filters import Filter, check_circle, filters_of
-from cloakwork.series.mechanisms import Least, Mechanism
+from cloakwork.series.filters import Filter, check_circle, filters_of, taps_of
+from cloakwork.series.given import numbers, said
+from cloakwork.series.mechanisms import Mechanism, mechanism_of
 from cloakwork.series.noise import Claim, Noise
 from cloakwork.series.published import Published
 from cloakwork.series.spectra import spectral_shape
@@ -102,11 +103,9 @@ class SeriesCloak(Sealed):
         self.contribution = _in_range("contribution", contribution)
         self.step, self.whole = 1.0 if step is None else _in_range("step", step), step is None
         self.touched = self._touched(touched)
-        if circular:
-            check_circle(self.filters, self.n)
-        self.circular = circular
-        self.mechanism: Mechanism = Least() if mechanism is None else mechanism
-        self.task = Task(self.n, tuple(one.taps(self.n) for one in self.filters), circular)
+        self.circular = self._circular(circular)
+        self.mechanism: Mechanism = mechanism_of(mechanism)
+        self.task = Task(self.n, tuple(taps_of(one, self.n) for one in self.filters), self.circular)
         self.strategy = self.mechanism.strategy(self.task)
         self.claim = Claim(self.epsilon, self.delta, self.units, self.series)
         self.noise = self._noise()
@@ -145,12 +144,21 @@ class SeriesCloak(Sealed):
 
     @property
     def ideal_mse(self) -> float:
-        """What coefficients, values and noise of any precision would reach with this mechanism."""
-        return self.strategy.ideal * self.noise.ideal * self.contribution**2
+        """What values and noise of any precision would reach, with the better of two sets of coefficients.
+
+        They are those that the mechanism prescribes, not rounded, and the whole ones that are released. On a short
+        series that is no circle the former are not quite the best there are, and rounding may happen upon better ones.
+        """
+        whole = float(self.strategy.variances.mean()) * (self.noise.shift / self.units) ** 2
+        return min(self.strategy.ideal, whole) * self.noise.ideal * self.contribution**2
 
     @property
     def rounding_cost(self) -> float:
-        """How much more mean squared error whole coefficients, values and noise cost, as a fraction."""
+        """How much more mean squared error whole coefficients, values and noise cost, as a fraction of `ideal_mse`.
+
+        It is above 0. Where whole coefficients happen to be better than those they were rounded from, only the rounding
+        of values and noise is in it.
+        """
         return self.expected_mse / self.ideal_mse - 1
 
     @property
@@ -168,14 +176,16 @@ class SeriesCloak(Sealed):
 
         What was published says nothing more about the values than the claim allows.
         """
-        exact = self.strategy.applied(self._steps(x))
+        values = numbers("x", x, error=ReadingError)
+        exact = self.strategy.applied(self._steps(values))
         self._ledger.spend(1)
-        return self._published(exact, np.ndim(x), private_words)
+        return self._published(exact, values.ndim, private_words)
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Published:
         """The same law as `release`, reproducible and therefore not private; spends nothing."""
-        exact = self.strategy.applied(self._steps(x))
-        return self._published(exact, np.ndim(x), simulated_words(rng))
+        values = numbers("x", x, error=ReadingError)
+        exact = self.strategy.applied(self._steps(values))
+        return self._published(exact, values.ndim, simulated_words(rng))
 
     def explain(self) -> Explanation:
         """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
@@ -184,6 +194,13 @@ class SeriesCloak(Sealed):
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.filters)
         return f"SeriesCloak({names}, n={self.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _circular(self, given: bool) -> bool:
+        if not isinstance(given, bool | np.bool_):
+            raise InputError(f"circular={said(given)}: give True or False.")
+        if given:
+            check_circle(self.filters, self.n)
+        return bool(given)
 
     def _noise(self) -> Noise:
         try:
@@ -217,7 +234,7 @@ class SeriesCloak(Sealed):
             raise CalibrationError(f"touched={given!r}: give a whole number from 0 to {places}.", touched=given)
         return int(given)
 
-    def _steps(self, x: ArrayLike) -> IntArray:
+    def _steps(self, x: FloatArray) -> IntArray:
         values = frames("x", x, self.n, error=ReadingError)
         if values.ndim > 2 or values.size != self.n * self.series:
             raise ReadingError(
@@ -228,8 +245,14 @@ class SeriesCloak(Sealed):
             steps = values.reshape(self.series, self.n) / self.step
         whole = np.rint(steps)
         weight = float(np.abs(self.strategy.weights).sum(axis=-1).max())
-        if not np.abs(whole).max() < min(_MOST / weight, _ROUNDED / max(self.touched, 1)):
-            raise ReadingError(f"values are too large for steps of {self.step:g}: give a coarser step.", step=self.step)
+        most = min(_MOST / weight, _ROUNDED / max(self.touched, 1))
+        if not np.abs(whole).max() < most:
+            raise ReadingError(
+                f"values are too large for steps of {self.step:g}: give a coarser step, or values below "
+                f"{down(most * self.step)} in size.",
+                step=self.step,
+                most=most * self.step,
+            )
         if self.touched == 0:
             self._refuse_fractions(steps, whole)
         return whole.astype(np.int64)

@@ -5,7 +5,7 @@ import numpy as np
 from cloakwork._checks import count
 from cloakwork.errors import InputError
 from cloakwork.series.causal import SquareRoot, forgets
-from cloakwork.series.filters import Filter, Taps
+from cloakwork.series.filters import Filter, Taps, taps_of
 from cloakwork.series.strategies import Task
 
 _LONGEST_REACH = 1 << 16  # of a filter without a horizon
@@ -15,7 +15,7 @@ _DAMPINGS = (1.0, *(1 - 2.0**-k for k in range(12, 3, -1)))
 
 def looking_back(filter: Filter, horizon: int | None) -> Taps:  # noqa: A002 - it is one
     """The taps of a filter that a stream can serve, from the present on; without a horizon, one that forgets."""
-    taps = filter.taps(_LONGEST_REACH if horizon is None else horizon)
+    taps = taps_of(filter, _LONGEST_REACH if horizon is None else horizon)
     if taps.first < 0:
         raise InputError(
             f"{filter.name} looks {-taps.first} values ahead: a stream cannot. Publish it at once, at the end, with "

@@ -8,9 +8,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, number_of, positive
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses, share_lost, whole
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, bins_of, share_lost, whole
+from cloakwork.series.given import numbers
 
 _HAIR = 1e-12
 SMALLEST, LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of all that is made of it
@@ -86,7 +87,7 @@ def tally(
     ([1.0, 0.0, 1.0], 1, 1)
     """
     when = whole("times", times)
-    kept = bins.places(when)
+    kept = bins_of(bins).places(when)
     which = np.zeros(len(when), dtype=np.int64) if series is None else whole("series", series, len(when))
     named = (which >= 0) & (which < count("names", names))
     good = (kept >= 0) & named
@@ -155,7 +156,7 @@ def _amounts(
         )
     fine = default_step(most) if step is None else positive("step", step)
     largest = _in_steps("most_per_event", most, fine)
-    array = frames("values", values, events, error=ReadingError)
+    array = frames("values", numbers("values", values, error=ReadingError), events, error=ReadingError)
     if array.ndim != 1:
         raise InputError(f"values has shape {array.shape}: give one for each of the {events} events.")
     clipped: FloatArray = np.clip(array, 0.0, most)
@@ -257,7 +258,7 @@ def _in_steps(name: str, most: float, step: float) -> int:
 
 def _as_count(most: float) -> int:
     """A limit on events, as a whole number."""
-    if not (1 <= most <= _MOST_STEPS and most == int(most)):
+    if not (1 <= number_of("most_per_person", most) <= _MOST_STEPS and most == int(most)):
         raise InputError(
             f"most_per_person={most!r}: give a whole number of events, from 1 to {_MOST_STEPS:.2g}.",
             most_per_person=most,

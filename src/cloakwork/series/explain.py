@@ -11,6 +11,8 @@ from cloakwork.series.strategies import CausalStrategy
 if TYPE_CHECKING:
     from cloakwork.series.cloak import SeriesCloak
 
+_NOTICED = 1e-5
+
 
 def explain(cloak: "SeriesCloak") -> Explanation:
     """Say what a release of a series hides and costs."""
@@ -47,7 +49,7 @@ def _cost(cloak: "SeriesCloak") -> tuple[str, ...]:
     lines = [] if cloak.single else [f"{one.name} is off by {math.sqrt(mse):.4g}." for one, mse in each]
     lines += [
         f"{'Values' if cloak.single else 'All'} are off by {found:.4g} (root mean square); unrounded, by {ideal:.4g}: "
-        f"whole numbers cost {100 * cloak.rounding_cost:.2g} % of the mean squared error.",
+        f"whole numbers cost {percent(cloak.rounding_cost)} of the mean squared error.",
         f"The formula of the paper on private convolution gives {math.sqrt(cloak.papers_mse):.4g}.",
     ]
     if cloak.touched:
@@ -56,6 +58,15 @@ def _cost(cloak: "SeriesCloak") -> tuple[str, ...]:
             f"the noise covers {cloak.units * cloak.step:.4g} instead of {cloak.contribution:g}."
         )
     return tuple(lines)
+
+
+def percent(share: float) -> str:
+    """A share in words; one that nobody would notice as what it is less than.
+
+    >>> percent(0.00037), percent(4e-9)
+    ('0.037 %', 'less than 0.001 %')
+    """
+    return f"{100 * share:.2g} %" if share >= _NOTICED else f"less than {100 * _NOTICED:g} %"
 
 
 def _drivers(cloak: "SeriesCloak") -> tuple[str, ...]:

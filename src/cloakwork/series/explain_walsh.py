@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from cloakwork._checks import up
 from cloakwork.privacy import Explanation
+from cloakwork.series.explain import percent
 
 if TYPE_CHECKING:
     from cloakwork.series.marginals import MarginalsCloak
@@ -68,4 +69,4 @@ def _again() -> str:
 
 
 def _rounding(cloak: "MarginalsCloak | WalshCloak") -> str:
-    return f"Whole numbers cost {100 * cloak.rounding_cost:.2g} % of the mean squared error."
+    return f"Whole numbers cost {percent(cloak.rounding_cost)} of the mean squared error."

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import InputError
+from cloakwork.series.given import numbers, one_of, said, whole_number
 
 _NEGLIGIBLE = 2.0**-60
 _SMALLEST, _LARGEST = 1e-100, 1e100
@@ -35,7 +36,8 @@ class Taps:
     averaging: bool = False
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
+        values = np.array(numbers("a filter's coefficients", self.values))
+        whole_number("first", self.first, "how many values back the first coefficient looks")
         if values.ndim != 1 or not values.size or not np.isfinite(values).all():
             raise InputError("a filter needs a list of finite coefficients, at least one.")
         if not values.any():
@@ -233,7 +235,9 @@ class Coefficients:
     _taps: Taps = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_taps", Taps(np.asarray(self.values, dtype=np.float64), self.first))
+        if not isinstance(self.label, str):
+            raise InputError(f"label={said(self.label)}: give a name, as a text.")
+        object.__setattr__(self, "_taps", Taps(numbers("values", self.values), self.first))
 
     @property
     def name(self) -> str:
@@ -266,11 +270,29 @@ def check_circle(filters: Sequence[Filter], n: int) -> None:
 
 def filters_of(given: object) -> tuple[Filter, ...]:
     """One filter or several as a tuple; refused where there is none, or something else."""
-    found = tuple(given) if isinstance(given, list | tuple) else (given,)
-    for one in found:
-        if isinstance(one, type) or not callable(getattr(one, "taps", None)):
-            said = one.__name__ if isinstance(one, type) else repr(one)
-            raise InputError(f"{said} is not a filter: give an object such as RunningSum() or WindowSum(24).")
+    found = tuple(filter_of(one) for one in given) if isinstance(given, list | tuple) else (filter_of(given),)
     if not found:
         raise InputError("filters: give at least one, such as RunningSum().")
     return found
+
+
+def filter_of(given: Any) -> Filter:
+    """A filter, refused where it is something else."""
+    if isinstance(given, type) or not callable(getattr(given, "taps", None)):
+        is_number = isinstance(given, int | float | np.number)
+        numeric = is_number or isinstance(given, np.ndarray)
+        own = ", or coefficients of your own as Coefficients([0.5, 0.5])" if numeric else ""
+        raise InputError(
+            f"{'a number' if is_number else said(given)} is not a filter: give an object such as RunningSum() or "
+            f"WindowSum(24), of cloakwork{own}."
+        )
+    if not isinstance(getattr(given, "name", None), str):
+        raise InputError(f"{said(given)} is not a filter: it has no name. Give it one, as a text.")
+    found: Filter = given
+    return found
+
+
+def taps_of(one: Filter, n: int) -> Taps:
+    """The taps of a filter for `n` values, refused where they are none."""
+    found: object = one.taps(n)
+    return one_of(f"{one.name}.taps({n})", found, Taps, "Taps, such as Taps([0.5, 0.5])")

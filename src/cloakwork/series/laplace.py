@@ -9,11 +9,11 @@ from scipy import fft
 from cloakwork._checks import FloatArray, IntArray, frozen, up
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy import NoiseTable
-from cloakwork.privacy.sampler import Words, noise_of_frames
+from cloakwork.privacy.sampler import Words
 from cloakwork.privacy.table import rounded_up
 from cloakwork.series.accounting import largest_delta
 from cloakwork.series.laplace_table import laplace_table
-from cloakwork.series.noise import Claim, Noise, table_loss
+from cloakwork.series.noise import Claim, Noise, drawn, table_loss
 from cloakwork.series.strategies import Strategy, Task, ideal_cost
 
 LONGEST = 1024  # the exact privacy of more coefficients takes longer than a few seconds
@@ -117,6 +117,7 @@ class LaplaceNoise:
     shifts: FloatArray
     draws: int
     ideal: float
+    shift: float
 
     @classmethod
     def meeting(cls, strategy: Strategy, claim: Claim) -> "LaplaceNoise":
@@ -125,7 +126,7 @@ class LaplaceNoise:
         table = laplace_table(rounded_up(claim.units * _NORM * wide))
         different = np.unique(np.sort(np.abs(strategy.weights), axis=0), axis=1)
         shifts = different.astype(np.float64) * (claim.units / table.ratio * (1 + 2.0**-50))
-        noise = cls(table, frozen(shifts), strategy.length * claim.series, 2 * wide**2)
+        noise = cls(table, frozen(shifts), strategy.length * claim.series, 2 * wide**2, claim.units * _NORM)
         loss = noise.loss(claim.epsilon)
         found = largest_delta(shifts, claim.epsilon, ignored=max(claim.delta - loss, 0.0)) + loss
         if found > claim.delta:
@@ -144,7 +145,7 @@ class LaplaceNoise:
         return 2 * self.table.ratio**2 + 1 / 12
 
     def draw(self, count: int, words: Words) -> IntArray:
-        return noise_of_frames([self.table], count, words)[:, 0]
+        return drawn(self.table, count, words)
 
     def delta(self, epsilon: float) -> float:
         return min(1.0, largest_delta(self.shifts, epsilon) + self.loss(epsilon))

@@ -5,8 +5,9 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import IntArray, count, frames, positive
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.series.bounded import Bins, BoundedSeries, Losses, share_lost, whole
+from cloakwork.series.bounded import Bins, BoundedSeries, Losses, bins_of, share_lost, whole
 from cloakwork.series.events import default_step
+from cloakwork.series.given import numbers
 
 _HAIR = 1e-9  # far more than what sums of floats are off by
 
@@ -54,10 +55,13 @@ def mean_levels(
     when = whole("times", times)
     if (np.diff(when) < 0).any():
         raise InputError("times: give one moment for each look, in order.")
-    seen = np.atleast_2d(frames("values", values, len(when), error=ReadingError))
+    looked = numbers("values", values, error=ReadingError)
+    seen = np.atleast_2d(frames("values", looked, len(when), error=ReadingError))
+    if seen.ndim != 2:
+        raise ReadingError(f"values has shape {seen.shape}: give (k,) or (series, k).", shape=seen.shape)
     positive("most", most)
     clipped = np.clip(seen, 0.0, most)
-    places = bins.places(when)
+    places = bins_of(bins).places(when)
     good = places >= 0
     if not good.any():
         raise InputError("no look lies within the bins: nothing can be published.")

@@ -9,16 +9,18 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, count, frozen
+from cloakwork._checks import FloatArray, count, down, frozen
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_marginals
+from cloakwork.series.given import array_of
 from cloakwork.series.hadamard import transformed
 from cloakwork.series.subsets import Wanted, check_attributes
 
 _MOST = 2.0**61
+_RAGGED = "rows: give one row a person, of zeros and ones, all of the same length."
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +177,9 @@ class MarginalsCloak(CoefficientsCloak):
         )
 
     def _bits(self, rows: ArrayLike) -> NDArray[np.bool_]:
-        given = np.asarray(rows)
+        given = array_of(rows)
+        if given is None:
+            raise ReadingError(_RAGGED)
         if given.ndim != 2 or given.shape[1] != self.attributes:
             raise ReadingError(
                 f"rows has shape {given.shape}: give one row a person, with {self.attributes} zeros and ones in each.",
@@ -191,8 +195,12 @@ class MarginalsCloak(CoefficientsCloak):
                 row=row,
                 attribute=attribute,
             )
-        if len(bits) * float(self.plan.strategy.weights.max()) >= _MOST:
-            raise ReadingError("there are too many rows to release them with their noise in 63 bits.")
+        most = _MOST / float(self.plan.strategy.weights.max())
+        if len(bits) >= most:
+            raise ReadingError(
+                f"there are too many rows to release them with their noise in 63 bits: give fewer than {down(most)}.",
+                most=most,
+            )
         return np.asarray(bits)
 
     def _published(self, bits: NDArray[np.bool_], words: Words) -> Marginals:
@@ -220,11 +228,14 @@ def marginals(
     >>> published.table((3, 7)).shape, len(published.tables)
     ((2, 2), 66)
     """
-    shape = np.shape(rows)
+    given = array_of(rows)
+    if given is None:
+        raise ReadingError(_RAGGED)
+    shape = given.shape
     if len(shape) != 2 or shape[1] < 1:
         raise InputError(f"rows has shape {shape}: give one row a person, with its attributes.", shape=shape)
     cloak = MarginalsCloak(shape[1], order=order, sets=sets, epsilon=epsilon, delta=delta, contribution=contribution)
-    return cloak.release(rows)
+    return cloak.release(given)
 
 
 def _wanted(attributes: int, order: int | None, sets: Sequence[Sequence[int]] | None) -> Wanted:

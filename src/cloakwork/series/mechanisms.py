@@ -1,13 +1,14 @@
 """Mechanisms: how the noise is shared among the frequencies, or the moments, of a series."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import fft
 
 from cloakwork.errors import InputError
 from cloakwork.series.causal import SquareRoot
+from cloakwork.series.given import said
 from cloakwork.series.noise import Claim, GaussianNoise, Noise
 from cloakwork.series.strategies import CircularStrategy, Strategy, Task, finest
 
@@ -65,3 +66,17 @@ class Least:
 
     def noise(self, strategy: Strategy, claim: Claim) -> Noise:
         return GaussianNoise.meeting(strategy, claim)
+
+
+def mechanism_of(given: Any) -> Mechanism:
+    """The mechanism that was given, the best for each task where none was; refused where it is something else."""
+    if given is None:
+        return Least()
+    has_all = callable(getattr(given, "strategy", None)) and callable(getattr(given, "noise", None))
+    if isinstance(given, type) or not has_all:
+        raise InputError(
+            f"mechanism={said(given)}: give a mechanism, an object such as cloakwork.Fourier() or "
+            "cloakwork.PaperLaplace(), or leave it out."
+        )
+    found: Mechanism = given
+    return found

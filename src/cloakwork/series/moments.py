@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from scipy.special import ndtri
 
 from cloakwork._checks import FloatArray, frozen
-from cloakwork.errors import InputError
+from cloakwork.series.given import check_confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,7 @@ class Moment:
 
     def band(self, confidence: float = 0.95) -> float:
         """How far the value may be off with this confidence."""
-        if not 0 < confidence < 1:
-            raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
-        return float(self.standard_deviation * ndtri((1 + confidence) / 2))
+        return float(self.standard_deviation * ndtri((1 + check_confidence(confidence)) / 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,11 @@ import numpy as np
 from cloakwork._checks import IntArray
 from cloakwork.privacy import NoiseTable, Profile, largest_mu, noise_table
 from cloakwork.privacy.allowed import allowed_mu
-from cloakwork.privacy.sampler import Words, noise_of_frames
+from cloakwork.privacy.sampler import Words, noise, noise_of_frames
 from cloakwork.privacy.table import SERVER, rounded_up
 from cloakwork.series.strategies import Strategy, norm_above
+
+_FEW = 1 << 12  # words, far fewer than the sampler asks for at a time
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Noise(Protocol):
     def ideal(self) -> float:
         """What unrounded noise would need for a strategy of norm 1 and a change of one unit."""
 
+    @property
+    def shift(self) -> float:
+        """How far those who are protected move the release at the most, in its steps: what the noise was made for."""
+
     def draw(self, count: int, words: Words) -> IntArray:
         """`count` draws, in steps of the release."""
 
@@ -45,6 +51,14 @@ class Noise(Protocol):
 def table_loss(epsilon: float, *, draws: int, error: float) -> float:
     """What so many draws from tables that are off by `error` add to delta, rounded up."""
     return math.exp(min(math.log(error * draws) + float(np.logaddexp(0.0, epsilon)), 0.0)) * (1 + 1e-12)
+
+
+def drawn(table: NoiseTable, count: int, words: Words) -> IntArray:
+    """`count` draws from one table; the same ones from the same words, whether they are few or many."""
+    levels = len(table.levels)
+    if count * levels > _FEW:
+        return noise_of_frames([table], count, words)[:, 0]
+    return noise(table, words(count * levels).reshape(count, levels, 2))  # a push waits for this
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +91,12 @@ class GaussianNoise:
         """Of one draw, with what rounding adds."""
         return self.table.ratio**2 + 1 / 12
 
+    @property
+    def shift(self) -> float:
+        return self.mu * self.table.ratio
+
     def draw(self, count: int, words: Words) -> IntArray:
-        return noise_of_frames([self.table], count, words)[:, 0]
+        return drawn(self.table, count, words)
 
     def delta(self, epsilon: float) -> float:
         loss = table_loss(epsilon, draws=self.draws, error=self.table.error)

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork.errors import InputError
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.filters import Coefficients, Filter
+from cloakwork.series.given import numbers
 from cloakwork.series.mechanisms import Fourier, Mechanism
 from cloakwork.series.published import Published
 
@@ -35,8 +37,9 @@ def publish(
     >>> published.values.shape, round(published.expected_mse**0.5)
     ((8,), 7)
     """
+    values = _values(x)
     return _cloak(
-        x,
+        values,
         filters,
         epsilon=epsilon,
         delta=delta,
@@ -44,7 +47,7 @@ def publish(
         step=step,
         touched=touched,
         mechanism=mechanism,
-    ).release(x)
+    ).release(values)
 
 
 def convolve(
@@ -69,17 +72,16 @@ def convolve(
     >>> smooth.values.shape
     (8,)
     """
-    try:
-        kernel = np.atleast_1d(np.asarray(h, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise InputError("h: give a list of real coefficients; for a filter such as Trend(24), use publish.") from None
-    n = np.shape(x)[-1] if np.ndim(x) else 0
+    values = _values(x)
+    if isinstance(h, type) or callable(getattr(h, "taps", None)):
+        raise InputError("h: give a list of real coefficients; for a filter such as Trend(24), use publish.")
+    kernel, n = np.atleast_1d(numbers("h", h)), values.shape[-1]
     if kernel.ndim != 1 or not 1 <= kernel.size <= n:
         raise InputError(
             f"h has shape {kernel.shape}: give up to as many coefficients as there are values, {n}.", shape=kernel.shape
         )
     return _cloak(
-        x,
+        values,
         Coefficients(kernel),
         epsilon=epsilon,
         delta=delta,
@@ -88,11 +90,22 @@ def convolve(
         touched=touched,
         mechanism=Fourier() if mechanism is None else mechanism,
         circular=True,
-    ).release(x)
+    ).release(values)
+
+
+def _values(x: ArrayLike) -> FloatArray:
+    """One series or several, checked before anything else is: their shape says what fits them."""
+    values = numbers("x", x, error=ReadingError)
+    if not 1 <= values.ndim <= 2 or not values.size:
+        raise InputError(
+            f"x has shape {values.shape}: give one series (n,) or several (series, n), of at least one value.",
+            shape=values.shape,
+        )
+    return values
 
 
 def _cloak(
-    x: ArrayLike,
+    values: FloatArray,
     filters: Filter | Sequence[Filter],
     *,
     epsilon: float,
@@ -103,18 +116,15 @@ def _cloak(
     mechanism: Mechanism | None,
     circular: bool = False,
 ) -> SeriesCloak:
-    shape = np.shape(x)
-    if not 1 <= len(shape) <= 2 or 0 in shape:
-        raise InputError(f"x has shape {shape}: give one series (n,) or several (series, n).", shape=shape)
     return SeriesCloak(
         filters,
-        shape[-1],
+        values.shape[-1],
         epsilon=epsilon,
         delta=delta,
         contribution=contribution,
         step=step,
         touched=touched,
-        series=shape[0] if len(shape) == 2 else 1,
+        series=len(values) if values.ndim == 2 else 1,
         circular=circular,
         mechanism=mechanism,
     )

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from cloakwork._checks import FloatArray, frozen
 from cloakwork.errors import InputError
 from cloakwork.privacy import Explanation
+from cloakwork.series.given import check_confidence, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,12 +61,12 @@ class Published:
 
     def band(self, confidence: float = 0.95) -> FloatArray:
         """How far a value may be off with this confidence, each for itself; the shape of `standard_deviation`."""
-        if not 0 < confidence < 1:
-            raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
-        return np.asarray(self.standard_deviation * ndtri((1 + confidence) / 2))
+        return np.asarray(self.standard_deviation * ndtri((1 + check_confidence(confidence)) / 2))
 
     def plot(self, ax: "Axes | None" = None, *, confidence: float = 0.95) -> "Axes":
         """Draw the values with their band, a line for each filter and series; on new axes unless some are given."""
+        if ax is not None and not callable(getattr(ax, "fill_between", None)):
+            raise InputError(f"ax={said(ax)}: give axes of Matplotlib, or leave it out.")
         from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most series are not drawn
 
         axes = Figure(figsize=(8.0, 4.2), layout="constrained").subplots() if ax is None else ax

@@ -22,7 +22,8 @@ from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.endless import causal, looking_back, settled_length
 from cloakwork.series.exact import convolve_whole
 from cloakwork.series.explain_stream import explain
-from cloakwork.series.filters import Filter
+from cloakwork.series.filters import Filter, filter_of
+from cloakwork.series.given import array_of, numbers
 from cloakwork.series.moments import Moment, Outputs
 from cloakwork.series.noise import Claim
 from cloakwork.series.power import inverse, product
@@ -94,7 +95,7 @@ class Stream(Sealed):
         band: int | None = None,
     ) -> None:
         check_claim(epsilon, delta)
-        self.filter = filter
+        self.filter = filter_of(filter)
         self.horizon = None if horizon is None else count("horizon", horizon)
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.contribution = count("contribution", contribution, error=CalibrationError)
@@ -245,17 +246,25 @@ class Stream(Sealed):
         try:
             step = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
-            if np.ndim(value):
-                raise ReadingError("push takes one value: use extend for several.") from None
-            return int(self._steps("value", [value])[0])
+            step = None
+        if step is None:
+            return self._single(value)
         if abs(step) >= _MOST / self._weight:
             raise self._too_large()
         return step
 
-    def _steps(self, name: str, values: ArrayLike) -> IntArray:
-        found = frames(name, values, np.shape(values)[-1] if np.ndim(values) else 0, error=ReadingError)
-        if found.ndim > 2 or not found.size:
-            raise ReadingError(f"{name} has shape {found.shape}: give at least one value.", shape=found.shape)
+    def _single(self, value: object) -> int:
+        """One value that is no whole number by its kind, but perhaps by its size."""
+        given = array_of(value)
+        if given is None or given.ndim:
+            raise ReadingError("push takes one value: use extend for several.")
+        return int(self._steps("value", [value])[0])
+
+    def _steps(self, name: str, values: object) -> IntArray:
+        given = numbers(name, values, error=ReadingError)
+        if given.ndim not in (1, 2) or not given.size:
+            raise ReadingError(f"{name} has shape {given.shape}: give a list of at least one value.", shape=given.shape)
+        found = frames(name, given, given.shape[-1], error=ReadingError)
         far = np.argwhere(found != np.rint(found))
         if len(far):
             place = int(far[0][-1])

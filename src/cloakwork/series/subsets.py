@@ -1,7 +1,7 @@
 """Sets of attributes: which tables are wanted, and the Walsh coefficients that they are made of."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray, frozen
 from cloakwork._compile import compiled
 from cloakwork.errors import InputError
+from cloakwork.series.given import said
 from cloakwork.series.hadamard import transformed
 
 _MOST_ATTRIBUTES = 62
@@ -52,6 +53,8 @@ class Wanted:
     @classmethod
     def chosen(cls, attributes: int, sets: Sequence[Sequence[int]]) -> "Wanted":
         """These sets, each a list of different attributes."""
+        if not isinstance(sets, Iterable):
+            raise InputError(f"sets={said(sets)}: give a list of sets of attributes, such as [(0, 1)].")
         clean = tuple(attribute_set(attributes, one) for one in sets)
         if not clean:
             raise InputError("sets: give at least one set of attributes, such as [(0, 1)].")
@@ -127,6 +130,8 @@ class Wanted:
 
 def attribute_set(attributes: int, given: Sequence[int]) -> tuple[int, ...]:
     """Different attributes from 0 to attributes - 1, checked."""
+    if not isinstance(given, Iterable):
+        raise InputError(f"{said(given)}: give a list of attributes, such as (0, 1).")
     members = tuple(given)
     whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in members)
     if not whole or len(set(members)) < len(members) or any(not 0 <= one < attributes for one in members):

@@ -6,13 +6,14 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, frames, frozen
+from cloakwork._checks import FloatArray, IntArray, down, frames, frozen
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation
 from cloakwork.privacy.sampler import Words, private_words, simulated_words
 from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_convolution
 from cloakwork.series.filters import check_scale
+from cloakwork.series.given import numbers
 from cloakwork.series.hadamard import transformed
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
@@ -107,7 +108,7 @@ class WalshCloak(CoefficientsCloak):
         return f"WalshCloak(2^{self.size.bit_length() - 1} kinds, epsilon={self.epsilon:g}, delta={self.delta:g})"
 
     def _counts(self, x: ArrayLike) -> IntArray:
-        values = frames("x", x, self.size, error=ReadingError)
+        values = frames("x", numbers("x", x, error=ReadingError), self.size, error=ReadingError)
         if values.ndim != 1:
             raise ReadingError(f"x has shape {values.shape}: give {self.size} counts.", shape=values.shape)
         far = np.flatnonzero(values != np.rint(values))
@@ -115,9 +116,13 @@ class WalshCloak(CoefficientsCloak):
             raise ReadingError(
                 f"x[{far[0]}] is not a whole number ({len(far)} such entries): give counts.", place=int(far[0])
             )
-        total = float(np.abs(values).sum())
-        if total >= _LARGEST or total * float(self.plan.strategy.weights.max()) >= _MOST:
-            raise ReadingError("the counts are too large to be released with their noise in 63 bits.")
+        most = min(_LARGEST, _MOST / float(self.plan.strategy.weights.max()))
+        if float(np.abs(values).sum()) >= most:
+            raise ReadingError(
+                "the counts are too large to be released with their noise in 63 bits: give counts that are below "
+                f"{down(most)} in all.",
+                most=most,
+            )
         return values.astype(np.int64)
 
     def _published(self, counts: IntArray, words: Words) -> Convolved:
@@ -144,13 +149,14 @@ def walsh_convolve(x: ArrayLike, h: ArrayLike, *, epsilon: float, delta: float, 
 
 
 def _predicates(h: ArrayLike) -> FloatArray:
-    size = np.shape(h)[-1] if np.ndim(h) else 0
-    values = np.atleast_2d(frames("h", h, size))
-    if values.ndim != 2 or size < 1 or size & (size - 1):
+    given = numbers("h", h)
+    size = given.shape[-1] if given.ndim else 0
+    if given.ndim not in (1, 2) or not given.size or size & (size - 1):
         raise InputError(
-            f"h has shape {values.shape}: give 2^d numbers for d attributes, or one row of them for each predicate.",
-            shape=values.shape,
+            f"h has shape {given.shape}: give 2^d numbers for d attributes, or one row of them for each predicate.",
+            shape=given.shape,
         )
+    values = np.atleast_2d(frames("h", given, size))
     if not values.any():
         raise InputError("all numbers of h are 0: there is nothing to publish.")
     check_scale("number of h", values)

@@ -1,0 +1,228 @@
+"""Whatever is given in place of what is wanted is refused, in words that say what to give."""
+
+from collections.abc import Callable
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.series.series_kit import CLAIM
+
+from cloakwork.errors import InputError, ReadingError
+from cloakwork.series import (
+    Bins,
+    BoundedSeries,
+    Coefficients,
+    Fourier,
+    Least,
+    MarginalsCloak,
+    PaperLaplace,
+    RunningSum,
+    SeriesCloak,
+    SquareRoot,
+    Stream,
+    Taps,
+    WalshCloak,
+    WindowSum,
+    convolve,
+    marginals,
+    mean_levels,
+    publish,
+    tally,
+    walsh_convolve,
+)
+from cloakwork.series.given import numbers
+
+X = [3, 0, 4, 1]
+RAGGED: Any = [[1], [1, 2]]
+HOURS = Bins(start=0, every=1, n=4)
+SECRET = 87654321
+
+
+class Nameless:
+    """Has taps and no name."""
+
+    def taps(self, n: int) -> Taps:
+        return Taps(np.ones(n))
+
+
+class Tapless:
+    """Has a name, and something else as taps."""
+
+    name = "odd"
+
+    def taps(self, n: int) -> int:
+        return n
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["paper", PaperLaplace, Fourier, Least, SquareRoot, RunningSum(), [Fourier()], 3, object()]
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda mechanism: convolve(X, [1.0], **CLAIM, mechanism=mechanism),
+        lambda mechanism: publish(X, RunningSum(), **CLAIM, mechanism=mechanism),
+        lambda mechanism: SeriesCloak(RunningSum(), 4, **CLAIM, mechanism=mechanism),
+        lambda mechanism: tally(X, HOURS).cloak(RunningSum(), **CLAIM, mechanism=mechanism),
+    ],
+    ids=["convolve", "publish", "cloak", "bounded"],
+)
+def test_what_is_no_mechanism_is_refused_by_all_that_take_one(call: Callable[[Any], object], mechanism: object) -> None:
+    with pytest.raises(InputError, match=r"^mechanism=.*: give a mechanism, .* cloakwork\.Fourier\(\) or .*Paper"):
+        call(mechanism)
+
+
+@pytest.mark.parametrize(
+    "what", ["running-sum", RunningSum, None, 0.5, np.ones(2), Taps(np.ones(2)), {RunningSum()}, Nameless(), Tapless()]
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda what: publish(X, what, **CLAIM),
+        lambda what: publish(X, [RunningSum(), what], **CLAIM),
+        lambda what: tally(X, HOURS).cloak(what, **CLAIM),
+        lambda what: Stream(what, 10, **CLAIM),
+        lambda what: Stream(what, None, **CLAIM),
+    ],
+    ids=["publish", "several", "bounded", "stream", "endless"],
+)
+def test_what_is_no_filter_is_refused_by_all_that_take_one(call: Callable[[Any], object], what: object) -> None:
+    with pytest.raises(InputError, match=r"is not a filter: (give an object|it has no name)|odd\.taps\(.*give Taps"):
+        call(what)
+
+
+def test_a_refused_filter_is_not_shown_since_it_may_be_the_data() -> None:
+    for what in (SECRET, [SECRET], np.full(3, SECRET), {SECRET: 1}):
+        with pytest.raises(InputError, match="is not a filter") as refused:
+            SeriesCloak(what, 4, **CLAIM)  # type: ignore[arg-type]
+        assert "8765" not in str(refused.value) + repr(refused.value.values)
+    with pytest.raises(InputError, match=r"a number is not a filter: .*Coefficients\(\[0\.5, 0\.5\]\)"):
+        publish(X, [0.5, 0.5], **CLAIM)  # type: ignore[list-item]
+
+
+NOT_A_SERIES: list[tuple[Any, str]] = [
+    ([], r"^x has shape \(0,\): give one series"),
+    ([[], []], r"^x has shape \(2, 0\): give one series"),
+    (3, r"^x has shape \(\): give one series"),
+    (np.zeros((2, 2, 2)), r"^x has shape \(2, 2, 2\): give one series"),
+    ((value for value in X), "^x: give a list or an array of numbers"),
+    ({1, 2}, "^x: give a list or an array of numbers"),
+    ({"a": 1}, "^x: give a list or an array of numbers"),
+    (None, "^x: give a list or an array of numbers"),
+    ("1234", "^x: give a list or an array of numbers"),
+    (RAGGED, "^x: give a list or an array of numbers; rows, where there are several, of the same length"),
+    (["1", "2"], "^x holds texts: give numbers"),
+    ([b"1", b"2"], "^x holds texts: give numbers"),
+    ([1, "2"], "^x holds texts: give numbers"),
+    (np.array(["1", 2], dtype=object), "^x: give a list or an array of numbers"),
+    (np.array([np.timedelta64(1, "s"), 1], dtype=object), "^x: give a list or an array of numbers"),
+    (np.array(["2026-10-05"], dtype="datetime64[s]"), "^x holds dates or times: give numbers"),
+    (np.array([3], dtype="timedelta64[s]"), "^x holds dates or times: give numbers"),
+    ([datetime(2026, 10, 5)], "^x: give a list or an array of numbers"),
+    ([1j], "^x holds complex numbers: give real ones"),
+]
+
+
+@pytest.mark.parametrize(("x", "says"), NOT_A_SERIES)
+def test_what_is_no_series_is_refused_before_anything_else_is_looked_at(x: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        convolve(x, [1.0], **CLAIM)
+    again: Any = (value for value in X) if hasattr(x, "__next__") else x
+    with pytest.raises(InputError, match=says):
+        publish(again, RunningSum(), **CLAIM)
+
+
+def test_truths_fractions_and_large_whole_numbers_are_numbers() -> None:
+    assert convolve([True, False], [1.0], **CLAIM).values.shape == (2,)
+    assert numbers("x", [Fraction(1, 2), 10**30]).tolist() == [0.5, 1e30]
+
+
+OTHER_DATA: list[tuple[Callable[[Any], object], str]] = [
+    (lambda x: SeriesCloak(RunningSum(), 2, **CLAIM).release(x), "x"),
+    (lambda x: SeriesCloak(RunningSum(), 2, **CLAIM).simulate(x, rng=np.random.default_rng(1)), "x"),
+    (lambda x: Stream(RunningSum(), 4, **CLAIM).extend(x), "values"),
+    (lambda x: Stream(RunningSum(), 4, **CLAIM).simulate(x, rng=np.random.default_rng(1)), "x"),
+    (lambda x: tally([0, 1], HOURS, values=x, most_per_event=1.0), "values"),
+    (lambda x: mean_levels([0, 1], x, HOURS, visit=1), "values"),
+    (lambda x: walsh_convolve(x, [1.0, 0.0], **CLAIM), "x"),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), OTHER_DATA)
+def test_texts_dates_and_ragged_rows_are_no_data_anywhere(call: Callable[[Any], object], name: str) -> None:
+    for x, says in (
+        (["1", "2"], "holds texts: give numbers"),
+        (np.array([0, 1], dtype="datetime64[s]"), "holds dates or times: give numbers"),
+        (RAGGED, "give a list or an array of numbers"),
+        ((value for value in X), "give a list or an array of numbers"),
+    ):
+        with pytest.raises(ReadingError, match=f"^{name}:? {says}"):
+            call(x)
+
+
+@pytest.mark.parametrize("value", ["3", b"3", np.datetime64("2026-10-05"), np.timedelta64(1, "s")])
+def test_a_stream_takes_no_text_and_no_date_and_spends_nothing_on_it(value: Any) -> None:
+    stream = Stream(RunningSum(), 4, **CLAIM)
+    with pytest.raises(ReadingError, match=r"^value holds (texts|dates or times): give numbers"):
+        stream.push(value)
+    with pytest.raises(ReadingError, match="push takes one value"):
+        stream.push(RAGGED)
+    assert stream.time == 0
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: convolve(X, ["1"], **CLAIM), "h holds texts"),
+    (lambda: convolve(X, RunningSum(), **CLAIM), "h: give a list of real coefficients; for a filter .* use publish"),  # type: ignore[arg-type]
+    (lambda: convolve(X, RunningSum, **CLAIM), "h: give a list of real coefficients"),  # type: ignore[arg-type]
+    (lambda: convolve(X, [1j], **CLAIM), "h holds complex numbers: give real ones"),
+    (lambda: convolve(X, "x", **CLAIM), "h: give a list or an array of numbers"),
+    (lambda: convolve(X, [10**400], **CLAIM), "h: give a list or an array of numbers"),
+    (lambda: SeriesCloak(RunningSum(), 4, **CLAIM, circular="no"), "circular='no': give True or False"),  # type: ignore[arg-type]
+    (lambda: Coefficients("abc"), "values: give a list or an array of numbers"),  # type: ignore[arg-type]
+    (lambda: Coefficients(RAGGED), "values: give a list or an array of numbers"),
+    (lambda: Coefficients(["1"]), "values holds texts"),  # type: ignore[list-item]
+    (lambda: Coefficients([1.0], first="a"), "first='a': give how many values back"),  # type: ignore[arg-type]
+    (lambda: Coefficients([1.0], first=0.5), "first=0.5: give how many values back"),  # type: ignore[arg-type]
+    (lambda: Coefficients([1.0], label=3), "label=3: give a name"),  # type: ignore[arg-type]
+    (lambda: Taps(RAGGED), "a filter's coefficients: give a list"),
+    (lambda: SquareRoot(damping="a"), "damping='a': give a number"),  # type: ignore[arg-type]
+    (lambda: publish(X, RunningSum(), **CLAIM).band("a"), "confidence='a': give a number"),  # type: ignore[arg-type]
+    (lambda: publish(X, RunningSum(), **CLAIM).plot("a"), "ax='a': give axes"),  # type: ignore[arg-type]
+    (lambda: Stream(RunningSum(), 4, **CLAIM).push(1).band("a"), "confidence='a'"),  # type: ignore[arg-type]
+    (lambda: Bins.between(0, None, every=1), "end=None: give Unix milliseconds"),  # type: ignore[arg-type]
+    (lambda: HOURS.places(RAGGED), "times: give a list of whole numbers"),
+    (lambda: tally(X, "hours"), "bins='hours': give Bins, such as Bins"),  # type: ignore[arg-type]
+    (lambda: tally(X, Bins), r"bins=Bins \(a class\): give Bins"),  # type: ignore[arg-type]
+    (lambda: mean_levels([0], [1], None, visit=1), "bins=None: give Bins"),  # type: ignore[arg-type]
+    (lambda: mean_levels([0], [[[1]]], HOURS, visit=1), r"values has shape \(1, 1, 1\)"),
+    (lambda: tally(X, HOURS, series=RAGGED), "series: give a list of whole numbers"),
+    (lambda: tally([0], HOURS, persons=["a"], most_per_person="1"), "most_per_person='1': give a number"),  # type: ignore[arg-type]
+    (lambda: BoundedSeries(np.ones(3), 1), r"values has shape \(3,\): give \(series, n\)"),
+    (lambda: marginals(RAGGED, order=1, **CLAIM), "rows: give one row a person"),
+    (lambda: MarginalsCloak(2, order=1, **CLAIM).release(RAGGED), "rows: give one row a person"),
+    (lambda: MarginalsCloak(2, sets=3, **CLAIM), "sets=3: give a list of sets"),  # type: ignore[arg-type]
+    (lambda: MarginalsCloak(2, sets=[0, 1], **CLAIM), "0: give a list of attributes"),  # type: ignore[list-item]
+    (lambda: MarginalsCloak(2, order=1, **CLAIM).standard_deviation(0), "0: give a list of attributes"),  # type: ignore[arg-type]
+    (lambda: WalshCloak(RAGGED, **CLAIM), "h: give a list or an array of numbers"),
+    (lambda: WalshCloak(WindowSum(2), **CLAIM), "h: give a list or an array of numbers"),  # type: ignore[arg-type]
+    (lambda: WalshCloak(1.0, **CLAIM), r"h has shape \(\): give 2\^d numbers"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), REFUSED)
+def test_each_argument_of_the_wrong_kind_is_named_with_what_to_give(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        call()
+
+
+def test_values_that_are_too_large_are_told_the_limit_and_just_below_it_they_pass() -> None:
+    cloak = SeriesCloak(Coefficients([1.0]), 4, **CLAIM, circular=True)
+    with pytest.raises(ReadingError, match=r"give a coarser step, or values below 1\.125e\+15 in size") as refused:
+        cloak.release([4e15, 0, 0, 0])
+    most = refused.value.values["most"]
+    assert isinstance(most, float)
+    with pytest.raises(ReadingError, match="too large"):
+        cloak.release([most, 0, 0, 0])
+    cloak.release([1.125e15, 0, 0, 0])
