@@ -3,6 +3,8 @@
 import re
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +179,22 @@ def test_two_recordings_are_compared_as_far_as_the_shorter_goes(run: Run, tmp_pa
     assert run("audit", "readings", *recordings(tmp_path, shift=200), *words).code == 3
     few = run("audit", "readings", *recordings(tmp_path, shift=0, lengths=(299, 400)), *words)
     assert (few.code, "at least 300 in each" in few.err) == (2, True)
+
+
+def test_a_bar_shows_how_much_of_the_recordings_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: dict[str, list[int]] = {}
+
+    @contextmanager
+    def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+        yield shown.setdefault(title, []).append
+
+    monkeypatch.setattr("cloakwork.cli.audit.bar", bar)
+    assert run("audit", "readings", *recordings(tmp_path, shift=0), "--epsilon", 1).code == 0
+    assert list(shown) == ["reading", "auditing"]
+    assert (shown["reading"][-1], sorted(shown["reading"])) == (100, shown["reading"])
+    assert len(set(shown["reading"])) > 4
 
 
 def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(run: Run, tmp_path: Path) -> None:

@@ -83,7 +83,15 @@ def run_readings(
 ) -> None:
     """Audit two recordings."""
     refuse_page(wanted, first, second)
-    recorded = read_recordings((first, second), columns=columns, sensor=sensor, form=form, most=wanted.reports)
+    with bar("reading", 100) as show:
+        recorded = read_recordings(
+            (first, second),
+            columns=columns,
+            sensor=sensor,
+            form=form,
+            most=wanted.reports,
+            progress=lambda done, total: show(100 * done // total),
+        )
     lengths, used = recorded.lengths, recorded.ceiling
     if used < FEWEST:
         raise InputError(

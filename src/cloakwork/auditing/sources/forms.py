@@ -3,9 +3,10 @@
 import hashlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ LONGEST = 1 << 16  # characters of a line
 _SHOWN = 60
 _KEPT_WORDS = 20
 _split = re.compile(r"[,;\s]+").split
+
+
+Part: TypeAlias = Sequence[str] | NDArray[Any]
+"""Lines, or the one number in each of them."""
 
 
 class Form(StrEnum):
@@ -60,14 +65,25 @@ class Reader:
 
     def decide(self, lines: Sequence[str]) -> None:
         """Settle what is still open by these lines."""
-        rows = [_entries(line) for line in lines]
-        full = [row for row in rows if not any(isinstance(entry, str) for entry in row)]
-        some = full or [row for row in rows if not all(isinstance(entry, str) for entry in row)]
+        self.decide_parts([lines])
+
+    def decide_parts(self, parts: Iterable[Part]) -> None:
+        """The same for lines in parts, of which some are numbers already."""
+        full, mixed = _Seen(), _Seen()
+        for part in parts:
+            if isinstance(part, np.ndarray):
+                full.see(1, decimal=part.dtype.kind == "f")
+                continue
+            for row in map(_entries, part):
+                words = sum(isinstance(entry, str) for entry in row)
+                if words < len(row):
+                    seen = mixed if words else full
+                    seen.see(len(row), decimal=any(isinstance(entry, float) for entry in row))
+        some = full if full.width else mixed
         if self.form is None:
-            decimal = any(isinstance(entry, float) for row in some for entry in row)
-            self.form = Form.WORDS if not some else Form.NUMBERS if decimal else Form.WHOLE
+            self.form = Form.WORDS if not some.width else Form.NUMBERS if some.decimal else Form.WHOLE
         if self.width is None:
-            self.width = len(some[0]) if some and self.form is not Form.WORDS else 1
+            self.width = some.width if some.width and self.form is not Form.WORDS else 1
 
     def read(self, lines: Sequence[str], where: Callable[[int], str] = "line {}".format) -> NDArray[Any]:
         """The reports, shape (size,), or (size, width) where a line holds several numbers.
@@ -76,26 +92,33 @@ class Reader:
         """
         if self.form is None or self.width is None:
             self.decide(lines)
+        return self.read_parts([lines], where)
+
+    def read_parts(self, parts: Sequence[Part], where: Callable[[int], str]) -> NDArray[Any]:
+        """The same for lines in parts, by all of which the form was decided."""
         if self.form is Form.WORDS:
-            return np.array([word_of(line) for line in lines], dtype=object)
-        found = self._quick(lines) if self.width == 1 else None
-        if found is None:
-            found = [entry for index, line in enumerate(lines) for entry in self._row(line, index, where)]
+            return np.array([word_of(line) for part in parts for line in part], dtype=object)
+        array = self._quick(parts) if self.width == 1 else None
+        if array is not None:
+            return array
+        rows = enumerate(chain.from_iterable(map(_rows, parts)))
+        found = [entry for index, (line, row) in rows for entry in self._row(line, row, index, where)]
         array = _array(found, whole=self.form is Form.WHOLE)
-        return array if self.width == 1 else array.reshape(len(lines), -1)
+        return array if self.width == 1 else array.reshape(sum(map(len, parts)), -1)
 
-    def _quick(self, lines: Sequence[str]) -> list[Any] | None:
+    def _quick(self, parts: Sequence[Part]) -> NDArray[Any] | None:
         """One number in each line, as is usual; None where a line is something else."""
-        if not all(map(_is_plain, lines)):
-            return None
-        try:
-            return list(map(int if self.form is Form.WHOLE else float, lines))
-        except ValueError:
-            return None
+        whole = self.form is Form.WHOLE
+        arrays = []
+        for part in parts:
+            array = part if isinstance(part, np.ndarray) else _numbers(part, whole=whole)
+            if array is None:
+                return None
+            arrays.append(array)
+        return np.concatenate(arrays) if whole else np.concatenate(arrays, dtype=np.float64)
 
-    def _row(self, line: str, index: int, where: Callable[[int], str]) -> list[Any]:
+    def _row(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> list[Any]:
         width = self.width or 1
-        row = _entries(line)
         if self.form is Form.WHOLE and not all(isinstance(entry, int) for entry in row):
             self._not_whole(line, row, index, where)
         words = sum(isinstance(entry, str) for entry in row)
@@ -124,6 +147,17 @@ class Reader:
         return word
 
 
+class _Seen:
+    """What lines of one kind hold: as many entries as the first of them, and whether any of these is not whole."""
+
+    def __init__(self) -> None:
+        self.width, self.decimal = 0, False
+
+    def see(self, width: int, *, decimal: bool) -> None:
+        self.width = self.width or width
+        self.decimal = self.decimal or decimal
+
+
 def word_of(line: str) -> str:
     r"""A line as a word that may be shown anywhere: on one line, of some length, told apart from all others.
 
@@ -139,7 +173,55 @@ def word_of(line: str) -> str:
     return text
 
 
+def numbers_of(lines: Sequence[str], form: Form | None) -> NDArray[Any] | None:
+    """The number in each line, int64 or float64; None where the lines say more than that to a `Reader` of this form.
+
+    Notes
+    -----
+    That are words, whole numbers beyond 64 bits, and -0, which has no sign among whole numbers. Where whole numbers
+    are asked for it is every other number as well, since messages show its line; where words are, it is every line.
+    """
+    if form is Form.WORDS:
+        return None
+    whole = _numbers(lines, whole=True)
+    found = whole if whole is not None or form is Form.WHOLE else _numbers(lines, whole=False)
+    if found is None or found.dtype == object:
+        return None
+    zeros = [lines[index] for index in np.flatnonzero(found == 0).tolist()]
+    return None if any("-" in line and isinstance(_entry(line), int) for line in zeros) else found
+
+
+def _numbers(lines: Sequence[str], *, whole: bool) -> NDArray[Any] | None:
+    if not _is_plain("".join(lines)):
+        return None
+    try:
+        if not whole:
+            return np.fromiter(map(float, lines), np.float64, len(lines))
+        return np.fromiter(map(int, lines), np.int64, len(lines))
+    except ValueError:
+        return None
+    except OverflowError:  # beyond 64 bits
+        return _large(lines)
+
+
+def _large(lines: Sequence[str]) -> NDArray[Any] | None:
+    try:
+        return np.array(list(map(int, lines)), dtype=object)
+    except ValueError:
+        return None
+
+
+def _rows(part: Part) -> Iterator[tuple[str, list[Any]]]:
+    """Lines with what is in them."""
+    if isinstance(part, np.ndarray):
+        return ((str(entry), [entry]) for entry in part.tolist())
+    return ((line, _entries(line)) for line in part)
+
+
 def _entries(line: str) -> list[int | float | str]:
+    entry = _entry(line)
+    if not isinstance(entry, str):
+        return [entry]  # as is usual
     return [_entry(part) for part in _split(line.strip().strip(",;"))]
 
 

@@ -2,24 +2,24 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import count
-from cloakwork.auditing.sources.forms import Form, Reader, word_of
+from cloakwork.auditing.sources.forms import Form, Reader
+from cloakwork.auditing.sources.lines import Lines
+from cloakwork.auditing.sources.numbering import Numbers
+from cloakwork.auditing.sources.rows import Rows
 from cloakwork.errors import ReadingError
 from cloakwork.site.readings import HEADER
 
-if TYPE_CHECKING:
-    import _csv
-
-_QUOTED = re.compile(r'"[^"]*"').sub
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").fullmatch
 
 
@@ -59,6 +59,7 @@ def read_recordings(
     sensor: str | None = None,
     form: Form | None = None,
     most: int = 500_000,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Recordings:
     """Read two recordings, the first `most` reports of each.
 
@@ -74,6 +75,8 @@ def read_recordings(
         Of a file of readings, which sensor's; may be left out where there is one only.
     form
         What each report is taken for; decided by all of them if None.
+    progress
+        Told now and then how many bytes are read, of how many in both files. Pipes do not count.
 
     Notes
     -----
@@ -86,54 +89,32 @@ def read_recordings(
     most = count("most", most)
     if len(paths) != 2:
         raise ReadingError(f"{len(paths)} recordings: give two, one made with each set-up.")
-    _refuse_same(Path(paths[0]), Path(paths[1]))
-    numbers = _Numbers()
-    lines = [_read(Path(path), tuple(columns), sensor, most, numbers) for path in paths]
+    files = [Path(path) for path in paths]
+    _refuse_same(*files)
+    numbers = Numbers()
+    lines = [
+        _read(path, _Wanted(tuple(columns), sensor, form, most), numbers, told)
+        for path, told in zip(files, _meters(files, progress), strict=True)
+    ]
     numbers.refuse_two_sensors()
     reader = Reader(form)
-    reader.decide([*lines[0], *lines[1]])
+    reader.decide_parts(part for each in lines for part in each.parts())
     arrays = tuple(
-        reader.read(part, lambda index, path=path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
-        for part, path in zip(lines, paths, strict=True)
+        reader.read_parts(each.parts(), lambda index, path=path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
+        for each, path in zip(lines, paths, strict=True)
     )
-    used = min(map(len, lines))
-    return Recordings(
-        (arrays[0], arrays[1]), (len(lines[0]), len(lines[1])), reader, identical=lines[0][:used] == lines[1][:used]
-    )
+    first, second = lines
+    return Recordings((arrays[0], arrays[1]), (len(first), len(second)), reader, identical=first.same(second))
 
 
-class _Numbers:
-    """Which value each sequence number of a sensor has, in both recordings."""
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be read of a file."""
 
-    def __init__(self) -> None:
-        self._said: dict[tuple[str, str], tuple[Path, str]] = {}
-        self._sensors: dict[str, Path] = {}
-
-    def is_new(self, path: Path, row: int, sensor: str, seq: str, value: str) -> bool:
-        """Whether this is the number's first reading; refused unless it says the same again in the same file."""
-        if (sensor, seq) not in self._said:
-            self._said[sensor, seq] = path, value
-            self._sensors.setdefault(sensor, path)
-            return True
-        first, said = self._said[sensor, seq]
-        where = f"{path}, row {row:,}: number {word_of(seq)}"
-        if said != value:
-            raise ReadingError(
-                f"{where} has {'two values' if first == path else f'another value in {first}'}. Noise was used twice, "
-                "or someone else speaks in the sensor's name: these are not reports of one honest device."
-            )
-        if first != path:
-            raise ReadingError(
-                f"{where} is in {first} too, with the same value: they are one recording, or overlap. Give two that "
-                "were made one after the other."
-            )
-        return False
-
-    def refuse_two_sensors(self) -> None:
-        """Refuse recordings of two sensors: what tells them apart is not what they measured."""
-        if len(self._sensors) > 1:
-            each = " and ".join(f"{sensor[:64]!r} in {path}" for sensor, path in self._sensors.items())
-            raise ReadingError(f"readings of {each}: both recordings must be of one sensor.")
+    columns: tuple[str, ...]
+    sensor: str | None
+    form: Form | None
+    most: int
 
 
 def _refuse_same(first: Path, second: Path) -> None:
@@ -141,70 +122,100 @@ def _refuse_same(first: Path, second: Path) -> None:
         raise ReadingError(f"{first} is given twice: an audit compares two recordings, one made with each set-up.")
 
 
-def _read(path: Path, columns: tuple[str, ...], sensor: str | None, most: int, numbers: _Numbers) -> list[str]:
-    found: list[str] = []
+def _meters(paths: Sequence[Path], progress: Callable[[int, int], None] | None) -> list[Callable[[int], None]]:
+    """For each file, what is told how many of its bytes are read."""
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
+
+    def meter(before: int, size: int) -> Callable[[int], None]:
+        def told(done: int) -> None:
+            if progress is not None and size:
+                progress(before + min(done, size), sum(sizes))
+
+        return told
+
+    return [meter(sum(sizes[:place]), size) for place, size in enumerate(sizes)]
+
+
+def _read(path: Path, wanted: _Wanted, numbers: Numbers, told: Callable[[int], None]) -> Lines:
+    found = Lines(wanted.form)
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
-            head = file.readline()
-            rows = csv.reader(chain([head], file), delimiter=_delimiter(head))
-            for line in _reports(path, rows, columns, sensor, numbers):
-                found.append(line)
-                if len(found) == most:
+            rows = Rows(file, wanted.most, told)
+            for lines in _reports(path, rows, wanted, numbers):
+                found.extend(lines[: rows.left])
+                rows.left = wanted.most - len(found)
+                if not rows.left:
                     break
     except OSError as problem:
         raise ReadingError(f"{path}: {problem.strerror}.") from None
     except csv.Error as problem:
         raise ReadingError(f"{path}: not a CSV file ({problem}).") from None
-    if not found:
-        raise ReadingError(f"{path}: there is no report in it{f' of sensor {sensor}' if sensor else ''}.")
+    if not len(found):
+        raise ReadingError(f"{path}: there is no report in it{f' of sensor {wanted.sensor}' if wanted.sensor else ''}.")
     return found
 
 
-def _reports(
-    path: Path, rows: "_csv.Reader", columns: tuple[str, ...], sensor: str | None, numbers: _Numbers
-) -> Iterator[str]:
-    header = [name.strip() for name in next(rows, [])]
+def _reports(path: Path, rows: Rows, wanted: _Wanted, numbers: Numbers) -> Iterator[list[str]]:
+    header = rows.header()
     if not any(header):
         raise ReadingError(f"{path}: the file is empty. The first line has the names of the columns.")
-    if tuple(header) == HEADER and not columns:
-        yield from _of_sensor(path, rows, sensor, numbers)
-        return
-    if sensor is not None:
+    if tuple(header) == HEADER and not wanted.columns:
+        return _of_sensor(path, rows, wanted.sensor, numbers)
+    if wanted.sensor is not None:
         raise ReadingError(f"--sensor goes with files of readings, whose first line is {','.join(HEADER)}.")
-    places = _places(path, header, columns)
-    for number, row in _numbered(path, rows, len(header)):
-        if len(row) != len(header):
-            raise ReadingError(f"{path}, row {number:,}: {len(row)} columns, where the first line has {len(header)}.")
-        cells = [row[place] for place in places]
-        comma = next(filter(_DECIMAL_COMMA, cells), "") if rows.dialect.delimiter != "," else ""
-        if comma:
-            raise ReadingError(f"{path}, row {number:,}: {comma.strip()}: write numbers with a point, such as 0.5.")
-        yield ",".join(cells)
+    return _of_columns(path, rows, len(header), _places(path, header, wanted.columns))
 
 
-def _numbered(path: Path, rows: Iterator[list[str]], width: int) -> Iterator[tuple[int, list[str]]]:
-    """Rows with their numbers. A blank line of a file with one column is a row, unless it is the end of the file."""
-    blank = 0
-    for number, row in enumerate(rows, start=2):
-        if width == 1 and blank:
-            yield number - 1, [""]
-        elif row and blank:
-            raise ReadingError(
-                f"{path}, row {blank:,} is blank: where a report is empty give the row with empty columns, so that it "
-                "counts; else take the line out."
-            )
-        blank = 0 if row else number
-        if row:
-            yield number, row
+def _of_columns(path: Path, rows: Rows, width: int, places: list[int]) -> Iterator[list[str]]:
+    """Reports of the columns at these places, those before an error first."""
+    pick = itemgetter(*places)
+    for number, batch in _filled(path, rows, width):
+        cells = list(map(pick, batch))
+        lines = cells if len(places) == 1 else list(map(",".join, cells))
+        if rows.delimiter != ",":
+            for index, row in enumerate(batch):
+                comma = next(filter(_DECIMAL_COMMA, (row[place] for place in places)), "")
+                if comma:
+                    yield lines[:index]
+                    raise ReadingError(
+                        f"{path}, row {number + index:,}: {comma.strip()}: write numbers with a point, such as 0.5."
+                    )
+        yield lines
 
 
-def _delimiter(head: str) -> str:
-    """What parts the columns, by the first line: what it has most of, names in quotation marks apart.
+def _filled(path: Path, rows: Rows, width: int) -> Iterator[tuple[int, list[list[str]]]]:
+    """Rows of this width, with the number of the first; those before an error come first.
 
-    >>> _delimiter('"x, left, low";y'), _delimiter("v")
-    (';', ',')
+    A blank line of a file with one column is a row, unless it is the end of the file.
     """
-    return max(",;\t", key=_QUOTED("", head).count)
+    blank = 0
+    for first, batch in rows.batches():
+        if not blank and set(map(len, batch)) == {width}:
+            yield first, batch
+            continue
+        start, filled = blank or first, []
+        for number, row in enumerate(batch, start=first):
+            if blank and width == 1:
+                filled.append([""])
+            problem = _problem(path, number, row, blank, width)
+            if problem:
+                yield start, filled
+                raise ReadingError(problem)
+            if row:
+                filled.append(row)
+            blank = 0 if row else number
+        yield start, filled
+
+
+def _problem(path: Path, number: int, row: list[str], blank: int, width: int) -> str:
+    if row and blank and width > 1:
+        return (
+            f"{path}, row {blank:,} is blank: where a report is empty give the row with empty columns, so that it "
+            "counts; else take the line out."
+        )
+    if row and len(row) != width:
+        return f"{path}, row {number:,}: {len(row)} columns, where the first line has {width}."
+    return ""
 
 
 def _places(path: Path, header: list[str], columns: tuple[str, ...]) -> list[int]:
@@ -231,19 +242,55 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _of_sensor(path: Path, rows: Iterator[list[str]], wanted: str | None, numbers: _Numbers) -> Iterator[str]:
+class _Said(NamedTuple):
+    """What rows say of one sensor."""
+
+    sensor: str
+    rows: Sequence[int]
+    numbers: Sequence[str]
+    values: Sequence[str]
+
+
+def _of_sensor(path: Path, rows: Rows, wanted: str | None, numbers: Numbers) -> Iterator[list[str]]:
     """Values of one sensor, each sequence number once."""
-    found = wanted
-    for number, row in enumerate(rows, start=2):
+    found = wanted or ""
+    for first, batch in rows.batches():
+        every = _of_all(first, batch, found)
+        for said in [every] if every else _of_some(path, first, batch, found, wanted):
+            found = said.sensor
+            yield numbers.new(path, *said)
+
+
+def _of_all(first: int, batch: list[list[str]], sensor: str) -> _Said | None:
+    """What rows say if all are of this sensor, as is usual."""
+    if not sensor or set(map(len, batch)) != {len(HEADER)}:
+        return None
+    _, sensors, numbers, values = zip(*batch, strict=True)
+    if set(map(str.strip, set(sensors))) != {sensor}:
+        return None
+    every = range(first, first + len(batch))
+    return _Said(sensor, every, list(map(str.strip, numbers)), list(map(str.strip, values)))
+
+
+def _of_some(path: Path, first: int, batch: list[list[str]], found: str, wanted: str | None) -> Iterator[_Said]:
+    """What rows say where some are blank or of other sensors; what is before an error first."""
+    chosen: list[tuple[str, int, str, str]] = []
+    problem = ""
+    for number, row in enumerate(batch, start=first):
         if not row:
             continue
         if len(row) != len(HEADER):
-            raise ReadingError(f"{path}, row {number:,}: {len(row)} columns, where the first line has {len(HEADER)}.")
-        _, sensor, seq, value = (cell.strip() for cell in row)
+            problem = f"{path}, row {number:,}: {len(row)} columns, where the first line has {len(HEADER)}."
+            break
+        _, sensor, seq, value = map(str.strip, row)
         found = found or sensor
-        if sensor != found:
-            if wanted is None:
-                raise ReadingError(f"{path}: readings of {found[:64]!r} and of {sensor[:64]!r}. Choose with --sensor.")
-            continue
-        if numbers.is_new(path, number, sensor, seq, value):
-            yield value
+        if sensor == found:
+            chosen.append((sensor, number, seq, value))
+        elif wanted is None:
+            problem = f"{path}: readings of {found[:64]!r} and of {sensor[:64]!r}. Choose with --sensor."
+            break
+    for sensor, group in groupby(chosen, itemgetter(0)):
+        _, numbers, seqs, values = zip(*group, strict=True)
+        yield _Said(sensor, numbers, seqs, values)
+    if problem:
+        raise ReadingError(problem)

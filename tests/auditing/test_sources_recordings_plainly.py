@@ -1,0 +1,259 @@
+"""Recordings against a plain reader of them, all at once and row by row: the same reports, or the same refusal."""
+
+import csv
+import io
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing.sources import Form, Recordings, read_recordings
+from cloakwork.auditing.sources import lines as kept
+from cloakwork.auditing.sources import rows as taken
+from cloakwork.auditing.sources.forms import word_of
+from cloakwork.errors import InputError
+
+WHOLE = ["1", "2", "-4", "+3", "007", " 5 ", "0"]
+DECIMAL = ["1.5", "-0.0", "0.0", "1e3", "1.50", "nan", "-inf", "0.1000000000000000055511151231257827", "1e999"]
+LARGE = [
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "9007199254740993",
+    "9" * 400,
+    "9" * 4400,
+]
+MIXED = [*WHOLE, *DECIMAL, *LARGE, "-0", "-00"]
+WORDS = ["ERR", "", "1_000", "\u0663", "a\\b", "caf\xe9", "\u2028", "x y", "5\u00a0", "\x00"]
+QUOTED = ['"q"', '"1"', '" 1.5 "', '"a\nb"', '"say ""1"""', '""', 'x"y']
+
+
+class RefusedError(Exception):
+    """With a part of what is said."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two files and how they are read."""
+
+    texts: tuple[str, str]
+    between: str
+    most: int
+    form: Form | None
+
+
+def number(line: str) -> int | float | None:
+    text = line.strip()
+    if not text.isascii() or "_" in text:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None
+
+
+def plain_column(text: str, case: Case) -> list[str]:
+    """Cells of a file with one column: a blank row is an empty cell, but for one at the end of the file."""
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=case.between))[1:]
+    if rows and not rows[-1]:
+        rows.pop()
+    cells = []
+    for place, row in enumerate(rows[: case.most], start=2):
+        if len(row) > 1:
+            raise RefusedError(f"row {place}: {len(row)} columns")
+        cells.append(row[0] if row else "")
+    if not cells:
+        raise RefusedError("no report")
+    return cells
+
+
+def plain_readings(texts: Sequence[str], case: Case) -> list[list[str]]:
+    """Values of files of readings, each sequence number once and in one file only."""
+    said: dict[str, tuple[int, str]] = {}
+    found: list[list[str]] = [[], []]
+    for file, text in enumerate(texts):
+        for place, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=case.between), start=1):
+            if place == 1 or not row or len(found[file]) == case.most:
+                continue
+            seq, value = row[2].strip(), row[3].strip()
+            where, first = said.setdefault(seq, (file, value))
+            if first != value:
+                raise RefusedError(
+                    f"row {place}: number {seq} has " + ("two values" if where == file else "another value")
+                )
+            if where != file:
+                raise RefusedError(f"row {place}: number {seq} is in ")
+            if len(said) > sum(map(len, found)):
+                found[file].append(value)
+        if not found[file]:
+            raise RefusedError("no report")
+    return found
+
+
+def plain_reports(lines: Sequence[Sequence[str]], form: Form | None) -> tuple[Form, list[list[Any]]]:
+    """The form of all lines, and what each is taken for; a word among numbers stays one."""
+    entries = [[number(line) for line in part] for part in lines]
+    numbers = [entry for part in entries for entry in part if entry is not None]
+    decimal = any(isinstance(entry, float) for entry in numbers)
+    form = form or (Form.WORDS if not numbers else Form.NUMBERS if decimal else Form.WHOLE)
+    found: list[list[Any]] = []
+    for part, known in zip(lines, entries, strict=True):
+        if form is Form.WORDS:
+            found.append([word_of(line) for line in part])
+            continue
+        alone = None not in known and all(map(str.isascii, part))
+        values = (
+            [floating(*pair, alone=alone) for pair in zip(part, known, strict=True)] if form is Form.NUMBERS else known
+        )
+        found.append([word_of(line) if value is None else value for line, value in zip(part, values, strict=True)])
+    return form, found
+
+
+def floating(line: str, entry: int | float | None, *, alone: bool) -> float | None:
+    """A number as a float; -0 loses its sign beside a word, where it is taken for a whole number first."""
+    if entry is None:
+        return None
+    return 0.0 if entry == 0 and isinstance(entry, int) and not alone else float(line)
+
+
+def exactly(values: Sequence[Any]) -> list[tuple[str, object]]:
+    """Values by kind and bits: -0.0 is not 0.0, and NaN is NaN."""
+    return [(type(value).__name__, value.hex() if isinstance(value, float) else value) for value in values]
+
+
+def drawn_texts(lots: random.Random, *, readings: bool) -> Case:
+    numbers = lots.choice([WHOLE, DECIMAL, [*WHOLE, *DECIMAL], [*WHOLE, "-0", "1.5"], LARGE, MIXED])
+    others = lots.choice([[], [], WORDS, QUOTED, [*WORDS, *QUOTED]])
+    share, blank = lots.choice([0.03, 0.3, 1.0]), lots.choice([0, 0, 0.1])
+    between, end = lots.choice(",,;\t"), lots.choice(["\n", "\r\n", "\r"])
+
+    def cell() -> str:
+        return lots.choice(others) if others and lots.random() < share else lots.choice(numbers)
+
+    def text(start: int) -> str:
+        rows = [between.join(["time", "sensor", "seq", "value"]) if readings else "v"]
+        seq = start
+        for _ in range(lots.randrange(30)):
+            seq = seq + 1 if lots.random() < 0.95 else start + lots.randrange(200)
+            name = lots.choice(
+                [str(seq)] * 9 + [f"0{seq}", f"+{seq}", f"s{seq}", f" {seq}", str(10**18 + seq), f"-{seq}"]
+            )
+            row = ["0", lots.choice(["s1", " s1 "]), name, lots.choice(numbers)]
+            rows.append("" if lots.random() < blank else between.join(row) if readings else cell())
+            if lots.random() < 0.02:
+                rows.append(rows[-1])
+        return "\ufeff" * lots.randrange(2) + end.join(rows) + lots.choice(["", end, end + end])
+
+    first = text(0)
+    second = first if lots.random() < 0.1 and not readings else text(lots.choice([1000, 1000, 20]))
+    form = lots.choice([None, None, Form.NUMBERS, Form.WORDS])
+    return Case((first, second), between if readings else ",", lots.choice([1, 5, 20, 1000]), form)
+
+
+def expected(case: Case, *, readings: bool) -> tuple[Form, list[list[Any]], bool]:
+    texts = [text.removeprefix("\ufeff") for text in case.texts]
+    lines = plain_readings(texts, case) if readings else [plain_column(text, case) for text in texts]
+    form, found = plain_reports(lines, case.form)
+    used = min(map(len, lines))
+    return form, found, lines[0][:used] == lines[1][:used]
+
+
+def read(folder: Path, case: Case) -> Recordings:
+    paths = folder / "a.csv", folder / "b.csv"
+    for path, text in zip(paths, case.texts, strict=True):
+        path.write_bytes(text.encode())
+    return read_recordings(paths, form=case.form, most=case.most)
+
+
+@pytest.mark.parametrize("readings", [False, True])
+@pytest.mark.parametrize(("rows", "lines"), [(1, 1), (3, 2), (2, 7), (512, 8192)])
+def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, lines: int, *, readings: bool
+) -> None:
+    monkeypatch.setattr(taken, "_TOGETHER", rows)
+    monkeypatch.setattr(kept, "_TOGETHER", lines)
+    lots, read_well = random.Random(f"{rows} {readings}"), 0
+    for _ in range(400):
+        case = drawn_texts(lots, readings=readings)
+        try:
+            form, reports, identical = expected(case, readings=readings)
+        except RefusedError as refused:
+            with pytest.raises(InputError, match=re.escape(str(refused))):
+                read(tmp_path, case)
+            continue
+        found = read(tmp_path, case)
+        assert (found.reader.form, found.identical, found.lengths) == (form, identical, tuple(map(len, reports)))
+        for array, values in zip(found.reports, reports, strict=True):
+            assert exactly(array.tolist()) == exactly(values), case
+        read_well += 1
+    assert read_well > 100
+
+
+def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_TOGETHER", 2)
+
+    def kinds(first: str, second: str, form: Form | None = None) -> list[np.dtype[Any]]:
+        texts = ("v\n" + first.replace(" ", "\n"), "v\n" + second.replace(" ", "\n"))
+        return [array.dtype for array in read(tmp_path, Case(texts, ",", 1000, form)).reports]
+
+    assert kinds("1 2 3", "4 5 6") == [np.int64, np.int64]
+    assert kinds("1 2 3", "4 5 6", Form.NUMBERS) == [np.float64, np.float64]
+    assert kinds("1 2 3", "4 5 6.5") == [np.float64, np.float64]
+    assert kinds("1 2 3 9223372036854775808", "4 5 6") == [object, np.int64]
+    assert kinds("1 2 3 ERR", "4 5 6.5") == [object, np.float64]
+
+
+def test_a_line_that_does_not_fit_is_named_after_lines_that_were_kept_as_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_TOGETHER", 2)
+    for text, form, said in (
+        ("v\n1\n2\n3\n4\n5\n6.5\n", Form.WHOLE, r'report 6 of .*a\.csv is "6\.5", where whole numbers are expected'),
+        ("v\n1\n2\n3\n4\n5\n6 7\n", None, r"report 6 of .*a\.csv has 2 entries, where the first had 1"),
+        ("v\n1 2\n3 4\n5\n6\n7\n8\n", None, r"report 3 of .*a\.csv has 1 entries, where the first had 2"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read(tmp_path, Case((text, "v\n1\n"), ",", 1000, form))
+
+
+def test_what_comes_after_the_reports_that_are_wanted_is_not_judged(tmp_path: Path) -> None:
+    for end in ("3,4\n", '"' + "9" * 200_000 + "\n"):
+        found = read(tmp_path, Case((f"v\n1\n2\n{end}", f"v\n\n1\n{end}"), ",", 2, None))
+        assert [part.tolist() for part in found.reports] == [[1, 2], ["", 1]]
+    head, rows = "time,sensor,seq,value\n", "1,s1,{0}1,5\n1,s1,{0}2,5\n1,s1,7,{0}\n"
+    assert read(tmp_path, Case((head + rows.format(1), head + rows.format(2)), ",", 2, None)).lengths == (2, 2)
+
+
+def test_an_error_of_the_file_is_said_after_those_in_rows_before_it(tmp_path: Path) -> None:
+    broken = '"' + "9" * 200_000 + "\n"
+    with pytest.raises(InputError, match="row 3: 2 columns"):
+        read(tmp_path, Case(("v\n1\n2,3\n" + broken, "v\n1\n"), ",", 1000, None))
+    with pytest.raises(InputError, match="not a CSV file"):
+        read(tmp_path, Case(("v\n1\n" + broken + "2,3\n", "v\n1\n"), ",", 1000, None))
+
+
+def test_rows_are_counted_on_after_a_blank_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows in (1, 512):
+        monkeypatch.setattr(taken, "_TOGETHER", rows)
+        with pytest.raises(InputError, match="row 3: 0,5: write numbers with a point"):
+            read(tmp_path, Case(('"a;b\nc"\n\n0,5\n', "v\n1\n"), ";", 1000, None))
+
+
+def test_progress_is_told_by_bytes_of_both_files(tmp_path: Path) -> None:
+    paths = tmp_path / "a.csv", tmp_path / "b.csv"
+    for path, size in zip(paths, (5000, 3000), strict=True):
+        path.write_text("v\n" + "1.5\n" * size)
+    told: list[tuple[int, int]] = []
+    read_recordings(paths, progress=lambda done, total: told.append((done, total)))
+    assert {total for _, total in told} == {4 * 8000 + 4}
+    done = [part for part, _ in told]
+    assert (done[-1], len(set(done)) > 4, sorted(done)) == (4 * 8000 + 4, True, done)
