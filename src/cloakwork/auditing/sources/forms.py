@@ -75,10 +75,9 @@ class Reader:
                 full.see(1, decimal=part.dtype.kind == "f")
                 continue
             for row in map(_entries, part):
-                words = sum(isinstance(entry, str) for entry in row)
-                if words < len(row):
-                    seen = mixed if words else full
-                    seen.see(len(row), decimal=any(isinstance(entry, float) for entry in row))
+                kinds = set(map(type, row))
+                if kinds != {str}:
+                    (mixed if str in kinds else full).see(len(row), decimal=float in kinds)
         some = full if full.width else mixed
         if self.form is None:
             self.form = Form.WORDS if not some.width else Form.NUMBERS if some.decimal else Form.WHOLE
@@ -119,6 +118,8 @@ class Reader:
 
     def _row(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> list[Any]:
         width = self.width or 1
+        if width == 1 and len(row) == 1 and isinstance(row[0], int if self.form is Form.WHOLE else int | float):
+            return row  # as is usual
         if self.form is Form.WHOLE and not all(isinstance(entry, int) for entry in row):
             self._not_whole(line, row, index, where)
         words = sum(isinstance(entry, str) for entry in row)
@@ -233,10 +234,11 @@ def _is_plain(text: str) -> bool:
 def _entry(text: str) -> int | float | str:
     if not _is_plain(text):
         return text
-    try:
-        return int(text)
-    except ValueError:
-        pass
+    if "." not in text:  # with a point it is no whole number: to try it takes longer than all else
+        try:
+            return int(text)
+        except ValueError:
+            pass
     try:
         return float(text)
     except ValueError:
