@@ -38,7 +38,7 @@ def drawn(ratio: float, words: Words, count: int = DRAWS) -> np.ndarray[tuple[in
 
 @pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
 def test_private_draws_have_the_exact_law(ratio: float) -> None:
-    assert p_value(drawn(ratio, private_words), ratio) > 1e-10  # other draws each time, in very many runs
+    assert p_value(drawn(ratio, private_words), ratio) > 1e-6
 
 
 @pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
