@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.collect.live_kit import make
 from tests.postgres import Postgres, running_postgres
 
+from cloakwork.collect.place import Watched
 from cloakwork.collect.store import Store, open_store
 
 
@@ -38,3 +40,16 @@ def store_url(request: pytest.FixtureRequest) -> str:
 def store(store_url: str) -> Iterator[Store]:
     with open_store(store_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def shelf(sqlite_url: str) -> Iterator[Store]:
+    """A store where one kind of database is enough."""
+    with open_store(sqlite_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    """A corridor with its plan."""
+    return make(tmp_path)

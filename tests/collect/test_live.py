@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,8 @@ from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result
 from cloakwork.collect.solve import Solver, failed
-from cloakwork.collect.store import Store, StoreAwayError, open_store
+from cloakwork.collect.store import Store, StoreAwayError
 from cloakwork.site import Frame
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Watched:
-    return make(tmp_path)
-
-
-@pytest.fixture
-def shelf(sqlite_url: str) -> Iterator[Store]:
-    with open_store(sqlite_url) as store:
-        yield store
 
 
 def test_a_complete_frame_is_recovered_saved_and_told(watched: Watched, shelf: Store) -> None:

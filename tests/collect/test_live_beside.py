@@ -1,7 +1,7 @@
 """Live recovery while others erase readings, recover the same frames, or change the site."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,19 +11,8 @@ from cloakwork.collect.live import Lag
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result
 from cloakwork.collect.solve import Solver
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.store import Store
 from cloakwork.site import Frame
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Watched:
-    return make(tmp_path)
-
-
-@pytest.fixture
-def shelf(sqlite_url: str) -> Iterator[Store]:
-    with open_store(sqlite_url) as store:
-        yield store
 
 
 def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
