@@ -30,15 +30,15 @@ test: $(STAMP) ## run all tests
 check: $(STAMP) ## lint, types, import layers and documentation
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy src tests benchmarks examples scripts
+	@$(BIN)/mypy src papers tests benchmarks examples scripts
 	@$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
 
 bench: $(STAMP) ## measure speed and memory against named rivals
 	@$(BIN)/python -m benchmarks.run
 
 lab: $(STAMP) ## run every experiment at full size and write docs/results.md; goes on where it was interrupted
-	@$(BIN)/cloakwork lab run all --out out/lab
-	@$(BIN)/cloakwork lab report out/lab --docs docs
+	@$(BIN)/python -m papers run all --out out/lab
+	@$(BIN)/python -m papers report out/lab --docs docs
 
 docs: $(STAMP) ## run the stories in examples/, and build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict

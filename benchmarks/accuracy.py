@@ -4,9 +4,9 @@ from statistics import mean
 
 from rich.table import Table
 
-from cloakwork.lab import find
-from cloakwork.lab.experiments.estimators import Gallery, Method
-from cloakwork.lab.scenes import Strengths
+from papers import find
+from papers.experiments.estimators import Gallery, Method
+from papers.scenes import Strengths
 
 FRAMES = 200  # a second, on average over one to three sources of known strength
 

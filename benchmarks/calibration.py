@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from cloakwork.lab import find
+from papers import find
 
 
 def run() -> tuple[Table, bool]:

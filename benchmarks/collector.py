@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 from rich.table import Table
-from tests.broker import running_broker
-from tests.postgres import running_postgres
 
 from cloakwork.collect.records import Role
 from cloakwork.collect.store import Store, open_store
 from cloakwork.physics import sources
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, freeze, load_site, plan_beside
+from tests.broker import running_broker
+from tests.postgres import running_postgres
 
 SECONDS = 60
 SENSORS = 60

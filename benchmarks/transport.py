@@ -6,7 +6,7 @@ import numpy as np
 import ot
 from rich.table import Table
 
-from cloakwork.measure import emd
+from cloakwork.accuracy import emd
 from cloakwork.physics import Rooms
 
 GOAL = 1.0

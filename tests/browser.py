@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
 from tests.parts import ROOT, needs, program
 
 SCREENS = "CLOAKWORK_SCREENS"

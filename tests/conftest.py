@@ -5,9 +5,9 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import parts
 
 from cloakwork.physics import HeatLine
+from tests import parts
 
 # how long an example takes, or how long it takes to make one, says how busy this machine is and nothing else
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])

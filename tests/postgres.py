@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
+
 from tests.parts import needs, postgresql
 from tests.ports import free_port
 

@@ -11,10 +11,10 @@ import matplotlib as mpl
 import pytest
 import typer.main
 from mkdocs.exceptions import PluginError
-from scripts import stories
 
 from cloakwork.cli.app import app
 from cloakwork.site import parse_site, schema
+from scripts import stories
 
 ROOT = Path(__file__).parent.parent
 STORIES = sorted((ROOT / "examples").glob("*.py"))

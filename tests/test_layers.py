@@ -13,11 +13,13 @@ ROOT = Path(cloakwork.__file__).parent
 LAYERS = [
     {"errors", "_checks", "_compile"},
     {"physics"},
-    {"measure"},
+    {"accuracy"},
     {"privacy", "recovery"},
     {"site"},
-    {"auditing", "series", "agent"},
-    {"lab", "collect"},
+    {"readings", "mqtt"},
+    {"keys"},
+    {"device", "auditing", "series"},
+    {"collect"},
     {"demo"},
     {"cli"},
 ]

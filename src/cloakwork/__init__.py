@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cloakwork.accuracy import cramer_rao, emd, l1, l2, le_cam, limits, papers_bound, resolution
     from cloakwork.auditing import Audit, audit
     from cloakwork.errors import (
         BudgetError,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         ReadingError,
         SiteError,
     )
-    from cloakwork.measure import cramer_rao, emd, l1, l2, le_cam, limits, papers_bound, resolution
     from cloakwork.physics import (
         FloorPlan,
         Graph,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "auditing": "Audit audit",
     "errors": "BudgetError CalibrationError CloakworkError InputError MeasureError PhysicsError ReadingError SiteError",
-    "measure": "cramer_rao emd l1 l2 le_cam limits papers_bound resolution",
+    "accuracy": "cramer_rao emd l1 l2 le_cam limits papers_bound resolution",
     "physics": (
         "FloorPlan Graph HeatLine HeatPlane Matrix Metric Physics Placement Pulse Rooms Space Steady Tolerance sources"
     ),

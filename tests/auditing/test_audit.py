@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
+import cloakwork as cw
 from benchmarks.mechanisms import (
     Case,
     boundary_cases,
@@ -14,8 +16,6 @@ from benchmarks.mechanisms import (
     laplace,
     literature_cases,
 )
-
-import cloakwork as cw
 from cloakwork.auditing import Verdict, audit
 
 BROKEN = broken_cases()

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
 from scipy.signal import lfilter
 
+from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.independence import Watch
 from cloakwork.auditing.reports import ask, kind_of, read

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.mechanisms import laplace
 from scipy.stats import laplace as law
 
+from benchmarks.mechanisms import laplace
 from cloakwork.auditing import Audit, Profile, Verdict, Witness, audit
 from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
 from cloakwork.auditing.choosing import Choice, Claim, interval

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.mechanisms import on_grid
 
+from benchmarks.mechanisms import on_grid
 from cloakwork.auditing import Audit, Verdict, audit
 from cloakwork.auditing.reports import Kind, ask, kind_of, read
 

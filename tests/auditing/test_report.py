@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.browser import running_browser, visiting
 
 from cloakwork.auditing import Audit, Profile, Verdict, Witness
 from cloakwork.auditing.report import NEVER, Report, Subject
+from tests.browser import running_browser, visiting
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&'\"$title"
 

@@ -14,18 +14,18 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 from scipy.stats import norm
-from tests.broker import READER, Broker, running_broker
 
-from cloakwork.agent import Agent, ConstantSource
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.sources import Bench, BenchSource, Setup, bench_claim
 from cloakwork.auditing.sources.mqtt import BrokerError
+from cloakwork.device import Agent, ConstantSource
+from cloakwork.device.provision import provision
 from cloakwork.errors import InputError, ReadingError
+from cloakwork.mqtt.address import Broker as Reached
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site, freeze, parse_site
-from cloakwork.site.broker import Broker as Reached
-from cloakwork.site.provision import provision
+from tests.broker import READER, Broker, running_broker
 
 SITE = """name = "hall"
 sensors = 6

@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
-from tests.auditing.tester_kit import ONE_WAY, Floats, halves
 
 from cloakwork.auditing.testers import (
     KnownPair,
@@ -24,6 +23,7 @@ from cloakwork.auditing.testers import (
 )
 from cloakwork.auditing.testers.costs import boundary_pair
 from cloakwork.errors import InputError
+from tests.auditing.tester_kit import ONE_WAY, Floats, halves
 
 
 def samples(pair: Pair, r: int) -> Floats:

@@ -5,10 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.auditing.tester_kit import ONE_WAY, crooked, halves, single
 
 from cloakwork.auditing.testers import Pair, random_distance
 from cloakwork.errors import InputError
+from tests.auditing.tester_kit import ONE_WAY, crooked, halves, single
 
 
 def by_events(p: list[float], q: list[float], epsilon: float) -> float:

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.auditing.tester_kit import ONE_WAY, Floats, accepted, halves, single, turned
 
 from cloakwork.auditing.testers import KnownPair, Pair
 from cloakwork.auditing.testers.known import FLOORS, IdentitySize, identity_size, identity_statistic
+from tests.auditing.tester_kit import ONE_WAY, Floats, accepted, halves, single, turned
 
 CLAIMS = [(1.0, 0.05, 0.1), (0.0, 0.1, 0.2), (2.0, 0.01, 0.3)]
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.auditing.tester_kit import Floats, accepted, turned
 
 from cloakwork.auditing.testers import KnownPure, Pair, unnoticed_mass
 from cloakwork.auditing.testers.costs import boundary_pair
 from cloakwork.auditing.testers.pure import misfit
 from cloakwork.errors import InputError
+from tests.auditing.tester_kit import Floats, accepted, turned
 
 
 def moved(pair: Pair, outcome: int, up: float, down: float) -> Pair:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.auditing.tester_kit import ONE_WAY, halves
 
 from cloakwork.auditing.testers import (
     Amplified,
@@ -22,6 +21,7 @@ from cloakwork.auditing.testers import (
 from cloakwork.auditing.testers.plan import votes
 from cloakwork.auditing.testers.random_privacy import share_size
 from cloakwork.errors import InputError
+from tests.auditing.tester_kit import ONE_WAY, halves
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.auditing.tester_kit import ONE_WAY, accepted, answers, crooked, halves, single, turned
 
 from cloakwork.auditing.testers import Pair, UnknownPair, hard_pairs
 from cloakwork.errors import InputError
+from tests.auditing.tester_kit import ONE_WAY, accepted, answers, crooked, halves, single, turned
 
 CLAIMS = [(1.0, 0.05, 0.1), (0.0, 0.1, 0.2), (2.0, 0.01, 0.3)]
 

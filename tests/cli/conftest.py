@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.cli.series_kit import HOUR, iso, write
 
 from cloakwork.cli import main
+from tests.cli.series_kit import HOUR, iso, write
 
 
 class Outcome(NamedTuple):

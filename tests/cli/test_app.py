@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Outcome, Run
 
 SITE = """name = "corridor"

@@ -12,19 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.broker import Broker, running_broker
-from tests.cli.conftest import Outcome, Run
-from tests.cli.test_story import SITE
 
-from cloakwork.agent import Agent, FileSource
 from cloakwork.auditing import Witness
 from cloakwork.auditing.sources import BenchClaim
 from cloakwork.cli.audit_mqtt import advice, lost, steps
 from cloakwork.cli.audit_pace import Pace
+from cloakwork.device import Agent, FileSource
 from cloakwork.errors import InputError
+from cloakwork.mqtt.address import Broker as Reached
 from cloakwork.privacy.table import noise_table
 from cloakwork.site import load_plan
-from cloakwork.site.broker import Broker as Reached
+from tests.broker import Broker, running_broker
+from tests.cli.conftest import Outcome, Run
+from tests.cli.test_story import SITE
 
 QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50")
 CHANGE = """

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.test_app import script
 

@@ -19,17 +19,17 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+
+from cloakwork.collect.records import Role
+from cloakwork.collect.store import open_store
+from cloakwork.device import Agent, ConstantSource
+from cloakwork.mqtt.address import Broker
 from tests.broker import make_certificates
 from tests.cli.conftest import Run
 from tests.collect.live_kit import site_file
 from tests.collect.process_kit import COMMAND, SITE, until
 from tests.collect.survival_kit import ground
 from tests.ports import free_port
-
-from cloakwork.agent import Agent, ConstantSource
-from cloakwork.collect.records import Role
-from cloakwork.collect.store import open_store
-from cloakwork.site.broker import Broker
 
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
 QUICK = SITE.replace('window = "1min"', 'window = "6s"')  # a reading every 0.2 s

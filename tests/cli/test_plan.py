@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Run
 
 from cloakwork.privacy import Profile
 from cloakwork.site import freeze, load_plan, load_site
+from tests.cli.conftest import Run
 
 ROOMS = '''name = "two-rooms"
 baseline = 20.0

@@ -8,9 +8,9 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
-from tests.cli.conftest import Run
 
 from cloakwork.site import load_plan
+from tests.cli.conftest import Run
 
 SITE = """name = "corridor"
 baseline = 20.0

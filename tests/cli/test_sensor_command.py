@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
-from tests.cli.test_story import SITE
-from tests.devices import config, make_folder
 
 from cloakwork.cli.sensor import make_source
 from cloakwork.errors import InputError
+from tests.cli.conftest import Run
+from tests.cli.test_story import SITE
+from tests.devices import config, make_folder
 
 
 @pytest.fixture

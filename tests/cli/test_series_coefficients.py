@@ -6,11 +6,11 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cli.conftest import Run
-from tests.cli.series_kit import PERIOD
 
 from cloakwork.cli.series_coefficients import described, read_coefficients
 from cloakwork.errors import InputError
+from tests.cli.conftest import Run
+from tests.cli.series_kit import PERIOD
 
 GOOD = [
     ("0.5\n0.25\n0.25\n", "3 coefficients from lag 0: 0.5, 0.25, 0.25"),

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.cli.conftest import Run
-from tests.cli.series_kit import CLEAR, HOUR, PERIOD, START, Z95, close, floats, iso, read, values_in, write
 
 from cloakwork.cli.series_given import SeriesOptions
 from cloakwork.cli.series_input import from_file
 from cloakwork.cli.series_output import Cost
 from cloakwork.cli.series_picture import NOT_PRIVATE
+from tests.cli.conftest import Run
+from tests.cli.series_kit import CLEAR, HOUR, PERIOD, START, Z95, close, floats, iso, read, values_in, write
 
 
 def test_events_are_counted_filtered_and_published(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.series_kit import CLEAR, HOUR, PERIOD, iso, write
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.series_kit import CLEAR, HOUR, PERIOD, floats, iso, read, write
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.series_kit import HOUR, PERIOD, iso, write
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
-from tests.cli.series_kit import HOUR, PERIOD, iso, write
 
 from cloakwork.cli.series_filters import parse_filters, parse_span, shown_span
 from cloakwork.errors import InputError
+from tests.cli.conftest import Run
+from tests.cli.series_kit import HOUR, PERIOD, iso, write
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cli.conftest import Run
-from tests.cli.series_kit import CLEAR, HOUR, PERIOD, START, close, iso, read
 
 from cloakwork.cli.series_given import SeriesOptions
 from cloakwork.cli.series_input import from_file
 from cloakwork.cli.series_table import TableFile, moments
+from tests.cli.conftest import Run
+from tests.cli.series_kit import CLEAR, HOUR, PERIOD, START, close, iso, read
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_counted(succeed: Run, here: Path) -> None:

@@ -6,10 +6,6 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from tests.cli.conftest import Run
-from tests.cli.series_kit import CLEAR, close, read
-from tests.collect import zone_kit
-from tests.collect.live_kit import LINE, make, moment, readings
 
 from cloakwork.cli.series_store import SAMPLED, slack
 from cloakwork.collect.occupancy import occupancies
@@ -18,6 +14,10 @@ from cloakwork.collect.records import Reading, Result
 from cloakwork.collect.solve import Solver
 from cloakwork.collect.store import open_store
 from cloakwork.series import Bins, mean_levels
+from tests.cli.conftest import Run
+from tests.cli.series_kit import CLEAR, close, read
+from tests.collect import zone_kit
+from tests.collect.live_kit import LINE, make, moment, readings
 
 MINUTE = 60_000
 START = 1_791_158_400_000  # 2026-10-05, midnight

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.conftest import Run
 
 from cloakwork.physics import sources
-from cloakwork.site import ReadingsFile, load_site
+from cloakwork.readings import ReadingsFile
+from cloakwork.site import load_site
+from tests.cli.conftest import Run
 
 SITE = """name = "corridor"
 sensors = 7

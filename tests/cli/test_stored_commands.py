@@ -10,9 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.conftest import Run
-from tests.collect.live_kit import make, moment, readings
-from tests.postgres import running_postgres
 
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import err
@@ -20,6 +17,9 @@ from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Reading, Role
 from cloakwork.collect.solve import Solver
 from cloakwork.collect.store import Store, StoreAwayError, open_store
+from tests.cli.conftest import Run
+from tests.collect.live_kit import make, moment, readings
+from tests.postgres import running_postgres
 
 FRAMES = 30
 

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests import micropython
-from tests.agent.test_agent import Subscriber, listening, until
-from tests.broker import READER, running_broker
-from tests.cli.conftest import Run
 
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
+from tests import micropython
+from tests.broker import READER, running_broker
+from tests.cli.conftest import Run
+from tests.device.test_agent import Subscriber, listening, until
 
 SITE = """name = "hall"
 sensors = 6

@@ -10,11 +10,20 @@ from pathlib import Path
 import pytest
 
 from cloakwork.cli import main
+from cloakwork.keys.site_keys import (
+    Opened,
+    export,
+    load_keys,
+    new_keys,
+    open_generation,
+    revoke,
+    save_export,
+    save_new_keys,
+)
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site
-from cloakwork.site.keys import Opened, export, load_keys, new_keys, open_generation, revoke, save_export, save_new_keys
 
 SITE = """name = "corridor"
 sensors = 6

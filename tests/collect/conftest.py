@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.collect.live_kit import make
-from tests.postgres import Postgres, running_postgres
 
 from cloakwork.collect.place import Watched
 from cloakwork.collect.store import Store, open_store
+from tests.collect.live_kit import make
+from tests.postgres import Postgres, running_postgres
 
 
 @pytest.fixture(scope="session")

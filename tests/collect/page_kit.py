@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from playwright.sync_api import Browser, Page
+
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import TOKEN, FakeApi, running_api
 from tests.collect.fake_sites import GRAPH, LINE, PERIOD_MS, START_MS, FakeSite, flat_text

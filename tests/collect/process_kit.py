@@ -19,11 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cloakwork.collect.records import Reading
 from tests.collect.live_kit import site_file
 from tests.parts import ROOT
 from tests.ports import free_port
-
-from cloakwork.collect.records import Reading
 
 SITE = """name = "hall"
 sensors = 4

@@ -13,15 +13,15 @@ from functools import cached_property
 from pathlib import Path
 
 import psycopg
-from tests.broker import READER, Broker
-from tests.collect.live_kit import site_file, values
-from tests.collect.process_kit import SITE, Collector, Door, Nursery, nursery
-from tests.ports import free_port
 
 from cloakwork.collect.place import Watched, watch
 from cloakwork.collect.records import Reading, Role
 from cloakwork.collect.store import open_store
 from cloakwork.sensor.wire import topic, write_reading
+from tests.broker import READER, Broker
+from tests.collect.live_kit import site_file, values
+from tests.collect.process_kit import SITE, Collector, Door, Nursery, nursery
+from tests.ports import free_port
 
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
 AT_ONCE = 50  # messages before their acknowledgements are read

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from starlette.types import Message
-from tests.collect.api_kit import NOW, Bench, parts, result
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.events import EventStream
 from cloakwork.collect.api.hub import Ending, Kind, Stream
 from cloakwork.collect.api.work import MOST_WAITING
+from tests.collect.api_kit import NOW, Bench, parts, result
 
 NARROW = Settings(reads_at_once=1, follow_s=0.05)
 

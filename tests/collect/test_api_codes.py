@@ -5,12 +5,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.collect.api_kit import Bench, bench, served
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.auth import MOST_CODES, Codes
 from cloakwork.collect.api.hub import Ending
 from cloakwork.collect.records import Role, Token
+from tests.collect.api_kit import Bench, bench, served
 
 TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
 

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.broker import make_certificates
-from tests.collect.api_kit import watched
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.records import Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import open_store
+from tests.broker import make_certificates
+from tests.collect.api_kit import watched
 
 QUICK = Settings(head_s=0.5, taken_s=0.5)
 SLOW = replace(QUICK, head_s=60.0)

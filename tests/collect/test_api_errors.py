@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from tests.collect.api_kit import Bench, bench, reading, served
 
 TELLING = "hunter2-21.25"

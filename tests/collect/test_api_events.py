@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.collect.api_kit import NOW, Bench, result, served
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.hub import Ending
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Problem, Reading, Report, Role
+from tests.collect.api_kit import NOW, Bench, result, served
 
 QUICK = Settings(follow_s=0.1, token_s=0.2)
 LAZY = Settings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.collect.api_kit import NOW, Bench, bench, result, watched
 
 from cloakwork.collect.api.attack import Attacks, longer
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Problem, Reading, Report
 from cloakwork.collect.solve import unix_ms
+from tests.collect.api_kit import NOW, Bench, bench, result, watched
 
 PERIOD = watched().schedule.period_ms
 FAR = 4_102_444_800_000  # in the year 2100

@@ -12,12 +12,12 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi.exceptions import RequestValidationError
-from tests.collect.api_kit import NOW, bench, reading, result, served
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from cloakwork.collect.api import Settings, paging, results
 from cloakwork.collect.api.work import Work
 from cloakwork.collect.records import Reading, Token
+from tests.collect.api_kit import NOW, bench, reading, result, served
 
 
 def test_wrong_tokens_are_told_to_wait_and_a_good_one_from_the_same_address_never_is(tmp_path: Path) -> None:

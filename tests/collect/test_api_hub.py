@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.collect.api_kit import NOW, result
 
 from cloakwork.collect.api import Hub
 from cloakwork.collect.api.auth import Caller
 from cloakwork.collect.api.errors import Refusal
 from cloakwork.collect.api.hub import BURST, MOST_GATHERED, SEEN
 from cloakwork.collect.records import Report, Role, Token
+from tests.collect.api_kit import NOW, result
 
 CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
 

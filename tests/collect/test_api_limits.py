@@ -14,13 +14,13 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.collect.api_kit import Bench, bench, reading, served
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.errors import Refusal
 from cloakwork.collect.api.limits import AtOnce, Buckets, address_of
 from cloakwork.collect.records import Reading, Verdict
 from cloakwork.errors import InputError
+from tests.collect.api_kit import Bench, bench, reading, served
 
 
 class Clock:

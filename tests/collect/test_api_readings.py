@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from httpx2 import Response
-from tests.collect.api_kit import NOW, Bench, BrokerState, bench, reading, result, watched
 
 from cloakwork.collect.api.geometry import geometry
 from cloakwork.collect.place import Watched
@@ -21,6 +20,7 @@ from cloakwork.collect.store import StoreAwayError
 from cloakwork.physics import FloorPlan
 from cloakwork.sensor.wire import LARGEST
 from cloakwork.site import freeze, parse_site
+from tests.collect.api_kit import NOW, Bench, BrokerState, bench, reading, result, watched
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from tests.collect.api_kit import bench, result, watched
-
 from cloakwork.collect.records import Reading
 from cloakwork.collect.solve import unix_ms
+from tests.collect.api_kit import bench, result, watched
 
 
 def test_results_from_when_the_clock_was_ahead_do_not_hide_the_latest(tmp_path: Path, store_url: str) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from tests.collect.api_kit import NOW, Bench, bench, reading, result
 
 from cloakwork.collect.api import Settings, Truth
 from cloakwork.collect.api.gate import Guarded
 from cloakwork.collect.records import Reading
+from tests.collect.api_kit import NOW, Bench, bench, reading, result
 
 ROLES = ("anonymous", "device", "analyst", "operator")
 READERS = {"analyst", "operator"}

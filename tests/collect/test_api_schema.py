@@ -15,10 +15,10 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.collect.api_kit import NOW, Bench, bench, result
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.records import Problem, Reading, Report
+from tests.collect.api_kit import NOW, Bench, bench, result
 
 EXAMPLES = 20
 LOTS = 1e9

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.collect.api_kit import Bench, bench, reading
 
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.auth import MOST_CACHED, Sessions, Tokens
 from cloakwork.collect.api.work import Work
 from cloakwork.collect.records import Role, Token
 from cloakwork.collect.store import Store, StoreAwayError
+from tests.collect.api_kit import Bench, bench, reading
 
 CHANGE = {"X-Cloakwork": "1"}
 

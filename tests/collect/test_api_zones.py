@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
-from tests.collect.api_kit import NOW, Still
-from tests.collect.live_kit import moment, readings, values
-from tests.collect.zone_kit import FLAT, found, watched
 
 from cloakwork.collect.api import make_app
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Reading, Result, Role
 from cloakwork.collect.store import Store, open_store
+from tests.collect.api_kit import NOW, Still
+from tests.collect.live_kit import moment, readings, values
+from tests.collect.zone_kit import FLAT, found, watched
 
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
 

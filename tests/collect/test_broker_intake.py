@@ -16,18 +16,18 @@ from typing import Any
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.broker import READER, Broker, make_certificates, running_broker
-from tests.devices import SENSOR, make_folder
 
-from cloakwork.agent import Agent, ConstantSource
 from cloakwork.collect.broker import HELD_BACK, Subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Reading, Report
 from cloakwork.collect.store import Store, open_store
+from cloakwork.device import Agent, ConstantSource
 from cloakwork.errors import InputError
+from cloakwork.mqtt.address import Broker as Reached
 from cloakwork.sensor.wire import write_reading, write_status
-from cloakwork.site.broker import Broker as Reached
+from tests.broker import READER, Broker, make_certificates, running_broker
+from tests.devices import SENSOR, make_folder
 
 SENSORS = [f"s{k:02d}" for k in range(20)]
 WATCHED = {"flat": set(SENSORS)}
@@ -178,7 +178,7 @@ import sys, threading
 from cloakwork.collect.broker import Subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.store import open_store
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len, on_report=len)
 intake.start()
 Subscriber(Broker("localhost", int(sys.argv[2])), intake).start()

@@ -15,15 +15,15 @@ from typing import Any
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.broker import READER, Broker, running_broker
-from tests.collect.zone_kit import FLAT, found, watched
-from tests.parts import ROOT
 
 from cloakwork.collect import home_assistant, reach
 from cloakwork.collect.home_assistant import ZonesToHomeAssistant
 from cloakwork.collect.place import Watched
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker as Reached
+from cloakwork.mqtt.address import Broker as Reached
+from tests.broker import READER, Broker, running_broker
+from tests.collect.zone_kit import FLAT, found, watched
+from tests.parts import ROOT
 
 NAME = "cloakwork-zones"
 AVAILABLE = f"cloakwork/zones/{NAME}"
@@ -189,7 +189,7 @@ def test_the_broker_says_for_a_killed_collector_that_it_is_gone(broker: Broker) 
     program = (
         "import time\n"
         "from cloakwork.collect.home_assistant import ZonesToHomeAssistant\n"
-        "from cloakwork.site.broker import Broker\n"
+        "from cloakwork.mqtt.address import Broker\n"
         "from tests.collect.zone_kit import watched\n"
         f"ZonesToHomeAssistant(Broker('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
         "time.sleep(60)\n"

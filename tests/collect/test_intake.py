@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collect.intake_kit import DAY, NOW, SITES, Desk, Shelf, row, until
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Busy, Reason
@@ -18,6 +17,7 @@ from cloakwork.collect.records import Problem, Reading, Report, Verdict
 from cloakwork.collect.store import Store, StoreBusyError, open_store
 from cloakwork.errors import InputError
 from cloakwork.sensor.wire import write_reading, write_status
+from tests.collect.intake_kit import DAY, NOW, SITES, Desk, Shelf, row, until
 
 
 @pytest.fixture

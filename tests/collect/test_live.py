@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.collect.live_kit import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values, wait_for
 
 from cloakwork.collect.desk import Desk
 from cloakwork.collect.live import Live
@@ -17,7 +16,8 @@ from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result
 from cloakwork.collect.solve import Solver, failed
 from cloakwork.collect.store import Store, StoreAwayError
-from cloakwork.site import Frame
+from cloakwork.readings import Frame
+from tests.collect.live_kit import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values, wait_for
 
 
 def test_a_complete_frame_is_recovered_saved_and_told(watched: Watched, shelf: Store) -> None:

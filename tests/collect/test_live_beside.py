@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.collect.live_kit import LINE, LONG, give, make, moment, readings, running, wait_for
 
 from cloakwork.collect.live import Lag
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result
 from cloakwork.collect.solve import Solver
 from cloakwork.collect.store import Store
-from cloakwork.site import Frame
+from cloakwork.readings import Frame
+from tests.collect.live_kit import LINE, LONG, give, make, moment, readings, running, wait_for
 
 
 def test_results_of_readings_that_were_erased_meanwhile_are_not_told(

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values
-from tests.collect.zone_kit import FLAT, watched
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result, Spot
 from cloakwork.collect.solve import Solver, packed
-from cloakwork.site import Frame, Site, parse_site
+from cloakwork.readings import Frame
+from cloakwork.site import Site, parse_site
+from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values
+from tests.collect.zone_kit import FLAT, watched
 
 FRAMES = 150
 SITE = parse_site(FLAT.format(epsilon=8.0))

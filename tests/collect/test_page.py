@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
+
 from tests.browser import running_browser, visiting
 from tests.collect.fake_api import CODE, PAGE, TOKEN, running_api
 from tests.collect.fake_sites import PERIOD_MS

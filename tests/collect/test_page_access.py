@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
+
 from tests.browser import running_browser, visiting
 from tests.collect.access import contrast, structure, tab_through
 from tests.collect.fake_api import running_api

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
+
+from cloakwork.collect.problems import Reason
 from tests.browser import running_browser
 from tests.collect.access import contrast, structure
 from tests.collect.fake_sites import LINE, START_MS, FakeSite
 from tests.collect.page_kit import HOUR_MS, flat, text, watching
-
-from cloakwork.collect.problems import Reason
 
 
 @pytest.fixture(scope="module")

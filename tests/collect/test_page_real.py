@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.browser import running_browser, visiting
-from tests.collect.api_kit import result, served
-from tests.collect.page_kit import USUAL, marks, text
 
 from cloakwork.collect.records import Problem, Reading, Report, Result
 from cloakwork.collect.store import Store
+from tests.browser import running_browser, visiting
+from tests.collect.api_kit import result, served
+from tests.collect.page_kit import USUAL, marks, text
 
 PERIOD_MS = 2_000
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Page
-from tests.browser import running_browser, visiting
-from tests.collect.fake_api import running_api
-from tests.collect.fake_sites import FakeSite, flat_text
-from tests.collect.page_kit import USUAL
 
 from cloakwork.collect.api.geometry import _floor as floor_of
 from cloakwork.collect.problems import CLAIM_BREAKING
 from cloakwork.physics import Rooms, Space
 from cloakwork.site import parse_site
+from tests.browser import running_browser, visiting
+from tests.collect.fake_api import running_api
+from tests.collect.fake_sites import FakeSite, flat_text
+from tests.collect.page_kit import USUAL
 
 HOUR = {"alpha": 0.2, "epsilon": 4, "delta": 1e-5, "scope": "network", "window_s": 3600, "readings_per_window": 60}
 UNHEARD = "60 readings allowed in every hour; no sensor was heard in the last hour."

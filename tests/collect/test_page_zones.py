@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
+from cloakwork.site import parse_site
 from tests.browser import running_browser
 from tests.collect.access import contrast, structure
 from tests.collect.fake_sites import PERIOD_MS, START_MS, FakeSite, flat_text
 from tests.collect.page_kit import text, watching
-
-from cloakwork.site import parse_site
 
 NAMED = flat_text() + (
     '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [3.0, 4.0]\n'

@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.collect.live_kit import make, moment, readings
-from tests.collect.process_kit import SITE, Door, until
-from tests.collect.rows import result
-from tests.ports import free_port
 
 from cloakwork.collect.desk import Desk
 from cloakwork.collect.place import Watched
@@ -17,7 +13,11 @@ from cloakwork.collect.records import Result, Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
+from tests.collect.live_kit import make, moment, readings
+from tests.collect.process_kit import SITE, Door, until
+from tests.collect.rows import result
+from tests.ports import free_port
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.collect.process_kit import Door, until
-from tests.collect.survival_kit import Ground, ground
-
 from cloakwork.collect.records import Role
 from cloakwork.collect.store import open_store
+from tests.collect.process_kit import Door, until
+from tests.collect.survival_kit import Ground, ground
 
 FLOOD_S = 4.0
 

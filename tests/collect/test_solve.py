@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
 from cloakwork.cli.app import app
 from cloakwork.collect.place import Watched, watch, watch_all
@@ -16,9 +15,10 @@ from cloakwork.collect.records import FAILED, Reading, Result
 from cloakwork.collect.solve import Solver, attack, failed, window_until
 from cloakwork.collect.store import open_store
 from cloakwork.errors import InputError, ReadingError, SiteError
+from cloakwork.readings import Frame, reporting
+from cloakwork.readings import frames as site_frames
 from cloakwork.recovery import Recovery, recover
-from cloakwork.site import Frame, reporting
-from cloakwork.site import frames as site_frames
+from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
 
 @pytest.fixture

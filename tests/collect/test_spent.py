@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collect.intake_kit import NOW, Shelf, row, until
-from tests.collect.live_kit import make
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
@@ -17,6 +15,8 @@ from cloakwork.collect.store import StoreAwayError
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site.schedule import Schedule, make_schedule
+from tests.collect.intake_kit import NOW, Shelf, row, until
+from tests.collect.live_kit import make
 
 MINUTE = Rules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
 SCHEDULES = [

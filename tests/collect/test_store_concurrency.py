@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 from cloakwork.collect.records import Problem, Reading, Role, Verdict
 from cloakwork.collect.store import Store, open_store, tables
 from cloakwork.collect.store.database import Database
+from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 # a process that adds the same readings as others, with its own values, in its own order
 WRITER = """

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 import sqlalchemy as sa
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 from cloakwork.collect.records import Erased, Problem, Result, Verdict
 from cloakwork.collect.store import Store, erasing, open_store, results, tables
 from cloakwork.collect.store.database import Database
 from cloakwork.errors import InputError
+from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 DAY = 86_400_000
 

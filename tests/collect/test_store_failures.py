@@ -16,12 +16,12 @@ import psycopg
 import pytest
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
-from tests.collect.rows import SITE, frames, reading
-from tests.parts import program
-from tests.postgres import Postgres, running_postgres
 
 from cloakwork.collect.records import Role, Verdict
 from cloakwork.collect.store import Store, StoreAwayError, StoreBusyError, StoreError, StoreFullError, open_store
+from tests.collect.rows import SITE, frames, reading
+from tests.parts import program
+from tests.postgres import Postgres, running_postgres
 
 NEW, AGAIN = Verdict.NEW, Verdict.AGAIN
 # a process that says which readings were acknowledged, until it is killed

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.collect.rows import SITE, frames
-from tests.postgres import Postgres
 
 from cloakwork.collect.records import Verdict
 from cloakwork.collect.store import Store, StoreAwayError, StoreError, migrations, open_store, tables
 from cloakwork.collect.store.database import Database
 from cloakwork.errors import InputError
+from tests.collect.rows import SITE, frames
+from tests.postgres import Postgres
 
 
 def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
-from tests.collect.rows import SITE, frames, moment, result
 
 from cloakwork.collect.store import Store, open_store
+from tests.collect.rows import SITE, frames, moment, result
 
 CURSOR = f"{moment(3)}.s1.3"
 CALLS: dict[str, Callable[[Store], object]] = {

@@ -5,11 +5,11 @@ import traceback
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.collect.rows import SITE, START, frames, moment, reading
 
 from cloakwork.collect.records import Alarm, FrameTime, Page, Reading, Verdict
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
+from tests.collect.rows import SITE, START, frames, moment, reading
 
 NEW, AGAIN, ALARM = Verdict.NEW, Verdict.AGAIN, Verdict.ALARM
 LARGEST = 2**53 - 1

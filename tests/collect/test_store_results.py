@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 from cloakwork.collect.records import Page, Problem, Report, Result, Spot
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
+from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 
 def test_a_result_comes_back_as_it_was(store: Store) -> None:

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.postgres import Postgres
 
 from cloakwork.collect.records import Role, Token
 from cloakwork.collect.store import Store, open_store
 from cloakwork.errors import InputError
+from tests.postgres import Postgres
 
 
 def test_a_token_is_known_by_its_secret(store: Store) -> None:

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.collect.process_kit import Door, until
-from tests.collect.rows import SITE as FLAT
-from tests.collect.rows import reading, report
-from tests.collect.survival_kit import Ground, ground
 
 from cloakwork.collect.records import Erased, Reading, Role
 from cloakwork.collect.retention import PATIENCE_S, TIDY_S, TRUST_S, Retention
 from cloakwork.collect.store import Store, StoreAwayError, open_store
+from tests.collect.process_kit import Door, until
+from tests.collect.rows import SITE as FLAT
+from tests.collect.rows import reading, report
+from tests.collect.survival_kit import Ground, ground
 
 SITES = {"a": {"a1", "a2"}, "b": {"b1", "b2"}}
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0

@@ -4,11 +4,10 @@ import random
 import time
 from pathlib import Path
 
-from tests.collect.process_kit import until
-from tests.collect.survival_kit import Ground, Load, ground
-
 from cloakwork.collect.records import Result
 from cloakwork.collect.store import open_store
+from tests.collect.process_kit import until
+from tests.collect.survival_kit import Ground, Load, ground
 
 KILLS = 50
 EARLY = 0.8  # seconds from the start, at any of which it is killed

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
 from tests.collect.process_kit import Collector, until
 from tests.collect.survival_kit import Ground, ground
 from tests.collect.test_store_failures import small_disk

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from tests.demo.small import small_flat
 
 from cloakwork.collect.broker import Subscriber
 from cloakwork.collect.embedded import EmbeddedBroker
@@ -17,6 +16,7 @@ from cloakwork.demo.devices import Fleet
 from cloakwork.demo.world import unix_ms
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from cloakwork.site import freeze
+from tests.demo.small import small_flat
 
 FRAMES = 4
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.browser import running_browser, visiting
-from tests.collect.page_kit import USUAL, marks
-from tests.demo.small import small_flat
 
 from cloakwork.demo import Show, load_flat, staying, walking
 from cloakwork.physics import FloorPlan, sources
+from tests.browser import running_browser, visiting
+from tests.collect.page_kit import USUAL, marks
+from tests.demo.small import small_flat
 
 PATIENCE = 60.0
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
+
 from tests.parts import needs, program
 from tests.ports import free_port
 

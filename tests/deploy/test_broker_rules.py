@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.deploy.installation import DEPLOY, Site, running_site
 
 OWN = "cloakwork/v1/hall/s1/reading"

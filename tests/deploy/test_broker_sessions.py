@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from tests.deploy.installation import Person, Site, running_site
 
 NAMES = ["cloakwork-collector", "collector"]

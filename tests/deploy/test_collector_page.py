@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import typer.main
 from fastapi.routing import APIRoute
-from tests.collect.api_kit import Bench, bench
-from tests.deploy.installation import DEPLOY, ROOT
 
 from cloakwork.cli.app import app
 from cloakwork.collect.api import Settings
 from cloakwork.collect.api.gate import ROLES
 from cloakwork.collect.intake import CAPACITY
 from cloakwork.collect.problems import Reason
+from tests.collect.api_kit import Bench, bench
+from tests.deploy.installation import DEPLOY, ROOT
 
 PAGE = (ROOT / "docs" / "collector.md").read_text(encoding="utf-8")
 

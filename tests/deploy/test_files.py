@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+
 from tests.deploy.installation import DEPLOY, ROOT, prepare
 
 HARDENED = [

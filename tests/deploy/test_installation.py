@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cloakwork.collect.records import Reading, Role
+from cloakwork.collect.store import open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
 from tests.parts import needs, postgresql
 from tests.ports import free_port
 from tests.postgres import Postgres, running_postgres
-
-from cloakwork.collect.records import Reading, Role
-from cloakwork.collect.store import open_store
 
 PATIENCE = 90.0
 PERIOD = 2008

@@ -6,9 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.parts import needs, program
-
 import cloakwork
+from tests.parts import needs, program
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"

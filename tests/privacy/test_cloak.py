@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cloakwork.accuracy import emd
 from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, ReadingError
-from cloakwork.measure import emd
 from cloakwork.physics import (
     FloorPlan,
     Graph,

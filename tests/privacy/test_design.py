@@ -7,8 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cloakwork.accuracy import emd
 from cloakwork.errors import CalibrationError
-from cloakwork.measure import emd
 from cloakwork.physics import (
     Family,
     FloorPlan,

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cloakwork.accuracy import cramer_rao
 from cloakwork.errors import InputError
-from cloakwork.measure import cramer_rao
 from cloakwork.physics import (
     FloorPlan,
     Graph,

@@ -5,11 +5,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from benchmarks.rivals import Clarabel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
+from benchmarks.rivals import Clarabel
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import (
     FloorPlan,

@@ -6,8 +6,8 @@ import pytest
 from scipy import optimize
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy import cramer_rao, emd
 from cloakwork.errors import InputError
-from cloakwork.measure import cramer_rao, emd
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, PointSources, Problem, Recovery, Status, recover

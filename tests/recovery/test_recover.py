@@ -4,8 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from cloakwork.accuracy import emd
 from cloakwork.errors import InputError
-from cloakwork.measure import emd
 from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, PointSources, Problem, Radius, Status, noticed, read_off, recover

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor import noise as device_noise
@@ -21,6 +20,7 @@ from cloakwork.sensor.state import COPIES, unpack
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
+from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 
 class Bench:

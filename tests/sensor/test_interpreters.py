@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from tests import micropython
-from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 from cloakwork.privacy.keystream import keyed_noise
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.keystream import device_key, sequence
+from tests import micropython
+from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 PROGRAM = micropython.PROGRAMS / "draws.py"
 COUNT = 10_000

@@ -13,10 +13,10 @@ from typing import Any, Self
 import pytest
 from paho.mqtt.client import Client, MQTTv311
 from paho.mqtt.enums import CallbackAPIVersion
-from tests import micropython
-from tests.broker import READER, Broker, running_broker
 
 from cloakwork.sensor.mqtt import Mqtt
+from tests import micropython
+from tests.broker import READER, Broker, running_broker
 
 USERS = {"s07": "a word", "s08": "another", READER: "all ears"}
 READING = "cloakwork/v1/flat/s07/reading"

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.devices import config, first_state, make_folder
 
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.errors import StateError
 from cloakwork.sensor.state import load_state
 from cloakwork.sensor.wire import read_reading
+from tests.devices import config, first_state, make_folder
 
 
 class PowerCutError(Exception):

@@ -4,16 +4,16 @@ import random
 from pathlib import Path
 
 import pytest
-from benchmarks.timing import Recorder
-from tests.devices import make_folder
-from tests.sensor.test_power_cuts import overspent
 
+from benchmarks.timing import Recorder
 from cloakwork.sensor.board import read_config
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.wire import read_reading, write_status
+from tests.devices import make_folder
+from tests.sensor.test_power_cuts import overspent
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.series.series_kit import CLAIM, TEN
 
 from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.privacy import largest_mu
@@ -28,6 +27,7 @@ from cloakwork.series import (
     convolve,
     publish,
 )
+from tests.series.series_kit import CLAIM, TEN
 
 IDENTITY = Coefficients([1.0])
 COUNTS = np.array([3, 0, 4, 1, 7, 0, 2, 5])

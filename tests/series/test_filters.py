@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.series.series_kit import TEN, circulant, looped, task_of
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
@@ -24,6 +23,7 @@ from cloakwork.series import (
     Trend,
     WindowSum,
 )
+from tests.series.series_kit import TEN, circulant, looped, task_of
 
 sizes = st.integers(1, 25)
 widths = st.integers(1, 40)

@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import fft
-from tests.series.series_kit import CLAIM, TEN, Claimed, released_matrix, task_of
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Profile, largest_mu
@@ -24,6 +23,7 @@ from cloakwork.series import (
 )
 from cloakwork.series.noise import Claim, GaussianNoise, drawn
 from cloakwork.series.strategies import rounding_cost
+from tests.series.series_kit import CLAIM, TEN, Claimed, released_matrix, task_of
 
 UNIT: Claimed = {"epsilon": 1.0, "delta": Profile(1.0).delta(1.0)}  # mu = 1
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.series.series_kit import CLAIM
 
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.series import (
@@ -33,6 +32,7 @@ from cloakwork.series import (
     walsh_convolve,
 )
 from cloakwork.series.given import numbers
+from tests.series.series_kit import CLAIM
 
 X = [3, 0, 4, 1]
 RAGGED: Any = [[1], [1, 2]]

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from tests.series.series_kit import CLAIM, TEN, released_matrix, task_of
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.series import Coefficients, Fourier, Mechanism, PaperLaplace, RunningSum, SeriesCloak
 from cloakwork.series.accounting import laplace_delta
 from cloakwork.series.laplace import LONGEST, LaplaceNoise, real_basis
+from tests.series.series_kit import CLAIM, TEN, released_matrix, task_of
 
 H = np.array([1.0, 0.6, 0.3, 0.1, 0.0, 0.0, 0.05, 0.2])
 X = np.array([[3.0, 0, 4, 1, 7, 0, 2, 5], [3.0, 1, 4, 1, 7, 0, 2, 5]])

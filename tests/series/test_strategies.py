@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import fft
 from scipy.linalg import toeplitz
-from tests.series.series_kit import TEN, answer_matrix, circulant, released_matrix, task_of
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
@@ -35,6 +34,7 @@ from cloakwork.series.strategies import (
     norm_above,
     rounding_cost,
 )
+from tests.series.series_kit import TEN, answer_matrix, circulant, released_matrix, task_of
 
 LENGTHS = [1, 2, 3, 5, 8, 13, 30]
 MECHANISMS: dict[str, Mechanism] = {"Fourier": Fourier(), "Least": Least(), "PaperLaplace": PaperLaplace()}

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, linalg
-from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError, ReadingError
@@ -29,6 +28,7 @@ from cloakwork.series import (
 )
 from cloakwork.series.causal import forgets, minimum_phase
 from cloakwork.series.recursion import History, constant_ratio
+from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
 
 
 @pytest.fixture

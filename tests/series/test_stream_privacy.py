@@ -11,12 +11,12 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 from scipy import linalg
-from tests.series.stream_kit import CASES, NAMES, ratio, stream
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.errors import BudgetError, CloakworkError, ReadingError
 from cloakwork.privacy.sampler import private_words
 from cloakwork.series import Filter, RunningSum, Stream, WindowSum
+from tests.series.stream_kit import CASES, NAMES, ratio, stream
 
 
 @pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)

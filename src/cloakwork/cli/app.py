@@ -24,7 +24,7 @@ from cloakwork.cli.arguments import (
     Until,
     no_password,
 )
-from cloakwork.cli.groups import audit, keys, lab, token
+from cloakwork.cli.groups import audit, keys, token
 from cloakwork.cli.output import note, say
 from cloakwork.cli.series_command import series
 from cloakwork.errors import BudgetError, CloakworkError, InputError
@@ -40,7 +40,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.add_typer(lab, name="lab")
 app.add_typer(keys, name="keys")
 app.add_typer(token, name="token")
 app.add_typer(audit, name="audit")
@@ -307,12 +306,17 @@ app.command()(series)
 
 
 def main() -> None:
+    """Run a command of `cloakwork`."""
+    run_app(app)
+
+
+def run_app(commands: typer.Typer) -> None:
     """Run a command; exit with 0, with 2 for bad input, with 1 for a failure, and never with a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no sign for a letter shows a question mark
     try:
-        app()
+        commands()
     except (InputError, BudgetError) as problem:
         _stop(str(problem), BAD_INPUT)
     except CloakworkError as problem:

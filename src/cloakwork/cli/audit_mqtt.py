@@ -23,8 +23,8 @@ from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import InputError
+from cloakwork.mqtt.address import parse_broker
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
-from cloakwork.site.broker import parse_broker
 
 TENTH = 0.9
 USUAL = 0.95  # the confidence if none is given

@@ -19,7 +19,7 @@ from cloakwork.collect.records import Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store, open_store
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker, parse_broker
+from cloakwork.mqtt.address import Broker, parse_broker
 
 EMBEDDED, NONE = "embedded", "none"
 USUAL_PORT = 1883

@@ -11,8 +11,8 @@ from threading import Event
 from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
 from cloakwork.demo import Movement, Progress, Show, load_flat, recorded, staying, walking
+from cloakwork.demo.recorded import POSITIONS, data_file
 from cloakwork.demo.show import usual_port
-from cloakwork.lab.recorded import POSITIONS, data_file
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 

@@ -12,11 +12,11 @@ from matplotlib.patches import Rectangle
 from scipy import optimize
 
 from cloakwork._checks import FloatArray
+from cloakwork.accuracy import emd
 from cloakwork.cli.draw import cross, floor, save
 from cloakwork.cli.output import say, table
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result
-from cloakwork.measure import emd
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.recovery import Recovery, recover
 

@@ -1,4 +1,4 @@
-"""Commands of several words: `lab`, `keys`, `token` and `audit`."""
+"""Commands of several words: `keys`, `token` and `audit`."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,11 +17,6 @@ from cloakwork.cli.arguments import (
     StoreUrl,
 )
 
-lab = typer.Typer(
-    help="Repeat the experiments: every number with its seed, as a table, JSON and a picture.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 keys = typer.Typer(
     help="Make and look after the keys that take the noise off again. For the trusted party.",
     no_args_is_help=True,
@@ -81,40 +76,6 @@ def keys_revoke(file: KeyFile, sensor: KeySensor) -> None:
     from cloakwork.cli.keys import run_revoke
 
     run_revoke(file, sensor)
-
-
-@lab.command("list")
-def lab_list(json: Json = False) -> None:
-    """Say which experiments there are."""
-    from cloakwork.cli.lab import run_list
-
-    run_list(json=json)
-
-
-@lab.command("run")
-def lab_run(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which experiment; `all` for all of them.")],
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, with rough numbers.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for NAME.json and NAME.png.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other draws.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
-    json: Json = False,
-) -> None:
-    """Run one experiment, or all, and print what was found. What --out has already is not run again."""
-    from cloakwork.cli.lab import run_lab
-
-    run_lab(name, quick=quick, out=out, seed=seed, jobs=jobs, json=json)
-
-
-@lab.command("report")
-def lab_report(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `lab run all --out FOLDER` wrote.")],
-    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md and results/.")] = Path("docs"),
-) -> None:
-    """Write the page of results, with its pictures, from a run of all experiments."""
-    from cloakwork.cli.lab import run_report
-
-    run_report(folder, docs=docs)
 
 
 class RoleName(StrEnum):

@@ -5,9 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cloakwork.cli.output import as_json, note, refuse_input, say, table
-from cloakwork.sensor.keystream import EPOCH
-from cloakwork.site import load_site
-from cloakwork.site.keys import (
+from cloakwork.keys.site_keys import (
     Generation,
     KeyRing,
     export,
@@ -18,6 +16,8 @@ from cloakwork.site.keys import (
     save_export,
     save_new_keys,
 )
+from cloakwork.sensor.keystream import EPOCH
+from cloakwork.site import load_site
 
 SHORT = 12  # digits of a digest that a person compares
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import FloatArray, down, up
+from cloakwork.accuracy import Limits, limits, papers_bound
 from cloakwork.cli.frozen import planning, write_plan
 from cloakwork.cli.output import as_json, busy, counted, say, table
-from cloakwork.measure import Limits, limits, papers_bound
 from cloakwork.physics import FloorPlan, HeatLine
 from cloakwork.privacy import Cloak, Design, DesignReport, Profile
 from cloakwork.recovery import Problem, noticed

@@ -15,8 +15,9 @@ from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.report import Readings, Summary, report
 from cloakwork.errors import InputError
-from cloakwork.site import Frame, ReadingsFile, Site, load_site
-from cloakwork.site.frames import Found, Recoveries
+from cloakwork.readings import Frame, ReadingsFile
+from cloakwork.readings.frames import Found, Recoveries
+from cloakwork.site import Site, load_site
 
 BATCH = 512
 

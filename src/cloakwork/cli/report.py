@@ -7,10 +7,11 @@ from typing import Protocol
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
+from cloakwork.readings import Problems
+from cloakwork.readings.frames import Found
 from cloakwork.recovery import Fit, PointSources, Source, Status
 from cloakwork.recovery.fit import DOUBTFUL, together
-from cloakwork.site import Problems, Site
-from cloakwork.site.frames import Found
+from cloakwork.site import Site
 
 SHOWN_FRAMES = 10
 SHOWN_SENSORS = 5

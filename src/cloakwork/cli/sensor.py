@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from cloakwork.agent import Agent, CommandSource, ConstantSource, FileSource, Source
 from cloakwork.cli.output import note
+from cloakwork.device import Agent, CommandSource, ConstantSource, FileSource, Source
 from cloakwork.errors import InputError, ReadingError
+from cloakwork.mqtt.address import parse_broker
 from cloakwork.sensor.board import UNSTATED
 from cloakwork.site import load_site
-from cloakwork.site.broker import parse_broker
 
 
 def run_sensor(

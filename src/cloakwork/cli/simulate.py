@@ -13,7 +13,8 @@ from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
-from cloakwork.site import Site, load_site, write_readings
+from cloakwork.readings import write_readings
+from cloakwork.site import Site, load_site
 
 BATCH = 1000
 

@@ -6,11 +6,11 @@ from typing import TextIO
 
 from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
+from cloakwork.keys.key_file import PRIVATE
+from cloakwork.keys.site_keys import load_unveiling_keys
+from cloakwork.keys.unveil import TrueRows, Unveiling
+from cloakwork.readings.readings_file import HEADER, ReadingRows
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
-from cloakwork.site.keyfile import PRIVATE
-from cloakwork.site.keys import load_unveiling_keys
-from cloakwork.site.readings import HEADER, ReadingRows
-from cloakwork.site.unveil import TrueRows, Unveiling
 
 SHOWN = 8  # sensors that a message names
 

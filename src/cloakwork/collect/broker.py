@@ -14,7 +14,7 @@ from cloakwork.collect.connection import FULL, Bell, Connection
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.reach import client_for, context_of, why
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 
 KEEP_ALIVE = 60  # seconds
 ANSWER = 20.0  # seconds for a broker to let us in

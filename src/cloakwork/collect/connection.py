@@ -11,7 +11,7 @@ from typing import Any
 import paho.mqtt.client as paho
 
 from cloakwork.collect.intake import Intake
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 
 AT_ONCE = 200  # messages that are read before acknowledgements get their turn
 IDLE = 1.0  # seconds that a step waits for the network

@@ -17,7 +17,7 @@ from amqtt.contexts import BrokerConfig, ListenerConfig
 from amqtt.errors import BrokerError
 
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds for it to start or to end

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cloakwork.collect.place import as_frame
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
-from cloakwork.site import Frame, Problems
+from cloakwork.readings import Frame, Problems
 
 AT_ONCE = 256  # frames that are in memory at once
 

@@ -21,9 +21,9 @@ from cloakwork.collect.place import Watched
 from cloakwork.collect.reach import client_for, context_of, why
 from cloakwork.collect.records import Result
 from cloakwork.errors import InputError
+from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt.home_assistant import announcement, expire_after
 from cloakwork.recovery import PointSources
-from cloakwork.site.broker import Broker
-from cloakwork.site.home_assistant import announcement, expire_after
 
 TICK = 0.25  # seconds after which a new state is sent at the latest
 PATIENCE = 3.0  # seconds that stopping waits for the last word to arrive

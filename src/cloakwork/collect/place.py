@@ -11,7 +11,8 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
 from cloakwork.privacy import Cloak
-from cloakwork.site import Choice, Frame, Plan, Schedule, Site, load_plan, load_site, plan_beside
+from cloakwork.readings import Frame
+from cloakwork.site import Choice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 AHEAD = 3  # periods

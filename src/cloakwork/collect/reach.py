@@ -7,7 +7,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 
 
 def context_of(broker: Broker) -> ssl.SSLContext | None:

@@ -25,7 +25,7 @@ from cloakwork.collect.retention import Retention
 from cloakwork.collect.spent import rules_of
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
-from cloakwork.site.broker import Broker
+from cloakwork.mqtt.address import Broker
 
 STARTING = 20.0  # seconds for the server to listen
 ENDING = 15.0

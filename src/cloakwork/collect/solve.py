@@ -15,9 +15,9 @@ from cloakwork.collect.frames import agreed
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import FAILED, Reading, Result, Spot
 from cloakwork.errors import CloakworkError, InputError
+from cloakwork.readings import Frame, reporting
+from cloakwork.readings.frames import Found, Recoveries, founds
 from cloakwork.recovery import Source, recover
-from cloakwork.site import Frame, reporting
-from cloakwork.site.frames import Found, Recoveries, founds
 
 Clock = Callable[[], int]
 log = logging.getLogger(__name__)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
+from cloakwork.device.provision import provision
+from cloakwork.mqtt.address import Broker
 from cloakwork.sensor.board import station
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
 from cloakwork.site import Plan
-from cloakwork.site.broker import Broker
-from cloakwork.site.provision import provision
 
 THREADS = 4  # devices write their state durably; while one waits for the disk others go on
 OFTEN_MS = 100  # a device may be asked more often than it wants to be, which makes it connect sooner

@@ -17,8 +17,8 @@ from cloakwork.collect.records import Result, Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store, open_store
 from cloakwork.demo.devices import Fleet
+from cloakwork.demo.walks import Movement
 from cloakwork.demo.world import World, unix_ms
-from cloakwork.lab.walks import Movement
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080

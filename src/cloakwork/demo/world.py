@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from cloakwork.collect.api.truth import Truth
+from cloakwork.demo.recorded import Position
+from cloakwork.demo.walks import Movement
 from cloakwork.errors import InputError
-from cloakwork.lab.recorded import Position
-from cloakwork.lab.walks import Movement
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 

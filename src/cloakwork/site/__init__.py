@@ -1,9 +1,7 @@
-"""One installation: its site file, its model and cloak, its frozen plan and its readings."""
+"""One installation: its site file, its model and cloak and its frozen plan."""
 
 from cloakwork.site.choice import Choice
-from cloakwork.site.partial import PartialCloak, reporting
 from cloakwork.site.plan import Claim, Plan, PlannedSensor, PlannedTable, freeze, load_plan, plan_beside
-from cloakwork.site.readings import Frame, Problems, ReadingsFile, write_readings
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.site import Site, load_site, parse_site
 from cloakwork.site.zones import Zone
@@ -11,13 +9,9 @@ from cloakwork.site.zones import Zone
 __all__ = [
     "Choice",
     "Claim",
-    "Frame",
-    "PartialCloak",
     "Plan",
     "PlannedSensor",
     "PlannedTable",
-    "Problems",
-    "ReadingsFile",
     "Schedule",
     "Site",
     "Zone",
@@ -27,6 +21,4 @@ __all__ = [
     "make_schedule",
     "parse_site",
     "plan_beside",
-    "reporting",
-    "write_readings",
 ]

@@ -17,12 +17,12 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import CloakworkError, InputError, ReadingError
+from cloakwork.keys.site_keys import Kind, wire_site
+from cloakwork.mqtt.address import Broker
+from cloakwork.readings.readings_file import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
 from cloakwork.sensor.wire import Witness, parse_topic, read_reading, topic
-from cloakwork.site.broker import Broker
-from cloakwork.site.keys import Kind, wire_site
-from cloakwork.site.readings import HEADER
 
 KEEP_ALIVE = 20  # seconds
 ANSWER = 20.0  # seconds for a broker to let us in

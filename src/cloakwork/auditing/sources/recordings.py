@@ -18,7 +18,7 @@ from cloakwork.auditing.sources.lines import Lines
 from cloakwork.auditing.sources.numbering import Numbers
 from cloakwork.auditing.sources.rows import Rows
 from cloakwork.errors import ReadingError
-from cloakwork.site.readings import HEADER
+from cloakwork.readings.readings_file import HEADER
 
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").fullmatch
 

@@ -1,0 +1,238 @@
+"""Mistakes about testing a privacy claim."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import stats
+
+from cloakwork.auditing.testers import Pair, random_distance
+from papers.errata.erratum import Erratum, Part, Promise, share_of
+from papers.experiment import stream
+
+PART = Part.AUDITING
+TRIES, QUICK_TRIES = 300, 60
+RIGHT = 2 / 3  # how often a tester has to be right
+
+
+def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
+    """What tests do as printed is run or worked out; what proofs say of two distributions is worked out."""
+    yield _table()
+    yield from _poisson()
+    yield from _sizes()
+    yield from _ratios(QUICK_TRIES if quick else TRIES, stream(*key, 0))
+    yield _exponents()
+    yield _pairs_of_inputs()
+    yield from _pairs()
+
+
+def _table() -> Erratum:
+    """A mechanism that is off by 1 in epsilon on every pair of inputs, claimed with gamma = 0, lambda = 1.
+
+    Any (epsilon', gamma') that it meets: with epsilon' = epsilon + 1 and gamma' = gamma the second term is 0.
+    """
+    met = [(excess, share) for excess in (0.0, 0.5, 1.0) for share in (0.0, 1.0) if excess >= 1.0 or share >= 1.0]
+    return Erratum(
+        PART,
+        "McMillan, Table 9.2",
+        "the distance of random privacy is min(|eps - eps'|, lambda |gamma - gamma'|)",
+        "distance of a mechanism that misses epsilon by 1 on every pair",
+        Promise.EQUAL,
+        min(min(excess, share) for excess, share in met),
+        random_distance([1.0], [1.0], gamma=0.0, scale=1.0),
+        "with min nothing is ever far, and every tester may accept",
+    )
+
+
+def _poisson() -> Iterator[Erratum]:
+    """Algorithm 4 draws one number r for both inputs, divides by it, and sums up to it."""
+    pair, epsilon, alpha = Pair([0.1, 0.9], [0.48, 0.52]), 1.0, 0.05
+    mean = max(4 * pair.n, 12) * (1 + math.exp(2 * epsilon)) / alpha**2
+    where = "McMillan, Algorithm 4"
+    yield Erratum(
+        PART,
+        where,
+        "with one Poisson number r for both inputs all counts are independent",
+        "correlation of x_2 and y_2, probabilities 0.9 and 0.52",
+        Promise.EQUAL,
+        0.0,
+        math.sqrt(float(pair.zero[1] * pair.one[1])),
+        "each input needs a number of its own, as the text before it has",
+    )
+    yield Erratum(
+        PART,
+        where,
+        "the z_i, counts over r, are independent",
+        f"correlation of x_1/r and x_2/r with {pair.n} outcomes",
+        Promise.EQUAL,
+        0.0,
+        -math.sqrt(float(np.prod(pair.zero) / np.prod(1 - pair.zero))),
+        "counts over r sum to 1: they have to be divided by the mean of r",
+    )
+    yield Erratum(
+        PART,
+        where,
+        "z sums max(0, z_i) for i from 1 to r",
+        f"terms of the sum on average, {pair.n} outcomes, epsilon = {epsilon:g}, alpha = {alpha:g}",
+        Promise.EQUAL,
+        mean,
+        float(pair.n),
+        "the sum is over the n outcomes",
+    )
+
+
+def _sizes() -> Iterator[Erratum]:
+    """Numbers of queries: printed, proved and sufficient."""
+    n, epsilon, alpha = 100, 1.0, 0.1
+    e = math.exp(2 * epsilon)
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 10.8",
+        "4 n (1 + e^(2 eps))/alpha^2 queries, with a proof",
+        f"queries that the proof ends with, n = {n}, epsilon = {epsilon:g}, alpha = {alpha:g}",
+        Promise.EQUAL,
+        4 * n * (1 + e) / alpha**2,
+        4 * n * (1 + e) ** 2 / alpha**2,
+        f"max(n, 24)(1 + e^(2 eps))/alpha^2 = {max(n, 24) * (1 + e) / alpha**2:.3g} suffice",
+    )
+    yield Erratum(
+        PART,
+        "McMillan, Proposition 10.10",
+        "Algorithm 5 has proximity parameter alpha",
+        f"proximity that the proof gives with an identity tester at alpha = {alpha:g}",
+        Promise.EQUAL,
+        alpha,
+        (1 + math.exp(epsilon)) * alpha,
+        "identity has to be tested at alpha/(1 + e^eps)",
+    )
+
+
+def _ratios(tries: int, rng: np.random.Generator) -> Iterator[Erratum]:
+    """Algorithm 6 with frequencies, where an outcome is stated never to occur."""
+    stated, epsilon, alpha = Pair([0.1, 0.9, 0.0], [0.1, 0.9, 0.0]), 0.5, 0.2
+    where, leaks = "McMillan, Algorithm 6", 0.05
+    yield Erratum(
+        PART,
+        where,
+        "x_i/y_i and x_i/(Q_0)_i are compared for all i",
+        f"ratios that are numbers, of {stated.n} outcomes of which one never occurs",
+        Promise.EQUAL,
+        float(stated.n),
+        float((stated.zero > 0).sum()),
+        "0/0 has to be given a meaning",
+    )
+    queries = math.ceil(math.log(stated.n) / (alpha * float(stated.zero[0])) ** 2)
+    device = Pair([0.1 * (1 - leaks), 0.9 * (1 - leaks), leaks], stated.one)
+    accepted = sum(_passes(device, stated, queries, epsilon, alpha, rng) for _ in range(tries))
+    share, error = share_of(accepted, tries)
+    yield Erratum(
+        PART,
+        where,
+        "rejects what is not epsilon-private (ratios taken where they are numbers)",
+        f"how often it accepts a device that shows input 0 outright with probability {leaks:g}, {queries} queries",
+        Promise.AT_MOST,
+        1 - RIGHT,
+        share,
+        "mass outside the stated outcomes has to be rejected",
+        error,
+        share=True,
+    )
+
+
+def _passes(device: Pair, stated: Pair, queries: int, epsilon: float, alpha: float, rng: np.random.Generator) -> bool:
+    """One test with frequencies in the place of counts, which looks at the stated outcomes alone."""
+    used = stated.zero > 0
+    x, y = (np.maximum(device.counts(k, queries, rng)[used], 1e-9) / queries for k in (0, 1))
+    misfits = [np.abs(np.log(got / said[used])).max() for got, said in ((x, stated.zero), (y, stated.one))]
+    return bool(np.abs(np.log(x / y)).max() <= epsilon + 2 * alpha and max(misfits) <= alpha)
+
+
+def _exponents() -> Erratum:
+    """P_0/P_1 as a product of five ratios: each with its exponent in alpha."""
+    factors = {"P0/Q0": 4, "Q0/x": 1, "x/y": 2, "y/Q1": 1, "Q1/P1": 4}
+    return Erratum(
+        PART,
+        "McMillan, Theorem 10.11",
+        "proximity parameter 10 alpha",
+        "alphas in e^(4 a + a + eps + 2 a + a + 4 a)",
+        Promise.EQUAL,
+        10.0,
+        float(sum(factors.values())),
+        "the printed exponents add to 12 alpha",
+    )
+
+
+def _pairs_of_inputs() -> Erratum:
+    """Algorithm 3 on a mechanism that has just the share of bad pairs that it may, its votes as good as promised.
+
+    The proof's exponent has the square of the mean where Bernstein has the variance, and alpha/lambda where it has
+    half of that.
+    """
+    gamma, ratio = 0.05, 0.001  # ratio: alpha/lambda
+    mean = gamma + ratio / 2
+    printed = math.ceil(math.log(3) * (2 * mean**2 + 2 * ratio) / ratio**2)
+    enough = math.ceil(math.log(3) * (8 * gamma + 56 * ratio / 3) / ratio**2)
+    wrong = [float(stats.binom.sf(math.floor((gamma + ratio) * m), m, mean)) for m in (printed, enough)]
+    return Erratum(
+        PART,
+        "McMillan, Theorem 10.3, proof",
+        "e^(-m (alpha/lambda)^2 / (2 (alpha/2 lambda + gamma)^2 + 2 alpha/lambda)) <= 1/3",
+        f"how often {printed:,} pairs of inputs reject wrongly, gamma = {gamma:g}, alpha/lambda = {ratio:g}",
+        Promise.AT_MOST,
+        1 - RIGHT,
+        wrong[0],
+        f"{enough:,} pairs suffice: {wrong[1]:.2g}",
+        share=True,
+    )
+
+
+def _pairs() -> Iterator[Erratum]:
+    """Pairs of distributions in proofs, with the parameters that they are said to have."""
+    epsilon, delta = 0.1, 0.01
+    p = math.exp(epsilon) / 2 + delta
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 10.7, proof",
+        "uniform against e^eps/2 + delta is (epsilon, delta)-private",
+        f"delta of the first pair at epsilon = {epsilon:g}",
+        Promise.AT_MOST,
+        delta,
+        Pair([0.5, 0.5], [p, 1 - p]).delta(epsilon),
+        "the other direction was forgotten",
+    )
+    a = 0.1
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 10.7, proof",
+        "delta of the second pair is at least 2a",
+        f"its delta, a = {a:g}",
+        Promise.AT_LEAST,
+        2 * a,
+        Pair([a, 1 - a, 0.0], [0.0, 1 - a, a]).delta(epsilon),
+        "the bound that follows has no proof",
+    )
+    epsilon, beta = 0.5, 0.1
+    e = math.exp(epsilon)
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 10.12, proof",
+        "(Q_0, Q_1) is epsilon-private",
+        f"its epsilon, where {epsilon:g} is said",
+        Promise.AT_MOST,
+        epsilon,
+        Pair([beta, beta, 1 - 2 * beta], [e * beta, (2 - e) * beta, 1 - 2 * beta]).epsilon,
+        "the bound that follows has no proof",
+    )
+    large, epsilon = 5.0, 0.5
+    zero = math.exp(-large - epsilon)
+    first, second = Pair([zero, 1 - zero], [math.exp(-large), 1 - math.exp(-large)]), math.exp(-2 * large)
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 10.5, proof",
+        "D(P_0|Q_0) = e^-A ln e^A + ..., with P_0 = Q_0",
+        f"D(P_0|Q_0) at A = {large:g}",
+        Promise.EQUAL,
+        float(stats.entropy(first.one, [second, 1 - second])),
+        float(stats.entropy(first.zero, first.zero)),
+        "P_1 and Q_1 are meant; that nothing finite suffices stands",
+    )

@@ -1,0 +1,187 @@
+"""Mistakes about online learning."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import integrate, special
+
+from cloakwork._checks import FloatArray
+from papers.errata.erratum import Erratum, Part, Promise
+from papers.experiment import stream
+
+PART = Part.LEARNING
+ROUNDS = 200
+DRAWS, QUICK_DRAWS = 400_000, 40_000
+
+
+def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
+    """Follow the leader as printed, one-sided noise, and matrices of noise."""
+    draws = QUICK_DRAWS if quick else DRAWS
+    yield from _follow()
+    yield from _gumbel(draws, stream(*key, 0))
+    yield from _ensemble()
+    yield _independent(draws, stream(*key, 1))
+    yield _compression(stream(*key, 2))
+
+
+def _follow() -> Iterator[Erratum]:
+    """On [-1, 1] against -0.5, 1, -1, 1, ...: who loses, and what knowing the next loss is worth."""
+    losses = np.concatenate([[-0.5], np.tile([1.0, -1.0], ROUNDS // 2)])[:ROUNDS]
+    before = np.concatenate([[0.0], np.cumsum(losses)[:-1]])
+    least = -abs(float(losses.sum()))
+    printed = np.concatenate([[0.0], np.tile([-1.0, 1.0], ROUNDS // 2)])[:ROUNDS]
+    yield Erratum(
+        PART,
+        "McMillan, section 12.1",
+        "against -0.5, 1, -1, ... the leader plays 0, -1, 1, ... and has regret T",
+        f"regret of these plays over {ROUNDS} rounds",
+        Promise.EQUAL,
+        float(ROUNDS),
+        float(printed @ losses) - least,
+        f"the signs are flipped: the leader plays 0, 1, -1, ... and has regret {-np.sign(before) @ losses - least:.0f}",
+    )
+    ahead = -np.sign(np.cumsum(losses))
+    late = np.concatenate([[0.0], ahead[:-1]])  # x_{t+1} = argmin <x, L_t>, as printed
+    yield Erratum(
+        PART,
+        "McMillan, section 12.2",
+        "x_{t+1} = argmin <x, L_t> knows the next loss; without noise it has no regret",
+        f"its regret over {ROUNDS} rounds",
+        Promise.AT_MOST,
+        0.0,
+        float(late @ losses) - least,
+        f"indices are off by one: x_t = argmin <x, L_t> has {float(ahead @ losses) - least:.0f}",
+    )
+
+
+def _gumbel(draws: int, rng: np.random.Generator) -> Iterator[Erratum]:
+    """argmin(L + Z) against argmax(-L + Z) = softmax(-L)."""
+    losses = np.array([0.0, 1.0, 3.0])
+    noise = rng.gumbel(size=(draws, 3))
+    softmax = float(special.softmax(-losses)[2])
+    share = float((np.argmin(losses + noise, axis=1) == 2).mean())
+    right = float((np.argmax(-losses + noise, axis=1) == 2).mean())
+    yield Erratum(
+        PART,
+        "McMillan, Theorem 13.1",
+        "argmin(L + Z) and argmax(-L + Z) are one rule",
+        "chance of the worst of three experts, losses 0, 1, 3, Gumbel noise: softmax(-L), and argmin(L + Z)",
+        Promise.EQUAL,
+        softmax,
+        share,
+        f"only argmax(-L + Z) plays softmax(-L): {right:.4f} measured",
+        math.sqrt(share * (1 - share) / draws),
+    )
+    experts = 10
+    yield Erratum(
+        PART,
+        "McMillan, Corollary 13.6",
+        "a hazard rate of at most 1 makes argmin(L + Z) 1-private in one step",
+        f"largest ln of the ratio between two steps, Gumbel noise, {experts} experts",
+        Promise.AT_MOST,
+        1.0,
+        max(_step(gap, experts) for gap in (0.0, 1.0, 2.0, 3.0)),
+        "it grows with the number of experts; argmax(-L + Z) has 1",
+    )
+
+
+def _step(gap: float, experts: int) -> float:
+    """Logarithm of P(first is least) with a loss of `gap` more than the others, over that with one of gap + 1 more."""
+
+    def chance(more: float) -> float:
+        def both(z: float) -> float:
+            return math.exp(-z - math.exp(-z)) * (-math.expm1(-math.exp(-z - more))) ** (experts - 1)
+
+        found, _ = integrate.quad(both, -6.0, 40.0, epsabs=0.0, epsrel=1e-9, limit=400)
+        return float(found)
+
+    return math.log(chance(gap) / chance(gap + 1))
+
+
+def _ensemble() -> Iterator[Erratum]:
+    """p(Z) ~ exp(-||lambda(Z)||_1): two by two by integration, and what that means for a large matrix."""
+    size = 2
+    norm = _moment(1) / _moment(0)
+    yield Erratum(
+        PART,
+        "McMillan, Lemma 12.6",
+        "the eigenvalues are independent Laplace",
+        f"E ||Z||_* of the {size} x {size} ensemble, epsilon = 1",
+        Promise.EQUAL,
+        float(size),
+        norm,
+        f"they repel each other: it is N(N+1)/2 = {size * (size + 1) / 2:g}",
+    )
+    large = 50
+    yield Erratum(
+        PART,
+        "McMillan, Lemma 12.6",
+        "the k largest eigenvalues sum to at most k (log(N/k) + 1)/eps on average",
+        f"least that E lambda_max can be, N = {large}, k = 1, epsilon = 1",
+        Promise.AT_MOST,
+        math.log(large) + 1,
+        large * (large + 1) / 2 / 2 / large,
+        "half of E ||Z||_* is positive and shared by at most N; Corollary 12.7 falls with it",
+    )
+
+
+def _moment(power: int) -> float:
+    """Integral of (|x| + |y|)^power |x - y| exp(-|x| - |y|) over the half plane x > y."""
+
+    def weighed(y: float, x: float) -> float:
+        size = abs(x) + abs(y)
+        return math.pow(size, power) * (x - y) * math.exp(-size)
+
+    across, _ = integrate.dblquad(weighed, 0.0, 60.0, -60.0, 0.0)
+    beside, _ = integrate.dblquad(weighed, 0.0, 60.0, 0.0, lambda x: x)
+    return float(across + 2 * beside)
+
+
+def _independent(draws: int, rng: np.random.Generator) -> Erratum:
+    """Independent Laplace eigenvalues in a random frame: delta at epsilon = 1 between 0 and a matrix a a'.
+
+    The density of such a matrix is exp(-||lambda||_1) / |lambda_1 - lambda_2|, times a constant.
+    """
+    values = rng.laplace(size=(draws, 2))
+    angle = rng.uniform(0.0, math.pi, draws)
+    c, s = np.cos(angle), np.sin(angle)
+    a = values[:, 0] * c**2 + values[:, 1] * s**2
+    d = values[:, 0] * s**2 + values[:, 1] * c**2
+    b = (values[:, 0] - values[:, 1]) * c * s
+    loss = _log_density(a, b, d) - _log_density(a + 1.0, b, d)
+    excess = np.maximum(-np.expm1(1.0 - loss), 0.0)
+    return Erratum(
+        PART,
+        "McMillan, Lemmas 12.5 and 12.6",
+        "the noise is epsilon-private, and its eigenvalues are independent Laplace",
+        "delta at epsilon = 1 if they are drawn so, 2 x 2 matrices that differ by a a'",
+        Promise.AT_MOST,
+        0.0,
+        float(excess.mean()),
+        "near equal eigenvalues its density has no bound",
+        float(excess.std(ddof=1) / math.sqrt(draws)),
+    )
+
+
+def _log_density(a: FloatArray, b: FloatArray, d: FloatArray) -> FloatArray:
+    """Of matrices [[a, b], [b, d]], up to a constant."""
+    middle, half = (a + d) / 2, np.hypot((a - d) / 2, b)
+    return np.asarray(-np.abs(middle + half) - np.abs(middle - half) - np.log(2 * half))
+
+
+def _compression(rng: np.random.Generator) -> Erratum:
+    """What projecting onto the data itself loses."""
+    x = rng.normal(size=4)
+    x /= np.linalg.norm(x)
+    projector = np.outer(x, x)
+    return Erratum(
+        PART,
+        "McMillan, section 12.2.2",
+        "the loss ||X x - x||^2 may be replaced by x' X x",
+        "loss of the projection onto x itself",
+        Promise.EQUAL,
+        round(float(x @ projector @ x), 9),
+        round(float(np.linalg.norm(projector @ x - x) ** 2), 9),
+        "it is x' (I - X) x: the print rewards the worst subspace",
+    )

@@ -1,0 +1,29 @@
+"""How far a recovered map is from the truth, and how near any map can come."""
+
+from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao
+from cloakwork.accuracy.emd import emd, l1, l2
+from cloakwork.accuracy.le_cam import LeCam, le_cam
+from cloakwork.accuracy.limits import Limits, limits
+from cloakwork.accuracy.papers_bound import Assumption, PapersBound, papers_bound
+from cloakwork.accuracy.papers_constants import Constants
+from cloakwork.accuracy.resolution import Resolution, resolution
+from cloakwork.accuracy.slopes import Method
+
+__all__ = [
+    "Assumption",
+    "Constants",
+    "CramerRao",
+    "LeCam",
+    "Limits",
+    "Method",
+    "PapersBound",
+    "Resolution",
+    "cramer_rao",
+    "emd",
+    "l1",
+    "l2",
+    "le_cam",
+    "limits",
+    "papers_bound",
+    "resolution",
+]

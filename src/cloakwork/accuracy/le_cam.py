@@ -1,0 +1,208 @@
+"""What no method can beat: Le Cam's comparison of two places."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy.information import covariances_of_one
+from cloakwork.accuracy.normal import radius_90
+from cloakwork.accuracy.slopes import Slopes, columns_of, slopes_everywhere
+from cloakwork.accuracy.straight import Ray, Straight, straight_lines
+from cloakwork.accuracy.two_points import spread_places, two_point_errors
+from cloakwork.accuracy.whitening import Whitened, refuse_one_place, whiten
+from cloakwork.physics import Physics
+
+ALL_PAIRS = 50_000_000  # numbers gone through, up to which every pair of places is tried
+STARTS = 24
+STARTS_EACH = 2
+BEST_SEPARATION = 1.5036  # maximises x Phi(-x/2)
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75)
+DOWN = 1 - 1e-12
+
+
+@dataclass(frozen=True)
+class LeCam:
+    """A floor under the mean earth mover distance of every method, for single unit sources.
+
+    Parameters
+    ----------
+    value
+        At its worst place, no method has a smaller mean distance. Rounded down.
+    pair
+        The two places between which it cannot decide; one place twice if both positions are near it, between places.
+    distance
+        How far apart they are.
+    average
+        Averaged over all places, no method has a smaller mean distance. Rounded down.
+    """
+
+    value: float
+    pair: tuple[int, int]
+    distance: float
+    average: float
+
+
+def le_cam(physics: Physics, sigma: ArrayLike) -> LeCam:
+    """A mean earth mover distance that no method can beat, whatever it is, in units of the space.
+
+    Parameters
+    ----------
+    sigma
+        Standard deviation of the noise: one number, or one for each sensor.
+
+    Notes
+    -----
+    For every estimator f^ and every two places i, j (two-point method of Le Cam; it replaces Gilbert and McMillan,
+    Theorem 15, whose use of Fano's inequality does not hold):
+
+        max over e in {e_i, e_j} of E[EMD(e, f^)]  >=  d(i, j) Phi(-||(M_i - M_j) / sigma|| / 2)
+
+    since EMD(e_i, f^) + EMD(e_j, f^) >= d(i, j), so that the mean of the two risks is at least d(i, j)/2 times the
+    integral of the smaller of the two densities, and that is 2 Phi(-separation/2) for normal noise. `value` is the
+    largest over pairs: all of them where that is quick, otherwise those that a search finds; each is a valid bound.
+
+    `average`: with weights c_ij >= 0 on pairs, sum_j c_ij <= 1 for each i, the risks r_i >= 0 have
+    mean r_i >= (1/n) sum over pairs of c_ij (r_i + r_j), and r_i + r_j is at least twice the two-point bound. Pairs are
+    taken at one distance along one axis, whichever is best, or the edges of a graph; c = 1 / (how often i or j occurs).
+
+    Sources are on the places. Where they may be anywhere (`HeatPlane`, and `HeatLine` with that placement), pairs less
+    than a step apart count too, and `average` is over the places and the same places moved by less than a step. With
+    sources on the places alone both numbers vanish when the noise is so small that no two places are mixed up.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine
+    >>> limit = le_cam(HeatLine(n=100, m=50, T=0.05), sigma=0.15)
+    >>> round(limit.value, 4), round(limit.average, 4)
+    (0.0048, 0.0042)
+    """
+    whitened = whiten(physics, sigma)
+    refuse_one_place(physics)
+    return two_point_limit(whitened, slopes_everywhere(whitened))
+
+
+def two_point_limit(whitened: Whitened, slopes: Slopes | None) -> LeCam:
+    """The same for columns already divided by the noise, with their slopes at all places where there are any."""
+    n, m = whitened.columns.shape
+    straight = straight_lines(whitened.space)
+    sweeps = list(_edges(whitened) if straight is None else _runs(whitened, straight))
+    between = list(_between_places(whitened, slopes))
+    starts: Iterable[int] = range(n)
+    if n * n * m > ALL_PAIRS:
+        worst = [sweep.first[np.argsort(-sweep.errors)[:STARTS_EACH]] for sweep in sweeps]
+        starts = np.unique(np.concatenate([*worst, _hardest(slopes), spread_places(n, STARTS)])).tolist()
+    i, j = _worst_pair(whitened, starts)
+    distance = float(whitened.space.distances(i)[j])
+    separation = whitened.separations(np.array([i]), np.array([j]))
+    value = float(two_point_errors(np.array([distance]), separation)[0])
+    average = max((sweep.average for sweep in [*sweeps, *between]), default=0.0)
+    for sweep in between:
+        k = int(np.argmax(sweep.errors))
+        if sweep.errors[k] > value:
+            value, i, j, distance = float(sweep.errors[k]), k, k, sweep.distance
+    return LeCam(value * DOWN, (i, j), distance, average * DOWN)
+
+
+def _hardest(slopes: Slopes | None) -> IntArray:
+    """Places where the readings tell least about the position of a source, in whatever direction."""
+    if slopes is None:
+        return np.empty(0, dtype=np.int64)
+    return np.argsort(-radius_90(covariances_of_one(slopes, strengths_known=True)), kind="stable")[:STARTS]
+
+
+def _worst_pair(whitened: Whitened, starts: Iterable[int]) -> tuple[int, int]:
+    """From each start to the place it is worst mixed up with, and on from there while it gets worse."""
+    pair, worst, visited = (0, 1), -np.inf, set[int]()
+    for start in starts:
+        place, reached = start, -np.inf
+        while place not in visited:
+            visited.add(place)
+            logs = _log_errors(whitened.space.distances(place), whitened.separations_from(place))
+            partner = int(np.argmax(logs))
+            if logs[partner] <= reached:
+                break
+            reached = float(logs[partner])
+            if reached > worst:
+                pair, worst = (place, partner), reached
+            place = partner
+    return pair
+
+
+def _log_errors(distances: FloatArray, separations: FloatArray) -> FloatArray:
+    """Logarithm of the two-point bounds, which still knows the worst pair when all bounds are 0."""
+    reached = np.isfinite(distances) & (distances > 0)
+    logs = np.full(len(distances), -np.inf)
+    logs[reached] = np.log(distances[reached]) + special.log_ndtr(-separations[reached] / 2)
+    return logs
+
+
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """Two-point bounds of many pairs at once, and what they mean for the average over places."""
+
+    first: IntArray
+    errors: FloatArray
+    average: float
+    distance: float = 0.0
+
+
+def _runs(whitened: Whitened, straight: Straight) -> Iterator[_Sweep]:
+    """Each place with the one some steps ahead, for growing numbers of steps along each axis."""
+    n = len(whitened.space)
+    for axis in range(straight.axes):
+        ray = Ray(straight.ahead[axis], straight.to_ahead[axis])
+        ends, distances, steps, due, best = np.arange(n), np.zeros(n), 0, 1, 0.0
+        while (ends >= 0).any():
+            distances = distances + ray.length[ends]
+            ends, steps = ray.step(ends), steps + 1
+            if steps < due:
+                continue
+            due = steps + max(1, steps // 3)
+            first = np.flatnonzero(ends >= 0)
+            errors = two_point_errors(distances[first], whitened.separations(first, ends[first]))
+            average = _average(n, first, ends[first], errors)
+            yield _Sweep(first, errors, average)
+            best = max(best, average)
+            if average < best / 4:
+                break
+
+
+def _between_places(whitened: Whitened, slopes: Slopes | None) -> Iterator[_Sweep]:
+    """Each place with a position less than a step before it, where sources may be anywhere.
+
+    With slope s the bound d Phi(-s d / 2) is largest at s d = 1.504.
+    """
+    places = whitened.space.places
+    if slopes is None or columns_of(whitened, places[:1]) is None:
+        return
+    for axis, along in enumerate(slopes.along):
+        step = float(places[:, axis].min())  # the first place is one step from the end
+        steepness = np.quantile(np.linalg.norm(along, axis=1), QUANTILES)
+        for distance in np.unique(BEST_SEPARATION / np.maximum(steepness, BEST_SEPARATION / step)).tolist():
+            moved = places.copy()
+            moved[:, axis] -= distance
+            columns = columns_of(whitened, moved)
+            if columns is not None:
+                errors = distance * special.ndtr(-whitened.rounded_up(slopes.columns - columns) / 2)
+                yield _Sweep(np.arange(len(places)), errors, float(errors.mean()), distance)
+
+
+def _edges(whitened: Whitened) -> Iterator[_Sweep]:
+    """Neighbours on a graph. A path between two places is at least as long as the shortest edge at either."""
+    i, j = whitened.space.pairs.T
+    n, lengths = len(whitened.space), whitened.space.lengths
+    shortest = np.full(n, np.inf)
+    for ends in (i, j):
+        np.minimum.at(shortest, ends, lengths)
+    errors = two_point_errors(np.maximum(shortest[i], shortest[j]), whitened.separations(i, j))
+    yield _Sweep(i, errors, _average(n, i, j, errors))
+
+
+def _average(n: int, first: IntArray, second: IntArray, errors: FloatArray) -> float:
+    """(2/n) sum of c_ij times the bound of the pair, c_ij = 1 / (the larger number of pairs that i or j is in)."""
+    pairs = np.bincount(np.concatenate([first, second]), minlength=n)
+    return float(2 / n * (errors / np.maximum(np.maximum(pairs[first], pairs[second]), 1)).sum())

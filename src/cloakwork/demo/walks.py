@@ -1,0 +1,118 @@
+"""How simulated people move: as recorded in an office, or on walks through the rooms."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from cloakwork.demo.recorded import PIXELS, Position, read_positions
+from cloakwork.errors import InputError
+from cloakwork.physics.rooms import Rooms
+
+FRAME_MS = 500
+SQUARE = 0.5  # metres: who comes into another square of this side has moved
+SPEED = 0.8  # metres a second
+RESTS = (4, 24)  # frames that a walker stays where it has come to
+MINUTES = 10.0
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Where everyone is, in metres, in frames that follow each other every `frame_ms` and then begin again.
+
+    `told` says in words where the movement comes from. Nobody is tracked: the order in a frame means nothing.
+    """
+
+    frames: tuple[tuple[Position, ...], ...]
+    told: str
+    frame_ms: int = FRAME_MS
+
+    def __post_init__(self) -> None:
+        if not self.frames or self.frame_ms < 1:
+            raise InputError("a movement has at least one frame, and each lasts at least a millisecond.")
+
+    def at(self, elapsed_ms: int) -> tuple[Position, ...]:
+        """Where everyone is so long after the beginning."""
+        return self.frames[elapsed_ms // self.frame_ms % len(self.frames)]
+
+
+def staying(people: Sequence[Position], told: str = "nobody moves") -> Movement:
+    """People who stay where they are."""
+    return Movement((tuple(people),), told)
+
+
+def recorded(path: Path, rooms: Rooms, *, most: int) -> Movement:
+    """Real movement, from a file of labelled positions in a camera's picture, which is laid over the whole floor.
+
+    Among the recordings that never show more than `most` people, and never nobody, the one is taken in which they move
+    most. The file is as for `read_positions`.
+    """
+    found = read_positions(path)
+    fit = {name: frames for name, frames in found.items() if all(0 < len(frame) <= most for frame in frames)}
+    if not fit:
+        raise InputError(f"{path}: no recording has between 1 and {most} people all the time.", most=most)
+    name = max(fit, key=lambda one: _moves(fit[one], rooms))
+    placed = tuple(tuple(_placed(pixel, rooms) for pixel in frame) for frame in fit[name])
+    return Movement(placed, f"as recorded in an office ({name})")
+
+
+def walking(rooms: Rooms, *, people: int = 3, minutes: float = MINUTES, seed: int = 1) -> Movement:
+    """Walkers who wander from room to room along ways that are open, rest, and are back where they began at the end."""
+    rng = np.random.default_rng(seed)
+    walks = [_walk(rooms, round(60_000 * minutes / FRAME_MS), rng) for _ in range(people)]
+    longest = max(len(walk) for walk in walks)
+    padded = [walk + walk[-1:] * (longest - len(walk)) for walk in walks]
+    return Movement(tuple(zip(*padded, strict=True)), "on made-up walks through the rooms")
+
+
+def _placed(pixel: Position, rooms: Rooms) -> Position:
+    """The point of the floor under a pixel; one that is in no room goes to the nearest cell."""
+    width, height = rooms.size
+    x, y = pixel[0] / PIXELS[0] * width, (1 - pixel[1] / PIXELS[1]) * height
+    column, row = (
+        min(int(value / rooms.cell), count - 1) for value, count in zip((x, y), rooms.grid.shape[::-1], strict=True)
+    )
+    if rooms.grid[row, column] >= 0:
+        return x, y
+    cells = rooms.space.places
+    near = cells[np.argmin(((cells - (x, y)) ** 2).sum(axis=1))]
+    return float(near[0]), float(near[1])
+
+
+def _moves(frames: Sequence[Sequence[Position]], rooms: Rooms) -> int:
+    """How often someone came into another square of the floor."""
+    places = [[_placed(pixel, rooms) for pixel in frame] for frame in frames]
+    squares = [{(int(x / SQUARE), int(y / SQUARE)) for x, y in frame} for frame in places]
+    return sum(len(after - before) for before, after in pairwise(squares))
+
+
+def _walk(rooms: Rooms, frames: int, rng: np.random.Generator) -> list[Position]:
+    """At least so many frames of one walker, who ends where it began."""
+    home = here = int(rng.integers(len(rooms.space)))
+    walk: list[Position] = []
+    while len(walk) < frames:
+        there = int(rng.integers(len(rooms.space)))
+        walk += _steps(rooms, here, there, rng)
+        walk += walk[-1:] * int(rng.integers(*RESTS))
+        here = there
+    return walk + _steps(rooms, here, home, rng)
+
+
+def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[Position]:
+    """Frames of a way from cell to cell; lengths vary a little, or all ways would have the same corners."""
+    count, pairs = len(rooms.space), rooms.pairs
+    lengths = rooms.cell * rng.uniform(1.0, 1.5, len(pairs))
+    links = sparse.csr_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    [before] = sparse.csgraph.dijkstra(links, directed=False, indices=[there], return_predecessors=True)[1]
+    way = [here]
+    while way[-1] != there:
+        way.append(int(before[way[-1]]))
+    cells = rooms.space.places[way]
+    stride = SPEED * FRAME_MS / 1000 / rooms.cell  # cells a frame
+    marks = np.arange(0, math.ceil((len(way) - 1) / stride) + 1) * stride
+    nodes = np.arange(len(way))
+    return [(float(np.interp(k, nodes, cells[:, 0])), float(np.interp(k, nodes, cells[:, 1]))) for k in marks]

@@ -1,0 +1,1 @@
+"""The keys of a site, and removing keyed noise with them."""

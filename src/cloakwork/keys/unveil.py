@@ -1,0 +1,249 @@
+"""Taking the noise off again: what the trusted party does with the keys."""
+
+import secrets
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cloakwork._checks import IntArray
+from cloakwork.errors import KeyFileError, ReadingError, SiteError
+from cloakwork.keys.key_check import KeyCheck, Verdict
+from cloakwork.keys.keyring import KeyRing, SensorKeys, Unveiler, wire_site
+from cloakwork.privacy.keystream import Keystream
+from cloakwork.privacy.table import NoiseTable, noise_table
+from cloakwork.readings.readings_file import ALARM, Problems, ReadingRows, Row
+from cloakwork.sensor import keystream, wire
+from cloakwork.site.plan import Plan, PlannedSensor
+
+BATCH = 1 << 16
+_PAGE_BITS = 8
+_NOTHING, _TWO_THINGS, _USED, _FIRST_PRINT = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class TrueRows:
+    """Unveiled readings, in the order of the file: Unix milliseconds, sensor, sequence number, true steps."""
+
+    time: IntArray = field(repr=False)
+    sensor: list[str] = field(repr=False)
+    seq: IntArray = field(repr=False)
+    value: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """All readings under one key."""
+
+    number: int
+    sensor: PlannedSensor
+    site: str
+    unveiler: Unveiler
+
+    @property
+    def name(self) -> str:
+        return f"{self.sensor.id} (generation {self.unveiler.generation})"
+
+    @cached_property
+    def noise(self) -> Keystream:
+        """The noise of its numbers; made once, since it is a long way to the keys of late epochs."""
+        return Keystream(self.unveiler.key, self.site, self.sensor.id, self.unveiler.generation)
+
+    def refused(self, time: int, plan: str) -> str | None:
+        """Why a reading of this time cannot be unveiled under a plan, if it cannot."""
+        if self.unveiler.plan != plan:
+            return f"made under another plan, {self.unveiler.plan[:12]}: give that plan with --plan"
+        if self.unveiler.revoked is not None and (time == 0 or time > 1000 * self.unveiler.revoked):
+            return "from after the device was revoked"
+        return None
+
+
+class Unveiling:
+    """The true readings in a file of noisy ones; iterate over it for batches of them.
+
+    The file is read twice: first to find sequence numbers that say two things, then to unveil the rest. What could not
+    be unveiled is in `problems`, as far as the second reading has come.
+
+    Parameters
+    ----------
+    path
+        CSV file of `time,sensor,seq,value`.
+    plan
+        The plan that the devices were provisioned with. Readings of a generation with another plan are left out.
+    keys
+        The keys of the site, or of one of its sensors.
+    progress
+        Called now and then with the amount done, of `size`.
+
+    Notes
+    -----
+    Memory grows by five bytes or so a reading, for what each sequence number said.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        plan: Plan,
+        keys: KeyRing | SensorKeys,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        if keys.site != plan.site:
+            raise KeyFileError(
+                f"these are keys of {keys.site}, and the plan is of {plan.site}. Give keys of {plan.site}."
+            )
+        file = Path(path)
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.")
+        ids = tuple(sensor.id for sensor in plan.sensors)
+        self._survey, self._file = ReadingRows(file, ids), ReadingRows(file, ids)
+        self._plan = plan
+        self._progress = progress or (lambda _: None)
+        self._keyed = [sensor.id in keys.sensors for sensor in plan.sensors]
+        self._streams: dict[tuple[int, int], _Stream] = {}
+        for k, sensor in enumerate(plan.sensors):
+            for one in keys.unveilers(sensor.id):
+                stream = _Stream(len(self._streams), sensor, wire_site(keys.site, one.kind), one)
+                self._streams[k, one.generation] = stream
+        self._tables: dict[str, NoiseTable] = {}
+        self._check = KeyCheck()
+        self.unveiled: Counter[str] = Counter()
+        self.alarms: Counter[str] = Counter()
+
+    @property
+    def problems(self) -> Problems:
+        """Rows that were left out so far."""
+        return self._file.problems
+
+    @property
+    def rows(self) -> int:
+        """Rows that were read so far, good or bad."""
+        return self._file.rows
+
+    @property
+    def size(self) -> int:
+        """How much there is to read, both times together."""
+        return 2 * self._file.size
+
+    @property
+    def bytes_read(self) -> int:
+        """How much was read so far, both times together."""
+        return self._survey.bytes_read + self._file.bytes_read
+
+    def verdict(self) -> Verdict:
+        """Whether the keys seem right, from what was unveiled so far."""
+        return self._check.verdict()
+
+    def __iter__(self) -> Iterator[TrueRows]:
+        said = _Said()
+        for row in self._watched(self._survey):
+            stream = self._stream(row)
+            if isinstance(stream, _Stream):
+                said.note(stream.number, row)
+        batch: list[tuple[_Stream, Row]] = []
+        for row in self._watched(self._file):
+            stream = self._stream(row)
+            if isinstance(stream, str):
+                self.problems.add(row.number, stream)
+            elif (reason := said.refused(stream.number, row)) is not None:
+                self.problems.add(row.number, reason)
+                if reason == ALARM:
+                    self.alarms[stream.sensor.id] += 1
+            else:
+                batch.append((stream, row))
+            if len(batch) == BATCH:
+                yield self._true(batch)
+                batch = []
+        if batch:
+            yield self._true(batch)
+        if not self.unveiled:
+            raise self._file.refusal()
+
+    def _watched(self, rows: ReadingRows) -> Iterator[Row]:
+        for count, row in enumerate(rows):
+            yield row
+            if count % BATCH == 0:
+                self._progress(self.bytes_read)
+        self._progress(self.bytes_read)
+
+    def _stream(self, row: Row) -> _Stream | str:
+        """The stream that a row belongs to, or why it cannot be unveiled."""
+        if abs(row.value) > wire.LARGEST:
+            return "value is larger than any that a device sends"
+        stream = self._streams.get((row.sensor, keystream.split(row.seq)[0]))
+        if stream is None:
+            return "unknown generation" if self._keyed[row.sensor] else "no key for this sensor"
+        return stream.refused(row.time, self._plan.digest) or stream
+
+    def _true(self, batch: list[tuple[_Stream, Row]]) -> TrueRows:
+        """Subtract the noise, stream by stream."""
+        numbers = np.array([stream.number for stream, _ in batch])
+        seqs = np.array([row.seq for _, row in batch], dtype=np.int64)
+        sent = np.array([row.value for _, row in batch], dtype=np.int64)
+        true = np.empty_like(sent)
+        order = np.argsort(numbers, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            stream = batch[members[0]][0]
+            sensor = stream.sensor
+            noise = stream.noise.noise(self._table(sensor), seqs[members])
+            self._check.add(stream.name, sent[members], noise, sensor.ratio)
+            true[members] = sent[members] - noise
+            self.unveiled[sensor.id] += len(members)
+        times = np.array([row.time for _, row in batch], dtype=np.int64)
+        return TrueRows(times, [stream.sensor.id for stream, _ in batch], seqs, true)
+
+    def _table(self, sensor: PlannedSensor) -> NoiseTable:
+        if sensor.table not in self._tables:
+            table = noise_table(sensor.ratio)
+            if table.digest != sensor.table:
+                raise SiteError(
+                    f"the plan has another table of noise for sensor {sensor.id} than this version of Cloakwork makes. "
+                    "Unveil with the version that wrote the plan."
+                )
+            self._tables[sensor.table] = table
+        return self._tables[sensor.table]
+
+
+class _Said:
+    """What each sequence number said, as a print of four bytes; noted in a first reading, asked in a second.
+
+    The print is a random multiple of the value: two values have the same one with probability 2^-31, whoever chose
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._factor = secrets.randbits(64) | 1
+        self._pages: dict[tuple[int, int], array[int]] = {}
+
+    def note(self, stream: int, row: Row) -> None:
+        page, place = self._place(stream, row.seq)
+        own = self._print(row.value)
+        page[place] = own if page[place] in {_NOTHING, own} else _TWO_THINGS
+
+    def refused(self, stream: int, row: Row) -> str | None:
+        """Why a row is not to be used, if so; a row that is used is not used again."""
+        page, place = self._place(stream, row.seq)
+        found = page[place]
+        if found == _TWO_THINGS:
+            return ALARM
+        if found == _USED:
+            return "the same reading again"
+        if found != self._print(row.value):
+            return "new or changed while the file was read"
+        page[place] = _USED
+        return None
+
+    def _place(self, stream: int, seq: int) -> tuple["array[int]", int]:
+        counter = keystream.split(seq)[1]
+        key = (stream, counter >> _PAGE_BITS)
+        page = self._pages.get(key)
+        if page is None:
+            page = self._pages[key] = array("I", bytes(4 << _PAGE_BITS))
+        return page, counter & ((1 << _PAGE_BITS) - 1)
+
+    def _print(self, value: int) -> int:
+        return max(_FIRST_PRINT, (value * self._factor >> 32) & 0xFFFFFFFF)

@@ -1,0 +1,1 @@
+"""MQTT: broker addresses, and Home Assistant's discovery messages."""

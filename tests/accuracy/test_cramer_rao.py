@@ -1,0 +1,372 @@
+"""The Cramer-Rao limit against known values, high precision, other derivatives and simulation."""
+
+import math
+from collections.abc import Sequence
+
+import mpmath
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cloakwork.accuracy import CramerRao, Method, cramer_rao
+from cloakwork.accuracy.information import covariances_of_one
+from cloakwork.accuracy.normal import mean_length, radius_90
+from cloakwork.accuracy.slopes import slopes_everywhere
+from cloakwork.accuracy.whitening import whiten
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+    Tolerance,
+)
+
+Floats = NDArray[np.float64]
+SIGMA = 1.085878 * 0.135897  # exact for (1, 0.1) at alpha = 1/n on the line of the fixture
+
+
+def two_rooms(cell: float = 0.5) -> FloorPlan:
+    rooms = Rooms.from_walls((6, 3), cell=cell, walls=[((3, 0), (3, 3))], doors=[((3, 1), (3, 2))])
+    sensors = [(0.7, 0.8), (2.2, 2.4), (1.4, 1.6), (3.6, 0.4), (5.2, 2.2), (4.4, 1.3)]
+    return FloorPlan(rooms, sensors, Steady(reach=1.0), footprint=0.5)
+
+
+def small_plane() -> HeatPlane:
+    return HeatPlane(n=(12, 8), m=(5, 4), T=0.05, size=(1.5, 1.0))
+
+
+def high_precision(at: Sequence[float], sigma: float, *, strengths_known: bool) -> list[float]:
+    """Standard deviations on the line with n=100, m=50, T=0.05, in 80 digits."""
+    with mpmath.workdps(80):
+        T, sensors = mpmath.mpf("0.05"), [mpmath.mpf(j) / 50 for j in range(1, 51)]
+        offsets = [[mpmath.mpf(x) - s for s in sensors] for x in at]
+        columns = [
+            [mpmath.exp(-u * u / (4 * T)) / mpmath.sqrt(4 * mpmath.pi * T) / sigma for u in row] for row in offsets
+        ]
+        slopes = [
+            [-u / (2 * T) * g for u, g in zip(us, gs, strict=True)] for us, gs in zip(offsets, columns, strict=True)
+        ]
+        J = mpmath.matrix(slopes if strengths_known else slopes + columns)
+        covariance = (J * J.T) ** -1
+        return [float(mpmath.sqrt(covariance[i, i])) for i in range(len(at))]
+
+
+@pytest.mark.parametrize(("at", "expected"), [([0.5], 0.0087), ([0.24, 0.76], 0.0110)])
+def test_the_known_values_on_the_line(line: HeatLine, at: list[float], expected: float) -> None:
+    limit = cramer_rao(line, at, SIGMA)
+    assert limit.expected_emd == pytest.approx(expected, abs=5e-5)
+    assert limit.expected_emd == pytest.approx(float(limit.std.mean()) * math.sqrt(2 / math.pi), rel=1e-12)
+    assert limit.method is Method.DERIVATIVES
+
+
+@pytest.mark.parametrize("at", [[0.5], [0.013], [0.24, 0.76], [0.3, 0.31], [0.1, 0.4, 0.95]])
+@pytest.mark.parametrize("strengths_known", [True, False])
+def test_standard_deviations_are_those_of_eighty_digits(line: HeatLine, at: list[float], strengths_known: bool) -> None:
+    found = cramer_rao(line, at, 0.2, strengths_known=strengths_known).std[:, 0]
+    assert found == pytest.approx(high_precision(at, 0.2, strengths_known=strengths_known), rel=1e-6)
+
+
+def test_nearly_equal_places_are_never_reported_as_well_known(line: HeatLine) -> None:
+    """Without strengths a pair 1e-4 apart needs more digits than a float has: infinite, not some small number."""
+    for gap in (1e-3, 1e-4, 1e-6, 1e-9):
+        found = cramer_rao(line, [0.3, 0.3 + gap], 0.2, strengths_known=False).std[:, 0]
+        true = np.array(high_precision([0.3, 0.3 + gap], 0.2, strengths_known=False))
+        assert (found > 0.99 * true).all()
+
+
+def test_two_sources_at_one_place_cannot_be_located(line: HeatLine) -> None:
+    limit = cramer_rao(line, [0.3, 0.3, 0.8], 0.1)
+    assert np.isinf(limit.std[:2]).all()
+    assert np.isfinite(limit.std[2]).all()
+    assert limit.covariance[0, 1] == -np.inf  # one can go left as far as the other goes right
+    assert np.isinf(limit.radius[:2]).all()
+    assert limit.expected_emd == np.inf
+
+
+def test_what_no_sensor_sees_cannot_be_located(line: HeatLine) -> None:
+    assert np.isinf(cramer_rao(HeatLine(n=100, m=[0.1], T=1e-5), [0.9], 1.0).std).all()
+    assert np.isinf(cramer_rao(HeatLine(n=100, m=1, T=0.05), [0.2, 0.6], 1.0).std).all()
+    assert np.isinf(cramer_rao(line, [0.2, 0.6], 1.0, strengths=[1, 0]).std[1]).all()
+    assert np.isfinite(cramer_rao(line, [0.2, 0.6], 1.0, strengths=[1, 0]).expected_emd)
+
+
+def numerical_std(physics: HeatLine | HeatPlane, at: Floats, sigma: float) -> Floats:
+    """From readings of a model whose only place is the source, moved by a little."""
+
+    def column(where: Floats) -> Floats:
+        if isinstance(physics, HeatLine):
+            offsets = np.abs(where[0] - physics.sensor_positions)
+        else:
+            offsets = np.linalg.norm(where - physics.sensor_positions, axis=1)
+        dimension = len(where)
+        return np.asarray(
+            physics.gain * np.exp(-(offsets**2) / (4 * physics.T)) / (4 * np.pi * physics.T) ** (dimension / 2)
+        )
+
+    h = 1e-5
+    J = np.stack([(column(at + h * e) - column(at - h * e)) / (2 * h) for e in np.eye(len(at))]) / sigma
+    return np.asarray(np.sqrt(np.linalg.inv(J @ J.T).diagonal()))
+
+
+@pytest.mark.parametrize(
+    "physics", [HeatLine(n=10, m=7, T=0.02, length=2.0, gain=3.0), small_plane()], ids=["line", "plane"]
+)
+def test_slopes_are_those_of_numerical_differentiation_anywhere(physics: HeatLine | HeatPlane) -> None:
+    rng = np.random.default_rng(2)
+    size = np.array([physics.length]) if isinstance(physics, HeatLine) else np.array(physics.size)
+    for where in rng.uniform(0, size, (5, len(size))):
+        position: object = float(where[0]) if len(size) == 1 else tuple(where.tolist())
+        found = cramer_rao(physics, [position], 0.3).std[0]
+        assert found == pytest.approx(numerical_std(physics, where, 0.3), rel=1e-6)
+
+
+def likeliest(line: HeatLine, readings: Floats, start: Floats) -> Floats:
+    """Maximum likelihood positions of unit sources by Newton's method from the truth, one row a frame."""
+    x = np.tile(start, (len(readings), 1))
+    for _ in range(8):
+        offsets = x[:, :, None] - line.sensor_positions
+        g = np.exp(-(offsets**2) / (4 * line.T)) / np.sqrt(4 * np.pi * line.T)
+        slopes = -offsets / (2 * line.T) * g
+        misfit = readings - g.sum(axis=1)
+        information = np.einsum("fim,fjm->fij", slopes, slopes)
+        x = x + np.linalg.solve(information, np.einsum("fim,fm->fi", slopes, misfit)[:, :, None])[:, :, 0]
+    return x
+
+
+@pytest.mark.parametrize("at", [[0.5], [0.07], [0.24, 0.76], [0.1, 0.45, 0.9]])
+def test_maximum_likelihood_reaches_the_limit_at_small_noise(line: HeatLine, at: list[float]) -> None:
+    rng, sigma, true = np.random.default_rng(5), 2e-3, np.array(at)
+    clean = np.exp(-((true[:, None] - line.sensor_positions) ** 2) / 0.2) / np.sqrt(0.2 * np.pi)
+    readings = clean.sum(axis=0) + rng.normal(0, sigma, (6000, 50))
+    errors = likeliest(line, readings, true) - true
+    limit = cramer_rao(line, at, sigma)
+    assert errors.std(axis=0) == pytest.approx(limit.std[:, 0], rel=0.04)
+    assert np.abs(errors).mean() == pytest.approx(limit.expected_emd, rel=0.04)
+    assert (np.abs(errors) <= limit.radius).mean() == pytest.approx(0.9, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "physics", [HeatLine(n=30, m=9, T=0.02), small_plane(), two_rooms()], ids=["line", "plane", "rooms"]
+)
+@pytest.mark.parametrize("strengths_known", [True, False])
+def test_noise_and_strength_scale_the_limit(physics: Physics, strengths_known: bool) -> None:
+    at = [0.4, 0.8] if isinstance(physics, HeatLine) else [(0.4, 0.6), (1.2, 0.2)]
+    one = cramer_rao(physics, at, 0.1, strengths_known=strengths_known)
+    noisier = cramer_rao(physics, at, 0.7, strengths_known=strengths_known)
+    assert noisier.std == pytest.approx(7 * one.std, rel=1e-9)
+    assert noisier.covariance == pytest.approx(49 * one.covariance, rel=1e-9)
+    assert noisier.radius == pytest.approx(7 * one.radius, rel=1e-9)
+    assert noisier.expected_emd == pytest.approx(7 * one.expected_emd, rel=1e-9)
+    stronger = cramer_rao(physics, at, 0.7, strengths=[7, 7], strengths_known=strengths_known)
+    assert stronger.std == pytest.approx(one.std, rel=1e-9)
+    each = cramer_rao(physics, at, np.full(physics.sensors, 0.1), strengths_known=strengths_known)
+    assert each.std == pytest.approx(one.std, rel=1e-12)
+
+
+def test_a_very_noisy_sensor_is_no_sensor() -> None:
+    sensors = [0.1, 0.3, 0.5, 0.7, 0.9]
+    fewer = cramer_rao(HeatLine(n=50, m=sensors[:4], T=0.02), [0.6], 0.1)
+    noisy = cramer_rao(HeatLine(n=50, m=sensors, T=0.02), [0.6], [0.1, 0.1, 0.1, 0.1, 1e9])
+    assert noisy.std == pytest.approx(fewer.std, rel=1e-9)
+
+
+def test_what_is_not_known_only_makes_it_harder(line: HeatLine) -> None:
+    alone = cramer_rao(line, [0.24], 0.1).std[0]
+    both = cramer_rao(line, [0.24, 0.76], 0.1)
+    unknown = cramer_rao(line, [0.24, 0.76], 0.1, strengths_known=False)
+    assert (alone < both.std[0]).all()
+    assert (both.std < unknown.std).all()
+    assert not unknown.strengths_known
+    assert unknown.std[0, 0] > 3 * both.std[0, 0]  # with two sources, strengths matter a lot
+
+
+def test_a_mirrored_line_has_mirrored_limits() -> None:
+    sensors = [0.1, 0.25, 0.6, 0.9]
+    there = cramer_rao(HeatLine(n=10, m=sensors, T=0.03), [0.2, 0.7], 0.1)
+    back = cramer_rao(HeatLine(n=10, m=[1 - s for s in sensors], T=0.03), [0.3, 0.8], 0.1)
+    assert there.std[:, 0] == pytest.approx(back.std[::-1, 0], rel=1e-9)
+
+
+def test_rooms_use_differences_and_one_side_at_a_wall() -> None:
+    plan, sigma = two_rooms(), 0.1
+    cells = plan.rooms.cell_at
+    M = plan.matrix / sigma
+    # next to the wall at x = 3 and not at the door: one-sided along x, central along y
+    here, left = cells(2.75, 0.75), cells(2.25, 0.75)
+    above, below = cells(2.75, 1.25), cells(2.75, 0.25)
+    J = np.stack([(M[:, here] - M[:, left]) / 0.5, (M[:, above] - M[:, below]) / 1.0])
+    expected = np.linalg.inv(J @ J.T)
+    limit = cramer_rao(plan, [(2.75, 0.75)], sigma)
+    assert limit.method is Method.DIFFERENCES
+    assert limit.covariance == pytest.approx(expected, rel=1e-9)
+    assert limit.per_axis[0] == pytest.approx(math.sqrt(expected.trace() / 2), rel=1e-9)
+    assert limit.expected_emd == pytest.approx(math.sqrt(2 / math.pi) * limit.std.sum(), rel=1e-12)
+
+
+def test_between_two_walls_nothing_moves_across() -> None:
+    corridor = FloorPlan(Rooms.from_text("........", cell=0.5), [(0.6, 0.2), (3.2, 0.2)], Pulse(length=1.0))
+    limit = cramer_rao(corridor, [(1.75, 0.25)], 0.1)
+    assert limit.std[0, 1] == 0.0
+    assert 0 < limit.std[0, 0] < np.inf
+    assert limit.radius[0] == pytest.approx(1.6449 * limit.std[0, 0], rel=1e-4)
+
+
+def test_differences_on_a_fine_grid_are_derivatives() -> None:
+    fine = HeatPlane(n=(60, 40), m=(5, 4), T=0.05, size=(1.5, 1.0))
+    by_differences = Matrix(
+        fine.matrix, Space(fine.space.places, fine.space.pairs, fine.space.lengths, fine.space.metric)
+    )
+    exact, near = (cramer_rao(model, [(0.7, 0.5), (1.2, 0.3)], 0.1) for model in (fine, by_differences))
+    assert near.method is Method.DIFFERENCES
+    assert near.std == pytest.approx(exact.std, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    "physics", [HeatLine(n=30, m=9, T=0.02), small_plane(), two_rooms()], ids=["line", "plane", "rooms"]
+)
+@pytest.mark.parametrize("strengths_known", [True, False])
+def test_all_places_at_once_are_each_place_on_its_own(physics: Physics, strengths_known: bool) -> None:
+    slopes = slopes_everywhere(whiten(physics, 0.1))
+    assert slopes is not None
+    together = covariances_of_one(slopes, strengths_known=strengths_known)
+    for place in range(0, physics.places, 5):
+        position = physics.space.places[place]
+        alone = cramer_rao(physics, [position], 0.1, strengths_known=strengths_known)
+        assert together[place] == pytest.approx(alone.covariance, rel=1e-7)
+
+
+def test_one_sensor_sees_no_direction_on_a_plane() -> None:
+    plane = HeatPlane(n=(6, 6), m=[(0.4, 0.45)], T=0.05)
+    assert np.isinf(cramer_rao(plane, [(0.7, 0.8)], 0.1).std).all()
+    slopes = slopes_everywhere(whiten(plane, 0.1))
+    assert slopes is not None
+    assert np.isinf(covariances_of_one(slopes, strengths_known=True).diagonal(axis1=1, axis2=2)).all()
+
+
+def graph_with_lengths() -> Graph:
+    graph = nx.connected_watts_strogatz_graph(20, 4, 0.3, seed=1)
+    rng = np.random.default_rng(1)
+    for u, v in graph.edges:
+        graph.edges[u, v]["length"] = float(rng.uniform(0.5, 2.0))
+    return Graph(graph, tau=0.4, sensors=list(range(0, 20, 2)))
+
+
+@pytest.mark.parametrize("strengths_known", [True, False])
+def test_graphs_have_two_point_bounds(strengths_known: bool) -> None:
+    graph, sigma, strength = graph_with_lengths(), 0.05, 1.3
+    limit = cramer_rao(graph, [3], sigma, strengths=[strength], strengths_known=strengths_known)
+    distances, M = graph.space.distances(3), graph.matrix / sigma
+    stds, radii, errors = [0.0], [0.0], [0.0]
+    for j in range(20):
+        if j != 3:
+            t = (
+                strength
+                if strengths_known
+                else strength * max(0.0, float(M[:, 3] @ M[:, j])) / float(M[:, j] @ M[:, j])
+            )
+            apart = float(np.linalg.norm(strength * M[:, 3] - t * M[:, j]))
+            stds.append(distances[j] / math.sqrt(math.expm1(min(apart**2, 700))))
+            mixed_up = 0.5 * math.erfc(apart / 2 / math.sqrt(2))
+            errors.append(distances[j] * mixed_up)
+            radii.append(distances[j] / 2 if mixed_up > 0.1 else 0.0)
+    assert limit.method is Method.TWO_POINTS
+    assert limit.std[0, 0] == pytest.approx(max(stds), rel=1e-6)
+    assert limit.radius[0] == pytest.approx(max(radii), rel=1e-9)
+    assert limit.expected_emd == pytest.approx(max(errors), rel=1e-6)
+
+
+def test_two_points_close_together_are_a_derivative() -> None:
+    """On a long path with smooth readings and much noise the bound without derivatives tends to the one with them."""
+    path = Graph(nx.path_graph(80), tau=60.0)
+    line = Matrix(
+        path.matrix, Space(np.arange(80.0)[:, None], path.space.pairs, path.space.lengths, Space.line(2).metric)
+    )
+    sigma = 0.05
+    assert cramer_rao(path, [40], sigma).std[0] == pytest.approx(cramer_rao(line, [40], sigma).std[0], rel=0.05)
+
+
+def test_places_that_read_the_same_are_never_told_apart() -> None:
+    star = Graph(nx.star_graph(5), tau=0.5, sensors=[0])
+    assert cramer_rao(star, [1], 0.1).std[0, 0] == np.inf
+    assert cramer_rao(star, [1], 0.1).radius[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "shape", [[[1.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 1.0], [1.0, 0.5]], [[1.0, 0.0], [0.0, 1e-6]]]
+)
+def test_radius_and_mean_length_of_normal_errors(shape: list[list[float]]) -> None:
+    covariance = np.array(shape)
+    draws = np.linalg.norm(
+        np.random.default_rng(3).multivariate_normal(np.zeros(len(shape)), covariance, 400_000), axis=1
+    )
+    assert float(radius_90(covariance)) == pytest.approx(np.quantile(draws, 0.9), rel=0.01)
+    assert float(mean_length(covariance)) == pytest.approx(draws.mean(), rel=0.01)
+
+
+def test_an_infinite_variance_has_an_infinite_radius() -> None:
+    covariances = np.array(
+        [[[1.0, 0.0], [0.0, np.inf]], [[np.inf, -np.inf], [-np.inf, np.inf]], [[0.0, 0.0], [0.0, 0.0]]]
+    )
+    assert radius_90(covariances).tolist() == [np.inf, np.inf, 0.0]
+    assert mean_length(covariances).tolist() == [np.inf, np.inf, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "message"),
+    [
+        (0, "sigma=0.0: give one number above 0, or one for each of the 50 sensors"),
+        (-1.0, "sigma=-1.0"),
+        (float("nan"), "sigma=nan"),
+        (float("inf"), "sigma=inf"),
+        ("loud", "sigma='loud'"),
+        (True, "sigma=True"),
+        ([0.1, 0.2], r"sigma has shape \(2,\)"),
+        ([0.1] * 49 + [0.0], r"sigma\[49\]=0.0"),
+        ([], r"sigma has shape \(0,\)"),
+        ([None], "sigma=nan|not made of numbers"),
+        (object(), "sigma is not made of numbers"),
+    ],
+)
+def test_a_noise_that_is_none_is_refused(line: HeatLine, sigma: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cramer_rao(line, [0.5], sigma)
+
+
+def refused(line: HeatLine, at: object, message: str, strengths: object = None) -> None:
+    with pytest.raises(InputError, match=message):
+        cramer_rao(line, at, 0.1, strengths=strengths)  # type: ignore[arg-type]
+
+
+def test_sources_that_are_none_are_refused(line: HeatLine) -> None:
+    refused(line, [], "at is empty: give the position of at least one source")
+    refused(line, 0.5, r"at=0.5: give a list of positions, such as \[0.5\]")
+    refused(line, "middle", "give a list of positions")
+    refused(line, [1.5], r"at\[0\] is \[1.5\], outside: positions run from 0 to \[1.0\]")
+    refused(line, [(0.1, 0.2)], "give one number for each source")
+    refused(line, ["here"], "give one number for each source")
+    refused(line, [float("nan")], "outside")
+    refused(line, [0.5], "strengths=.-1.: give a finite number", [-1])
+    refused(line, [0.5], "not all 0", [0])
+    refused(line, [0.5], "for each of the 1 sources", [1, 2])
+    refused(line, [0.5], "strengths='x'", "x")
+    with pytest.raises(PhysicsError, match="is not a node"):
+        cramer_rao(Graph(nx.path_graph(4), tau=1.0), ["nowhere"], 0.1)
+
+
+def test_a_model_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="the first argument is a Tolerance: give a model such as HeatLine"):
+        cramer_rao(Tolerance(), [0.5], 0.1)  # type: ignore[arg-type]
+
+
+def test_the_result_is_frozen(line: HeatLine) -> None:
+    limit: CramerRao = cramer_rao(line, [0.5], 0.1)
+    with pytest.raises(AttributeError):
+        limit.expected_emd = 0.0  # type: ignore[misc]

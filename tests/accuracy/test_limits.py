@@ -1,0 +1,168 @@
+"""All limits together: the same numbers as one by one, in sentences that people can read."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import cloakwork as cw
+from cloakwork.accuracy import Limits, Method, cramer_rao, le_cam, limits, resolution
+from cloakwork.errors import InputError
+from cloakwork.physics import (
+    FloorPlan,
+    Graph,
+    HeatLine,
+    HeatPlane,
+    Matrix,
+    Metric,
+    Physics,
+    Pulse,
+    Rooms,
+    Space,
+    Steady,
+)
+
+
+def flat() -> FloorPlan:
+    rooms = Rooms.from_walls((6, 4), cell=0.5, walls=[((2, 0), (2, 4))], doors=[((2, 1), (2, 2))])
+    sensors = [(0.5, 0.6), (1.4, 3.2), (3.3, 0.5), (5.1, 3.0), (3.0, 2.5), (4.6, 1.2), (0.6, 2.1)]
+    return FloorPlan(rooms, sensors, Steady(reach=1.0), footprint=0.5)
+
+
+MODELS: dict[str, Callable[[], Physics]] = {
+    "line": lambda: HeatLine(n=60, m=12, T=0.02),
+    "plane": lambda: HeatPlane(n=(9, 7), m=(4, 4), T=0.05, size=(1.0, 0.8)),
+    "rooms": flat,
+    "graph": lambda: Graph(nx.connected_watts_strogatz_graph(30, 4, 0.2, seed=2), tau=0.5),
+}
+
+
+@pytest.fixture(params=MODELS, name="physics")
+def _physics(request: pytest.FixtureRequest) -> Physics:
+    return MODELS[str(request.param)]()
+
+
+@pytest.mark.parametrize("sigma", [0.02, 0.2])
+def test_the_numbers_are_those_of_each_limit(physics: Physics, sigma: float) -> None:
+    found = limits(physics, sigma)
+    names = physics.space.labels
+    places = list(names) if names is not None else list(physics.space.places)
+    known, unknown = (
+        [cramer_rao(physics, [place], sigma, strengths_known=flag) for place in places] for flag in (True, False)
+    )
+    assert found.typical_std == pytest.approx(np.median([one.per_axis[0] for one in known]), rel=1e-6)
+    assert found.worst_std == pytest.approx(max(one.per_axis[0] for one in known), rel=1e-6)
+    assert found.typical_radius == pytest.approx(np.median([one.radius[0] for one in known]), rel=1e-6)
+    assert found.worst_radius == pytest.approx(max(one.radius[0] for one in known), rel=1e-6)
+    assert found.typical_radius_of_unknown == pytest.approx(np.median([one.radius[0] for one in unknown]), rel=1e-6)
+    assert found.method is known[0].method
+    gaps, gaps_of_unknown = (resolution(physics, sigma, strengths_known=flag) for flag in (True, False))
+    assert found.typical_resolution == gaps.typical
+    assert found.worst_resolution == gaps.worst
+    assert found.typical_resolution_of_unknown == gaps_of_unknown.typical
+    floor = le_cam(physics, sigma)
+    assert (found.worst_emd, found.average_emd) == (floor.value, floor.average)
+
+
+def test_more_noise_and_less_knowledge_only_hurt(physics: Physics) -> None:
+    rows = [dataclasses.asdict(limits(physics, sigma)) for sigma in (0.01, 0.1, 1.0, 10.0)]
+    for less, more in pairwise(rows):
+        for name in ("typical_std", "worst_std", "typical_radius", "worst_radius", "typical_resolution", "worst_emd"):
+            assert less[name] <= more[name] * (1 + 1e-9)
+    for row in rows:
+        assert row["typical_radius"] <= row["typical_radius_of_unknown"] * (1 + 1e-9)
+        assert row["typical_resolution"] <= row["typical_resolution_of_unknown"]
+        assert row["average_emd"] <= row["worst_emd"]
+
+
+def test_the_sentences_for_a_line(line: HeatLine) -> None:
+    found = limits(line, 0.1476)
+    assert found.sentences("m") == (
+        "With this noise a single source of unit strength can at best be found to within 0.02 m nine times in ten at a "
+        "typical place (0.022 m at the worst place).",
+        "Two unit sources closer than 0.12 m (0.15 m, if their strength is not known) cannot be told from both in the "
+        "middle at a typical place: the best test errs one time in four.",
+        "A weaker bound that allows for any bias: no method can bring the mean distance (EMD) of a single source below "
+        "0.0041 m over all places, or below 0.0047 m at its worst place.",
+    )
+    assert str(found) == "\n".join(found.sentences())
+    assert " m " not in str(found)
+
+
+def test_sentences_say_when_nothing_can_be_learnt(line: HeatLine) -> None:
+    single, pair, floor = limits(line, 100.0).sentences()
+    assert single == "With this noise a single source of unit strength cannot be located at a typical place."
+    assert pair == "Two unit sources cannot be told from both in the middle, however far apart they are."
+    assert "below 0.48 at its worst place" in floor
+
+
+def test_sentences_say_when_places_are_never_mixed_up(line: HeatLine) -> None:
+    assert "can be found exactly" in limits(line, 1e-3).sentences()[2]
+
+
+def test_sentences_say_when_only_the_worst_place_is_lost() -> None:
+    far = HeatLine(n=50, m=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], T=0.002)
+    assert "(at the worst place not at all)" in limits(far, 0.05).sentences()[0]
+
+
+def test_sentences_for_a_graph_promise_nothing() -> None:
+    graph = Graph(nx.path_graph(40), tau=3.0)
+    found = limits(graph, 0.1)
+    assert found.method is Method.TWO_POINTS
+    assert "is found by no method to within less than" in found.sentences()[0]
+
+
+def test_strength_that_is_not_known_can_make_any_distance_too_close() -> None:
+    found = dataclasses.replace(limits(HeatLine(n=20, m=9, T=0.02), 0.02), typical_resolution_of_unknown=math.inf)
+    assert "(however far apart, if their strength is not known)" in found.sentences()[1]
+
+
+def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:
+    rooms = Rooms.from_text("....#...\n....+...\n....#...\n....#+##\n....#.##", cell=0.5)
+    plan = FloorPlan(rooms, [(0.7, 0.7), (1.4, 2.0), (3.3, 1.8)], Pulse(length=0.7), footprint=0.3)
+    found = limits(plan.with_doors_shut([0, 1]), 0.05)
+    assert math.isfinite(found.typical_radius)
+    assert math.isfinite(found.worst_emd)
+    assert found.extent < 10
+
+
+def test_a_model_given_by_numbers_works_along_its_line(line: HeatLine) -> None:
+    numbers = Matrix(line.matrix, line.space)
+    assert limits(numbers, 0.1).typical_radius == pytest.approx(limits(line, 0.1).typical_radius, rel=0.01)
+
+
+def test_a_layout_that_is_no_grid_is_compared_point_by_point() -> None:
+    triangle = Space(
+        np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 0.9]]),
+        np.array([[0, 1], [1, 2], [0, 2]]),
+        np.full(3, 2.0),
+        Metric.PATH,
+    )
+    assert limits(Matrix(np.eye(3), triangle), 1.0).method is Method.TWO_POINTS
+
+
+def test_each_sensor_may_have_its_own_noise(physics: Physics) -> None:
+    same = limits(physics, np.full(physics.sensors, 0.1))
+    assert dataclasses.asdict(same) == pytest.approx(dataclasses.asdict(limits(physics, 0.1)))
+
+
+def test_public_names_are_at_the_top(line: HeatLine) -> None:
+    cloak = cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
+    found: Limits = cw.limits(cloak.physics, cloak.sigma)
+    assert found.typical_radius > cw.cramer_rao(line, [0.5], cloak.sigma).radius[0]
+    assert found.worst_emd == cw.le_cam(line, cloak.sigma).value
+    assert found.typical_resolution == cw.resolution(line, cloak.sigma).typical
+    assert cw.papers_bound(line, [0.5], cloak.sigma).value == 1.0
+
+
+def test_what_has_no_limits_is_refused() -> None:
+    with pytest.raises(InputError, match="the space has one place: there is nothing to locate"):
+        limits(HeatLine(n=1, m=3, T=0.1), 0.1)
+    with pytest.raises(InputError, match=r"sigma=-1\.0: give one number above 0, or one for each of the 3 sensors"):
+        limits(HeatLine(n=4, m=3, T=0.1), -1.0)
+    with pytest.raises(InputError, match="the first argument is a list"):
+        limits([1, 2], 0.1)  # type: ignore[arg-type]

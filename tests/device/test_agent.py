@@ -1,0 +1,385 @@
+"""A device at work on a computer, with a real broker: what arrives, what is kept, what is never sent."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+from cloakwork.device import Agent, ConstantSource, Source
+from cloakwork.errors import InputError
+from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.privacy.keystream import keyed_noise
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor.keystream import device_key, sequence
+from cloakwork.sensor.session import IN_FLIGHT
+from cloakwork.sensor.wire import read_reading, read_status, write_reading
+from tests.broker import READER, Broker, running_broker
+from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
+
+RATIO = 40.0
+QUICK = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1}
+
+
+class Subscriber:
+    """Someone else's client, who listens to everything of the site."""
+
+    def __init__(self, broker: Broker, user: str | None = None, password: str | None = None) -> None:
+        self.messages: list[tuple[str, bytes, bool]] = []
+        self._client = paho.Client(CallbackAPIVersion.VERSION2)
+        if user is not None:
+            self._client.username_pw_set(user, password)
+        if broker.ca is not None:
+            self._client.tls_set(str(broker.ca))
+        self._client.on_message = lambda _, __, m: self.messages.append((m.topic, bytes(m.payload), m.retain))
+        self._client.on_connect = lambda client, *_: client.subscribe([("cloakwork/#", 1), ("homeassistant/#", 1)])
+        self._client.connect(broker.host, broker.port)
+        self._client.loop_start()
+
+    def of(self, kind: str) -> list[bytes]:
+        return [payload for topic, payload, _ in self.messages if topic.endswith(f"/{kind}")]
+
+    def readings(self) -> dict[int, int]:
+        """Values by sequence number; a number with two values fails the test."""
+        found: dict[int, int] = {}
+        for payload in self.of("reading"):
+            seq, _, value = read_reading(payload)
+            assert found.setdefault(seq, value) == value
+        return found
+
+    def goodbyes(self) -> int:
+        """How often a device has said that it stops: all that it sent before was heard."""
+        live = [payload for topic, payload, retained in self.messages if topic.endswith("/status") and not retained]
+        return [read_status(payload)[0] for payload in live].count("offline")
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@contextmanager
+def listening(broker: Broker, *login: str) -> Iterator[Subscriber]:
+    subscriber = Subscriber(broker, *login)
+    try:
+        yield subscriber
+    finally:
+        subscriber.close()
+
+
+@contextmanager
+def working(folder: Path, broker: Broker, source: Source, **options: Any) -> Iterator[list[str]]:
+    """An agent in a thread; gives what it notes."""
+    notes: list[str] = []
+    stop = threading.Event()
+    reached = options.pop("reached", Reached(broker.host, broker.port))
+    agent = Agent(folder, source, broker=reached, note=notes.append, **options)
+
+    def work() -> None:
+        try:
+            agent.run(stop.is_set)
+        except InputError as problem:
+            notes.append(f"stopped: {problem}")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield notes
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def unveiled(readings: dict[int, int], told: dict[str, Any]) -> list[int]:
+    key = device_key(MASTER, told["site"], told["sensor"], told["generation"])
+    seqs = sorted(readings)
+    drawn = keyed_noise(noise_table(RATIO), key, told["site"], told["sensor"], seqs)
+    return [readings[seq] - int(noise) for seq, noise in zip(seqs, drawn, strict=True)]
+
+
+def exactly(readings: dict[int, int], told: dict[str, Any], steps: int) -> bool:
+    """Whether every reading is the true one, or the constant for when the machine was too busy to measure in time."""
+    found = unveiled(readings, told)
+    return steps in found and set(found) <= {steps, told["fallback"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "s07"
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path / "broker") as found:
+        yield found
+
+
+def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: Broker) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(listener.readings()) >= 20)
+    assert exactly(listener.readings(), told, 85)
+    assert len(set(listener.readings().values())) > 5
+    stamps = [read_reading(payload)[1] for payload in listener.of("reading")]
+    assert all(stamp % 50 == 0 for stamp in stamps)
+    assert abs(stamps[-1] - time.time() * 1000) < 20_000
+    assert ("online", 4, 4) in [read_status(payload) for payload in listener.of("status")]
+
+
+def test_the_broker_keeps_the_last_reading_and_the_status(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(listener.readings()) >= 3)
+    with listening(broker) as late:
+        until(lambda: late.of("reading") and late.of("status"))
+        assert [retained for _, _, retained in late.messages] == [True, True]
+        assert read_status(late.of("status")[0])[0] == "offline"
+
+
+class Counting:
+    """A source that counts how often it is asked: each time, one message is made."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def read(self) -> tuple[int, int]:
+        self.asked += 1
+        return 85, 4
+
+
+def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as first, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(first.readings()) >= 12)
+    with listening(broker) as second, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(second.readings()) >= 12)
+    fresh = [payload for topic, payload, retained in second.messages if topic.endswith("reading") and not retained]
+    again = {read_reading(payload)[0] for payload in fresh} & set(first.readings())
+    assert len(again) <= IN_FLIGHT  # what was on its way when the first one stopped
+
+
+def test_what_is_read_while_the_broker_is_away_arrives_later_once_and_unchanged(folder: Path, broker: Broker) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+    source = Counting()
+    with listening(broker) as before, ExitStack() as stack:
+        with working(folder, broker, source) as notes:
+            until(lambda: len(before.readings()) >= 3)
+            broker.stop()
+            until(lambda: "the link to the broker is lost" in notes)
+            made = source.asked
+            until(lambda: source.asked >= made + 10)
+            broker.start()
+            listener = stack.enter_context(listening(broker))
+            until(lambda: len(listener.readings()) >= 40)
+        until(listener.goodbyes)
+    arrived = before.readings() | listener.readings()
+    kept = [line for line in (folder / "outbox").read_bytes().split(b"\n") if line.startswith(b"{")]
+    waiting = {read_reading(line)[0] for line in kept} - set(arrived)
+    assert len(arrived) + len(waiting) == source.asked
+    assert exactly(arrived, told, 85)
+
+
+def agent_process(folder: Path, broker: Broker) -> subprocess.Popen[str]:
+    program = Path(sys.executable).with_name("cloakwork")
+    line = [str(program), "sensor", str(folder), "--source", "simulated"]
+    line += ["--broker", f"mqtt://localhost:{broker.port}"]
+    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+
+
+def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_is_heard(
+    folder: Path, broker: Broker
+) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK, fallback=85)
+    with listening(broker) as listener:
+        process = agent_process(folder, broker)
+        until(lambda: len(listener.readings()) >= 3)
+        process.kill()
+        process.communicate()
+        until(lambda: read_status(listener.of("status")[-1])[0] == "offline")
+    process = agent_process(folder, broker)
+    with listening(broker) as listener:
+        until(lambda: len(listener.readings()) >= 3)
+    broker.stop()
+    before = len((folder / "outbox").read_bytes())
+    until(lambda: len((folder / "outbox").read_bytes()) > before + 500)
+    process.kill()
+    process.communicate()
+    lines = (folder / "outbox").read_bytes().split(b"\n")
+    kept = [read_reading(line)[0] for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+    broker.start()
+    process = agent_process(folder, broker)
+    with listening(broker) as listener:
+        until(lambda: set(kept) <= set(listener.readings()), 60)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        process.communicate()
+    assert exactly(listener.readings(), told, 85)
+
+
+def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, broker: Broker, tmp_path: Path) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 20})
+    with listening(broker) as listener:
+        with working(folder, broker, ConstantSource(21.25)):
+            until(lambda: len(listener.readings()) >= 3)
+        shutil.copytree(folder, tmp_path / "backup")
+        with working(folder, broker, ConstantSource(21.25)):
+            until(lambda: len(listener.readings()) >= 9)
+            before = listener.goodbyes()
+        until(lambda: listener.goodbyes() > before)
+        first = dict(listener.readings())
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "backup", folder)
+        with working(folder, broker, ConstantSource(22.0)) as notes:
+            until(lambda: len(listener.readings()) >= len(first) + 3)
+    assert any("a backup was restored" in said for said in notes)
+    later = {seq: value for seq, value in listener.readings().items() if seq not in first}
+    assert min(later) > max(first)
+    assert exactly(later, told, 88)
+
+
+def test_a_spent_budget_is_said_without_a_reading_on_the_same_schedule(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 40, "allowed": 3})
+    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+        until(lambda: len(listener.readings()) >= 7)
+    assert ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")]
+    # in the slots that all devices of the site use, and in no other
+    assert {read_reading(payload)[1] // 50 % 40 for payload in listener.of("reading")} <= {0, 1, 2}
+
+
+def test_with_tls_password_and_rules_only_the_right_device_speaks(folder: Path, tmp_path: Path) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+    users = {SENSOR: "right horse", READER: "battery"}
+    with (
+        running_broker(tmp_path / "broker", tls=True, users=users) as broker,
+        listening(broker, READER, "battery") as ear,
+    ):
+        wrong = Reached(broker.host, broker.port, True, SENSOR, "wrong", broker.ca)
+        with working(folder, broker, ConstantSource(21.25), reached=wrong) as notes:
+            until(lambda: any("the broker refuses this device" in said for said in notes))
+        untrusted = Reached(broker.host, broker.port, True, SENSOR, users[SENSOR], None)
+        with working(folder, broker, ConstantSource(21.25), reached=untrusted) as notes:
+            until(lambda: any("cannot connect" in said for said in notes))
+        assert not ear.messages
+        right = Reached(broker.host, broker.port, True, SENSOR, users[SENSOR], broker.ca)
+        with working(folder, broker, ConstantSource(21.25), reached=right):
+            until(lambda: len(ear.readings()) >= 5)
+    assert exactly(ear.readings(), told, 85)
+
+
+class Failing:
+    """A driver that fails in all ways but one."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+
+    def read(self) -> tuple[int, int]:
+        self._turn += 1
+        if self._turn % 3 == 0:
+            raise OSError("no such sensor")
+        if self._turn % 3 == 1:
+            time.sleep(0.03)
+        return 22, 1
+
+
+def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(folder: Path, broker: Broker) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as listener, working(folder, broker, Failing()) as notes:
+        # on a busy machine each may be late: it goes on until one was in time
+        until(lambda: len(listener.readings()) >= 15 and 88 in unveiled(listener.readings(), told))
+    assert set(unveiled(listener.readings(), told)) == {88, told["fallback"]}
+    assert not any("22" in said or "88" in said for said in notes)
+
+
+def test_home_assistant_is_told_what_the_sensor_is(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with listening(broker) as early, working(folder, broker, ConstantSource(21.25), home_assistant=True):
+        until(lambda: early.of("config"))
+    with listening(broker) as listener:
+        until(lambda: listener.of("config"))
+    topic, payload, retained = next(message for message in listener.messages if message[0].startswith("homeassistant/"))
+    told = json.loads(payload)
+    assert (topic, retained) == (f"homeassistant/sensor/cloakwork_{SITE}_{SENSOR}/config", True)
+    assert (told["device_class"], told["unit_of_measurement"]) == ("temperature", "°C")
+    assert told["state_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/reading"
+    assert told["availability_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/status"
+    assert told["value_template"] == "{{ value_json.value * 0.25 }}"
+
+
+def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(
+    folder: Path, broker: Broker, tmp_path: Path
+) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 12})
+    with listening(broker) as listener:
+        with working(folder, broker, ConstantSource(21.25)):
+            until(lambda: len(listener.readings()) >= 3)
+        shutil.copytree(folder, tmp_path / "copy")
+        with working(folder, broker, ConstantSource(21.25)) as notes:
+            until(lambda: len(listener.readings()) >= 9)
+            with working(tmp_path / "copy", broker, ConstantSource(25.0)) as others:
+                until(lambda: any("copy of this device" in said for said in notes + others))
+        listener.readings()  # fails where one number has two values
+
+
+def test_a_device_that_may_not_listen_sends_nothing(folder: Path, tmp_path: Path) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    users = {SENSOR: "right horse", READER: "battery"}
+    with running_broker(tmp_path / "broker", users=users) as broker:
+        broker.stop()
+        rules = next(path for path in broker.folder.iterdir() if b"pattern readwrite" in path.read_bytes())
+        rules.write_text(rules.read_text().replace("pattern readwrite", "pattern write"))
+        broker.start()
+        mine = Reached(broker.host, broker.port, False, SENSOR, users[SENSOR])
+        with (
+            listening(broker, READER, "battery") as ear,
+            working(folder, broker, ConstantSource(21.25), reached=mine) as notes,
+        ):
+            until(lambda: any("does not let this device read" in said for said in notes))
+        assert not ear.of("reading")
+
+
+def test_one_folder_is_for_one_process(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    with working(folder, broker, ConstantSource(21.25)) as notes:
+        until(lambda: "connected" in notes)
+        with pytest.raises(InputError, match="another process"):
+            Agent(folder, ConstantSource(21.0), broker=Reached(broker.host, broker.port)).run()
+
+
+def test_a_sensor_that_was_provisioned_again_is_told_so(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK)
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.connect(broker.host, broker.port)
+    client.loop_start()
+    newer = write_reading(sequence(GENERATION + 5, 3), 0, 0)
+    client.publish(f"cloakwork/v1/{SITE}/{SENSOR}/reading", newer, qos=1, retain=True).wait_for_publish(5)
+    client.disconnect()
+    client.loop_stop()
+    with working(folder, broker, ConstantSource(21.25)) as notes:
+        until(lambda: any("newer folder" in said for said in notes))
+
+
+def test_no_file_of_a_working_device_holds_a_true_reading(folder: Path, broker: Broker) -> None:
+    make_folder(folder, ratio=RATIO, schedule=QUICK, step=[1, 1])
+    with listening(broker) as listener, working(folder, broker, ConstantSource(98765432.0)) as notes:
+        until(lambda: len(listener.readings()) >= 10)
+    held = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    sent = b"".join(payload for _, payload, _ in listener.messages)
+    lucky = any(value == 98765432 for value in listener.readings().values())  # noise of nothing happens, too
+    assert lucky or b"98765432" not in held + sent + "".join(notes).encode()

@@ -1,0 +1,230 @@
+"""The folder of one device: all that it needs, readable by its owner alone, and nothing about the others."""
+
+import json
+import stat
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cloakwork.device.provision import provision
+from cloakwork.errors import InputError
+from cloakwork.keys.site_keys import Kind, bench_name, load_keys, new_keys, save_new_keys
+from cloakwork.mqtt.address import Broker, parse_broker
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor.keystream import device_key
+from cloakwork.sensor.state import unpack
+from cloakwork.site import Plan, Site, freeze, parse_site
+from tests.broker import Broker as RealBroker
+from tests.broker import running_broker
+from tests.device.test_agent import listening, until
+
+SITE = """name = "two-rooms"
+baseline = 20.125
+unit = "°C"
+[physics]
+kind = "line"
+places = 20
+T = 0.01
+[[sensor]]
+id = "hall"
+at = 0.2
+[[sensor]]
+id = "bathroom"
+at = 0.5
+[[sensor]]
+id = "attic"
+at = 0.9
+baseline = 17.5
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 3.25
+delta = 1e-4
+alpha = 0.0625
+window = "10min"
+readings_per_window = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return parse_site(SITE)
+
+
+@pytest.fixture(scope="module")
+def plan(site: Site) -> Plan:
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    save_new_keys(new_keys("two-rooms"), tmp_path / "keys.json")
+    return tmp_path / "keys.json"
+
+
+def told(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((folder / "device.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_folder_says_what_the_plan_says(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "attic", tmp_path / "attic", broker=Broker(), keys=keys, unit="°C")
+    found, planned = told(made.folder), plan.sensor("attic")
+    assert Fraction(*found["step"]) == Fraction(planned.step)  # type: ignore[misc]
+    assert found["fallback"] == round(17.5 / planned.step)
+    assert (found["site"], found["sensor"], found["plan"], found["unit"]) == ("two-rooms", "attic", plan.digest, "°C")
+    assert found["schedule"] == {
+        name: getattr(plan.schedule, name)
+        for name in ("period_ms", "offset_ms", "window_slots", "allowed", "block", "late_ms")
+    }
+    assert (made.folder / "noise.tab").read_bytes() == noise_table(planned.ratio).cuts
+    assert made.configuration < 64 * 1024
+
+
+def test_it_holds_its_own_first_key_in_its_state_and_nowhere_else(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    ring = load_keys(keys)
+    own = ring.device_key("hall", made.generation)
+    state = unpack((made.folder / "state.0").read_bytes())
+    assert state is not None
+    assert state.key == own == device_key(ring.masters[0].key, "two-rooms", "hall", made.generation)
+    for path in made.folder.rglob("*"):
+        if path.is_file() and path.name not in {"state.0", "state.1"}:
+            assert own.hex() not in path.read_text(encoding="latin-1")
+            assert ring.masters[0].key.hex() not in path.read_text(encoding="latin-1")
+
+
+def test_it_knows_nothing_of_the_others_nor_of_the_rooms(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    held = "".join(path.read_text(encoding="latin-1") for path in made.folder.iterdir() if path.is_file())
+    for foreign in ("bathroom", "attic", "3.25", "0.0625", "17.5"):
+        assert foreign not in held
+
+
+def test_only_its_owner_can_read_it(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.folder.rglob("*") if path.is_file()} == {0o600}
+
+
+def test_each_provisioning_opens_a_generation_and_a_folder_is_never_written_over(
+    plan: Plan, keys: Path, tmp_path: Path
+) -> None:
+    first = provision(plan, "hall", tmp_path / "a", broker=Broker(), keys=keys)
+    second = provision(plan, "hall", tmp_path / "b", broker=Broker(), keys=keys)
+    assert second.generation > first.generation
+    before = (tmp_path / "a" / "state.0").read_bytes()
+    with pytest.raises(InputError, match="never written over"):
+        provision(plan, "hall", tmp_path / "a", broker=Broker(), keys=keys)
+    assert (tmp_path / "a" / "state.0").read_bytes() == before
+    assert len(load_keys(keys).devices["hall"]) == 2
+
+
+def test_a_bench_device_has_its_own_key_and_site_name_and_no_budget(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "bench", broker=Broker(), keys=keys, bench=True)
+    found = told(made.folder)
+    assert (found["site"], found["kind"]) == (bench_name("two-rooms"), "bench")
+    assert found["schedule"]["allowed"] == 0  # type: ignore[index]
+    state, ring = unpack((made.folder / "state.0").read_bytes()), load_keys(keys)
+    assert state is not None
+    assert state.key != device_key(ring.masters[0].key, "two-rooms", "hall", made.generation)
+    assert state.key == ring.device_key("hall", made.generation)
+    assert [one.kind for one in ring.devices["hall"]] == [Kind.BENCH]
+
+
+def test_without_keys_it_has_none(plan: Plan, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=None)
+    state = unpack((made.folder / "state.1").read_bytes())
+    assert state is not None
+    assert state.key is None
+    assert told(made.folder)["keyed"] is False
+    assert made.generation > 0
+
+
+def test_what_cannot_be_provisioned_is_refused_and_opens_no_generation(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no sensor 'cellar'"):
+        provision(plan, "cellar", tmp_path / "x", broker=Broker(), keys=keys)
+    (tmp_path / "ca.pem").write_text("nonsense")
+    with pytest.raises(InputError, match="PEM"):
+        provision(plan, "hall", tmp_path / "x", broker=Broker(authority=tmp_path / "ca.pem"), keys=keys)
+    assert load_keys(keys).devices == {}
+    save_new_keys(new_keys("other"), tmp_path / "other.json")
+    with pytest.raises(InputError, match="other"):
+        provision(plan, "hall", tmp_path / "x", broker=Broker(), keys=tmp_path / "other.json")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("mqtt://box", ("box", 1883, False, None)),
+        ("mqtts://s07@box", ("box", 8883, True, "s07")),
+        ("mqtts://a%20b@[::1]:9999/", ("::1", 9999, True, "a b")),
+    ],
+)
+def test_a_broker_by_its_address(url: str, found: tuple[object, ...]) -> None:
+    broker = parse_broker(url)
+    assert (broker.host, broker.port, broker.tls, broker.user) == found
+
+
+@pytest.mark.parametrize("url", ["box", "http://box", "mqtt://", "mqtt://box:0", "mqtt://box:x", "mqtt://box/topic"])
+def test_what_is_no_address_of_a_broker_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="give mqtt://host"):
+        parse_broker(url)
+
+
+def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="password-file") as problem:
+        parse_broker("mqtts://s07:opensesame@box")
+    with pytest.raises(InputError, match="give mqtt://host") as other:
+        parse_broker("http://s07:opensesame@box")
+    assert "opensesame" not in str(problem.value) + str(other.value)
+    (tmp_path / "password").write_text("opensesame\n")
+    broker = parse_broker("mqtts://s07@box", password_file=tmp_path / "password")
+    assert [broker.password] == ["opensesame"]
+    assert "opensesame" not in repr(broker)
+    with pytest.raises(InputError, match="name the user"):
+        parse_broker("mqtts://box", password_file=tmp_path / "password")
+    with pytest.raises(InputError, match="--ca goes with mqtts"):
+        parse_broker("mqtt://box", authority=tmp_path / "ca.pem")
+
+
+def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
+    """A device that reads twenty times a second, so that a test need not wait."""
+    provision(plan, "hall", folder, broker=Broker(broker.host, broker.port), keys=None)
+    found = told(folder) | {"stated": True}
+    found["schedule"] = {
+        "period_ms": 50,
+        "offset_ms": 25,
+        "late_ms": 20,
+        "window_slots": 4,
+        "allowed": 4,
+        "block": 1,
+    }
+    (folder / "device.json").write_text(json.dumps(found))
+
+
+def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path) -> None:
+    with running_broker(tmp_path / "broker") as broker:
+        quick(plan, broker, tmp_path / "hall")
+        measure = tmp_path / "hall" / "measure.py"
+        measure.write_text(measure.read_text().replace("raise NotImplementedError", "return 81, 4\n    raise OSError"))
+        line = [sys.executable, "-I", "-S", str(tmp_path / "hall" / "main.py")]
+        with listening(broker) as listener, subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+            try:
+                until(lambda: len(listener.readings()) >= 5)
+            finally:
+                process.terminate()
+
+
+def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "hall", tmp_path / "quick", broker=Broker(), keys=keys, bench=True, period=0.1)
+    schedule = json.loads((made.folder / "device.json").read_text())["schedule"]
+    assert (schedule["period_ms"], schedule["allowed"]) == (100, 0)
+    with pytest.raises(InputError, match="--period goes with --bench"):
+        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, period=0.1)
+    with pytest.raises(InputError, match=r"--period 0\.001: give seconds from 0\.01 to 86400"):
+        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, bench=True, period=0.001)

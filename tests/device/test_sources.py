@@ -1,0 +1,54 @@
+"""Where a gateway gets its readings from: exact numbers, or an error that does not repeat what was there."""
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from subprocess import SubprocessError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakwork.device import CommandSource, ConstantSource, FileSource, as_fraction, discovery
+from cloakwork.errors import ReadingError
+from tests.devices import config
+
+
+@given(st.decimals(-(10**9), 10**9, places=9))
+def test_a_decimal_number_is_read_exactly(number: object) -> None:
+    assert Fraction(*as_fraction(f" {number}\n".encode())) == Fraction(str(number))
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"21,5", b"21.5 C", b"nan", b"inf", b"1e999", b"0x10", b"1 2", b"\xff", b"9" * 65, b"1/2"]
+)
+def test_anything_else_is_refused_without_being_repeated(text: bytes) -> None:
+    with pytest.raises(ReadingError) as problem:
+        as_fraction(text)
+    assert not text or text.decode("latin-1") not in str(problem.value)
+
+
+def test_a_command_is_run_without_a_shell_and_within_its_time() -> None:
+    assert CommandSource(f"{sys.executable} -c 'print(20.5)'", 10.0).read() == (41, 2)
+    with pytest.raises(SubprocessError):
+        CommandSource(f"{sys.executable} -c 'import time; time.sleep(5)'", 0.2).read()
+    with pytest.raises(SubprocessError):
+        CommandSource(f"{sys.executable} -c 'raise SystemExit(3)'", 10.0).read()
+
+
+def test_a_file_is_read_afresh_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "temp"
+    file.write_text("20.5\n")
+    source = FileSource(file)
+    assert source.read() == (41, 2)
+    file.write_text("21\n")
+    assert source.read() == (21, 1)
+
+
+def test_a_constant_is_the_float_itself() -> None:
+    assert Fraction(*ConstantSource(0.1).read()) == Fraction(0.1)
+
+
+def test_a_unit_that_may_mean_several_things_has_no_class() -> None:
+    assert b"device_class" not in discovery(config(unit="ppm"))[1]
+    assert b"unit_of_measurement" not in discovery(config(unit=""))[1]

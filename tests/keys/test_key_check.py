@@ -1,0 +1,119 @@
+"""Whether a key is right: never called wrong when it is right, whatever the readings do."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cloakwork._checks import IntArray
+from cloakwork.keys.key_check import KeyCheck, Verdict, evidence
+
+READINGS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
+    "still": lambda n, _: np.full(n, 80_000),
+    "a day": lambda n, _: np.rint(30_000 * np.sin(np.arange(n) / 200)).astype(np.int64),
+    "restless": lambda n, rng: rng.integers(-5_000, 5_000, n),
+    "steps": lambda n, rng: 200_000 * rng.integers(0, 2, n),
+    "one peak": lambda n, _: 10**12 * (np.arange(n) == n // 2).astype(np.int64),
+}
+
+
+def drawn(n: int, rng: np.random.Generator, ratio: float = 1000.0) -> IntArray:
+    return np.rint(rng.normal(0, ratio, n)).astype(np.int64)
+
+
+def judged(sent: IntArray, noise: IntArray, ratio: float = 1000.0) -> Verdict:
+    check = KeyCheck()
+    check.add("s07", sent, noise, ratio)
+    return check.verdict()
+
+
+@pytest.mark.parametrize("kind", READINGS)
+@pytest.mark.parametrize("n", [1, 4, 10, 100, 1000])
+def test_a_right_key_is_never_called_wrong(kind: str, n: int, rng: np.random.Generator) -> None:
+    for _ in range(40):
+        noise = drawn(n, rng)
+        verdict = judged(READINGS[kind](n, rng) + noise, noise)
+        assert not verdict.wrong
+        assert not verdict.some_wrong
+
+
+@pytest.mark.parametrize("kind", ["still", "a day"])
+@pytest.mark.parametrize("n", [20, 60, 300])
+def test_a_right_key_of_readings_that_change_slowly_is_soon_known_to_be_right(
+    kind: str, n: int, rng: np.random.Generator
+) -> None:
+    for _ in range(20):
+        noise = drawn(n, rng)
+        assert judged(READINGS[kind](n, rng) + noise, noise) == Verdict((), (), ())
+
+
+@pytest.mark.parametrize("kind", ["still", "a day", "one peak"])
+def test_a_wrong_key_is_called_wrong(kind: str, rng: np.random.Generator) -> None:
+    for _ in range(20):
+        assert judged(READINGS[kind](300, rng) + drawn(300, rng), drawn(300, rng)).wrong == ("s07",)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 10, 20])
+def test_a_wrong_key_with_few_readings_is_not_taken_for_right(n: int, rng: np.random.Generator) -> None:
+    """One wrong key in a thousand may pass."""
+    verdicts = [judged(drawn(n, rng) + 80_000, drawn(n, rng)) for _ in range(200)]
+    assert sum(verdict == Verdict((), (), ()) for verdict in verdicts) <= 3
+
+
+def test_few_readings_of_many_sensors_are_enough_together(rng: np.random.Generator) -> None:
+    right, wrong = KeyCheck(), KeyCheck()
+    for k in range(40):
+        noise = drawn(8, rng)
+        right.add(f"s{k}", 500 * k + noise, noise, 1000.0)
+        wrong.add(f"s{k}", 500 * k + noise, drawn(8, rng), 1000.0)
+    assert right.verdict() == Verdict((), (), ())
+    found = wrong.verdict()
+    assert not found.wrong
+    assert len(found.some_wrong) >= 39
+
+
+def test_one_wrong_key_among_many_is_named(rng: np.random.Generator) -> None:
+    check = KeyCheck()
+    for k in range(10):
+        noise = drawn(300, rng)
+        check.add(f"s{k}", noise + 7, drawn(300, rng) if k == 4 else noise, 1000.0)
+    assert check.verdict() == Verdict(("s4",), (), ())
+
+
+def test_readings_without_any_noise_are_called_wrong(rng: np.random.Generator) -> None:
+    assert judged(np.full(64, 80_000), drawn(64, rng)).wrong == ("s07",)
+
+
+def test_batches_add_up(rng: np.random.Generator) -> None:
+    sent, noise = drawn(800, rng), drawn(800, rng)
+    check = KeyCheck()
+    for part in np.split(np.arange(800), 10):
+        check.add("s07", sent[part], noise[part], 1000.0)
+    assert check.verdict() == judged(sent, noise)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.5, 1000.0])
+@pytest.mark.parametrize("kind", READINGS)
+def test_the_evidence_against_a_right_key_has_the_stated_law(kind: str, ratio: float, rng: np.random.Generator) -> None:
+    """Its p-value is below p no more often than p, up to what 2,000 draws can tell; noise of few steps too."""
+    ps = []
+    for _ in range(2000):
+        noise = drawn(24, rng, ratio)
+        sums = evidence((READINGS[kind](24, rng) + noise).reshape(3, 8), noise.reshape(3, 8))
+        ps.append(sums.p_right)
+    for p in (0.001, 0.01, 0.1):
+        assert np.mean(np.array(ps) < p) <= stats.binom.ppf(1 - 1e-6, 2000, p) / 2000
+
+
+def test_noise_of_less_than_a_step_is_not_judged(rng: np.random.Generator) -> None:
+    noise = drawn(1000, rng, 0.3)
+    assert judged(noise, noise, 0.3) == Verdict((), (), ("s07",))
+
+
+def test_numbers_of_any_size_are_judged_as_well_as_small_ones(rng: np.random.Generator) -> None:
+    noise = drawn(100, rng)
+    assert judged(noise + 2**52, noise) == Verdict((), (), ())
+    assert judged(drawn(300, rng) - 2**52, drawn(300, rng)).wrong == ("s07",)
+    ends = np.where(np.arange(100) % 2, 2**53 - 1, 1 - 2**53)
+    assert judged(ends, noise) == Verdict((), (), ("s07",))

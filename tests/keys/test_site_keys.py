@@ -1,0 +1,320 @@
+"""The trusted party's keys: never lost, never shared, and no generation ever twice."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import KeyFileError
+from cloakwork.keys.site_keys import (
+    FIRST_SECOND,
+    KeyRing,
+    Kind,
+    SensorKeys,
+    bench_name,
+    export,
+    load_keys,
+    load_unveiling_keys,
+    new_keys,
+    open_generation,
+    revoke,
+    rotate,
+    save_export,
+    save_new_keys,
+    wire_site,
+)
+from cloakwork.sensor import keystream
+
+PLAN = "ab" * 32
+NOW = FIRST_SECOND + 60 * 400_000
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.json"
+    save_new_keys(new_keys("flat"), path)
+    return path
+
+
+def test_a_device_key_is_the_one_that_the_device_has(keys: Path) -> None:
+    opened = open_generation(keys, "s07", PLAN, "reading", NOW)
+    ring = load_keys(keys)
+    expected = keystream.device_key(ring.masters[0].key, "flat", "s07", opened.generation)
+    assert opened.key == expected == ring.device_key("s07", opened.generation)
+    assert [one.key for one in ring.unveilers("s07")] == [expected]
+
+
+def test_a_bench_device_has_a_site_name_of_its_own_in_its_key(keys: Path) -> None:
+    opened = open_generation(keys, "s07", PLAN, Kind.BENCH, NOW)
+    master = load_keys(keys).masters[0].key
+    assert opened.key == keystream.device_key(master, "flat-bench", "s07", opened.generation)
+    assert wire_site("flat", Kind.BENCH) == "flat-bench"
+    assert wire_site("flat", Kind.READING) == "flat"
+
+
+@given(st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True))
+def test_the_bench_name_of_a_site_is_another_name(name: str) -> None:
+    bench = bench_name(name)
+    assert bench != name
+    assert re.fullmatch(r"[A-Za-z0-9_-]{7,64}", bench)
+    assert bench_name(58 * "x" + "-bench") == 58 * "x" + "_bench"
+
+
+def test_what_was_written_is_read_back(keys: Path) -> None:
+    first = open_generation(keys, "s07", PLAN, "reading", NOW)
+    rotate(keys, NOW + 60)
+    open_generation(keys, "s08", PLAN, "bench", NOW + 120)
+    revoke(keys, "s07", NOW + 180)
+    ring = load_keys(keys)
+    assert json.loads(keys.read_text()) == {
+        "v": 1,
+        "site": "flat",
+        "masters": [{"from": master.start, "key": master.key.hex()} for master in ring.masters],
+        "devices": {
+            "s07": [
+                {"generation": 400_000, "plan": PLAN, "kind": "reading", "made": NOW, "revoked": NOW + 180},
+            ],
+            "s08": [
+                {"generation": 400_002, "plan": PLAN, "kind": "bench", "made": NOW + 120, "revoked": None},
+            ],
+        },
+    }
+    assert ring.device_key("s07", first.generation) == first.key
+
+
+def test_the_generation_is_the_minute(keys: Path) -> None:
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 59.9).generation == 400_000
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).generation == 400_001
+    assert open_generation(keys, "s08", PLAN, "reading", NOW + 60).generation == 400_001
+
+
+def test_a_generation_is_larger_than_all_before_when_the_clock_goes_back(keys: Path) -> None:
+    numbers = [open_generation(keys, "s07", PLAN, "reading", NOW - 3600 * k).generation for k in range(4)]
+    assert numbers == [400_000, 400_001, 400_002, 400_003]
+
+
+def test_a_backup_brings_no_generation_back(keys: Path) -> None:
+    backup = keys.read_bytes()
+    numbers = []
+    for _ in range(5):
+        numbers.append(open_generation(keys, "s07", PLAN, "reading", NOW).generation)
+        keys.write_bytes(backup)
+    assert len(set(numbers)) == 5
+
+
+def test_a_backup_of_the_whole_folder_brings_no_generation_back_a_minute_later(keys: Path) -> None:
+    backup = keys.read_bytes()
+    first = open_generation(keys, "s07", PLAN, "reading", NOW)
+    keys.write_bytes(backup)
+    keys.with_name("keys.json.lock").unlink()
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).generation > first.generation
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["open", "open", "open", "back up", "restore", "rotate", "tear"]),
+        st.sampled_from(["s1", "s2"]),
+        st.integers(-300, 300),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_no_generation_comes_twice_and_each_has_a_key_of_its_own(tmp_path: Path, steps: list[Any]) -> None:
+    """Whatever the order of clocks that jump, restored files, torn lines and new masters."""
+    path = tmp_path / "k.json"
+    path.unlink(missing_ok=True)
+    path.with_name("k.json.lock").unlink(missing_ok=True)
+    save_new_keys(new_keys("flat"), path)
+    backup, now = path.read_bytes(), NOW
+    seen: dict[tuple[str, int], bytes] = {}
+    for what, sensor, jump in steps:
+        now += jump
+        if what == "back up":
+            backup = path.read_bytes()
+        elif what == "restore":
+            path.write_bytes(backup)
+        elif what == "rotate":
+            rotate(path, now)
+        elif what == "tear":
+            with path.with_name("k.json.lock").open("ab") as lock:
+                lock.write(b"\ns1 4")
+        else:
+            opened = open_generation(path, sensor, PLAN, "reading", now)
+            assert (sensor, opened.generation) not in seen
+            seen[sensor, opened.generation] = opened.key
+    assert len(set(seen.values())) == len(seen)
+
+
+OPENER = """
+import sys
+from cloakwork.keys.site_keys import open_generation
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range({count}):
+    print(open_generation({path!r}, "s07", "ab" * 32, "reading").generation, flush=True)
+"""
+
+
+def opener(path: Path, count: int) -> "subprocess.Popen[str]":
+    code = OPENER.format(count=count, path=str(path))
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def start(*processes: "subprocess.Popen[str]") -> None:
+    """Let all of them go at the same moment."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def test_two_processes_at_once_never_get_the_same_generation(keys: Path) -> None:
+    processes = [opener(keys, 60) for _ in range(2)]
+    start(*processes)
+    numbers = [int(line) for process in processes for line in process.communicate()[0].split()]
+    assert len(numbers) == len(set(numbers)) == 120
+    assert sorted(numbers) == [one.number for one in load_keys(keys).generations("s07")]
+
+
+def test_a_generation_that_was_handed_out_survives_a_kill(keys: Path) -> None:
+    with opener(keys, 100_000) as process:
+        start(process)
+        assert process.stdout is not None
+        numbers = [int(process.stdout.readline()) for _ in range(10)]
+        process.kill()
+        numbers += [int(line) for line in process.stdout.read().split("\n")[:-1]]
+    known = {one.number for one in load_keys(keys).generations("s07")}
+    assert set(numbers) <= known
+    assert open_generation(keys, "s07", PLAN, "reading").generation > max(numbers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("s 7", PLAN, "reading"), "sensor: a name has 1 to 64"),
+        (("", PLAN, "reading"), "sensor: a name has 1 to 64"),
+        (("s07", "abc", "reading"), "plan: the digest of a plan is 64"),
+        (("s07", PLAN, "test"), "kind='test': give reading or bench"),
+    ],
+)
+def test_a_generation_for_something_impossible_is_refused(
+    keys: Path, arguments: tuple[str, str, str], says: str
+) -> None:
+    before = keys.read_bytes()
+    with pytest.raises(KeyFileError, match=says):
+        open_generation(keys, *arguments, NOW)
+    assert keys.read_bytes() == before
+
+
+def test_a_generation_is_not_opened_in_the_keys_of_another_site(keys: Path) -> None:
+    with pytest.raises(KeyFileError, match=r"keys\.json: these are keys of flat, not of hall"):
+        open_generation(keys, "s07", PLAN, "reading", NOW, site="hall")
+    assert open_generation(keys, "s07", PLAN, "reading", NOW, site="flat").generation == 400_000
+
+
+def test_a_clock_that_is_surely_wrong_is_refused(keys: Path) -> None:
+    with pytest.raises(KeyFileError, match="the clock of this machine is before 2026"):
+        open_generation(keys, "s07", PLAN, "reading", 0)
+    with pytest.raises(KeyFileError, match=r"no generation is left for sensor s07\. Check the clock"):
+        open_generation(keys, "s07", PLAN, "reading", NOW + 60 * 2**25)
+
+
+def test_a_new_master_is_for_all_that_comes_after_and_the_old_one_for_all_before(keys: Path) -> None:
+    """Even for a sensor whose own generations lag behind those of another."""
+    ahead = open_generation(keys, "s1", PLAN, "reading", NOW + 60_000)
+    behind = open_generation(keys, "s2", PLAN, "reading", NOW)
+    start = rotate(keys, NOW).masters[-1].start
+    after = [open_generation(keys, sensor, PLAN, "reading", NOW) for sensor in ("s1", "s2", "s3")]
+    ring = load_keys(keys)
+    old, new = (master.key for master in ring.masters)
+    assert ahead.generation < start <= min(one.generation for one in after)
+    assert ring.device_key("s1", ahead.generation) == ahead.key
+    assert ahead.key == keystream.device_key(old, "flat", "s1", ahead.generation)
+    assert behind.key == keystream.device_key(old, "flat", "s2", behind.generation)
+    for sensor, one in zip(("s1", "s2", "s3"), after, strict=True):
+        assert one.key == ring.device_key(sensor, one.generation)
+        assert one.key == keystream.device_key(new, "flat", sensor, one.generation)
+    starts = [rotate(keys, NOW).masters[-1].start for _ in range(3)]
+    assert starts == sorted(set(starts))
+
+
+def test_revoking_marks_what_is_there_and_not_what_comes_after(keys: Path) -> None:
+    open_generation(keys, "s07", PLAN, "reading", NOW)
+    revoke(keys, "s07", NOW + 100)
+    open_generation(keys, "s07", PLAN, "reading", NOW + 200)
+    assert [one.revoked for one in load_keys(keys).generations("s07")] == [NOW + 100, None]
+    revoke(keys, "s07", NOW + 300)
+    assert [one.revoked for one in load_keys(keys).generations("s07")] == [NOW + 100, NOW + 300]
+    with pytest.raises(KeyFileError, match=r"no device was provisioned for sensor 's99'. Provisioned: s07\."):
+        revoke(keys, "s99", NOW)
+
+
+def test_a_generation_is_in_use_until_another_of_its_kind_or_its_end(keys: Path) -> None:
+    for kind in ("reading", "bench", "reading"):
+        open_generation(keys, "s07", PLAN, kind, NOW)
+    ring = load_keys(keys)
+    assert [ring.in_use("s07", one) for one in ring.generations("s07")] == [False, True, True]
+    ring = revoke(keys, "s07", NOW)
+    assert not any(ring.in_use("s07", one) for one in ring.generations("s07"))
+
+
+def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path, tmp_path: Path) -> None:
+    own = [open_generation(keys, "s07", PLAN, kind, NOW) for kind in ("reading", "bench")]
+    other = open_generation(keys, "s08", PLAN, "reading", NOW)
+    revoke(keys, "s07", NOW + 5)
+    ring = load_keys(keys)
+    path = tmp_path / "s07.key.json"
+    save_export(export(ring, "s07"), path)
+    text = path.read_text()
+    assert json.loads(text) == {
+        "v": 1,
+        "site": "flat",
+        "sensor": "s07",
+        "generations": [
+            {"generation": one.generation, "plan": PLAN, "kind": kind, "revoked": NOW + 5, "key": one.key.hex()}
+            for one, kind in zip(own, ("reading", "bench"), strict=True)
+        ],
+    }
+    for secret in (ring.masters[0].key.hex(), other.key.hex()):
+        assert secret not in text
+    found = load_unveiling_keys(path)
+    assert isinstance(found, SensorKeys)
+    assert found.unveilers("s07") == ring.unveilers("s07")
+    assert (found.unveilers("s08"), found.sensors) == ((), ("s07",))
+    with pytest.raises(KeyFileError, match="is there already"):
+        save_export(export(ring, "s07"), path)
+
+
+def test_no_text_of_any_object_shows_a_key(keys: Path) -> None:
+    opened = open_generation(keys, "s07", PLAN, "reading", NOW)
+    ring = load_keys(keys)
+    shown = f"{opened!r} {opened} {ring!r} {ring.masters[0]!r} {ring.unveilers('s07')!r} {export(ring, 's07')!r}"
+    for secret in (opened.key, ring.masters[0].key):
+        assert repr(secret)[2:10] not in shown
+        assert secret.hex()[:8] not in shown
+    assert "generation=400000" in repr(opened)
+
+
+def test_two_sites_have_different_masters_and_a_name_is_checked() -> None:
+    assert new_keys("flat").masters[0].key != new_keys("flat").masters[0].key
+    assert isinstance(new_keys("flat"), KeyRing)
+    with pytest.raises(KeyFileError, match="site: a name has"):
+        new_keys("my flat")
+
+
+def test_a_generation_that_was_not_opened_has_no_key(keys: Path) -> None:
+    open_generation(keys, "s07", PLAN, "reading", NOW)
+    with pytest.raises(KeyFileError, match="generation 5 was not opened for sensor s07"):
+        load_keys(keys).device_key("s07", 5)

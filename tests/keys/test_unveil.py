@@ -1,0 +1,401 @@
+"""Unveiling: exactly what was there before the noise, or a reason why not."""
+
+import dataclasses
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import KeyFileError, ReadingError, SiteError
+from cloakwork.keys import unveil
+from cloakwork.keys.site_keys import (
+    FIRST_SECOND,
+    KeyRing,
+    Kind,
+    Opened,
+    SensorKeys,
+    Unveiler,
+    export,
+    load_keys,
+    new_keys,
+    open_generation,
+    revoke,
+    save_new_keys,
+    wire_site,
+)
+from cloakwork.keys.unveil import TrueRows, Unveiling
+from cloakwork.privacy.keystream import Keystream, keyed_noise
+from cloakwork.privacy.table import noise_table
+from cloakwork.sensor import keystream
+from cloakwork.sensor.table import look_up
+from cloakwork.site.plan import Claim, Plan, PlannedSensor, PlannedTable
+from cloakwork.site.schedule import make_schedule
+
+NOW = FIRST_SECOND + 60 * 400_000
+SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
+HEADER = "time,sensor,seq,value\n"
+LARGEST = 2**53 - 1
+
+
+def planned(site: str = "flat") -> Plan:
+    """A plan with one table of one level, one larger, and one of two levels."""
+    tables = {ratio: noise_table(ratio) for ratio in SENSORS.values()}
+    return Plan(
+        site=site,
+        site_digest="0" * 64,
+        claim=Claim(1.0, 1e-6, 0.3, "network", 3600.0, 60),
+        mu=0.3,
+        schedule=make_schedule(window=3600.0, allowed=60),
+        sensors=tuple(
+            PlannedSensor(name, 0.25 * ratio, 0.25, ratio, tables[ratio].digest, 20.0)
+            for name, ratio in SENSORS.items()
+        ),
+        tables={
+            table.digest: PlannedTable(
+                ratio, tuple((level.factor, level.count) for level in table.levels), len(table.cuts), table.error
+            )
+            for ratio, table in tables.items()
+        },
+    )
+
+
+PLAN = planned()
+
+
+class Sent(NamedTuple):
+    """A reading, as its device sent it."""
+
+    time: int
+    sensor: str
+    seq: int
+    value: int
+
+
+def cloaked(
+    opened: Opened, sensor: str, true: Sequence[int], *, site: str = "flat", first: int = 0, time: int = 1000 * NOW
+) -> list[Sent]:
+    """What a device sends, worked out with the device's own code."""
+    table = noise_table(SENSORS[sensor])
+    sent = []
+    key, epoch = opened.key, 0
+    for counter, value in enumerate(true, start=first):
+        while epoch < counter // keystream.EPOCH:
+            key, epoch = keystream.ratchet(key), epoch + 1
+        seq = keystream.sequence(opened.generation, counter)
+        stream = keystream.stream_key(key, site, sensor, opened.generation, epoch)
+        words = keystream.words(stream, seq, len(table.levels))
+        noise = sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
+        sent.append(Sent(time + counter, sensor, seq, value + noise))
+    return sent
+
+
+class Party:
+    """The trusted party, with a file of keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "keys.json"
+        save_new_keys(new_keys("flat"), self.path)
+
+    def opens(self, sensor: str, kind: Kind | str = "reading", plan: Plan = PLAN) -> Opened:
+        return open_generation(self.path, sensor, plan.digest, kind, NOW)
+
+    @property
+    def ring(self) -> KeyRing:
+        return load_keys(self.path)
+
+    def file(self, *rows: Iterable[tuple[int, str, int, int]]) -> Path:
+        path = self.folder / "readings.csv"
+        path.write_text(HEADER + "".join(f"{t},{s},{q},{v}\n" for part in rows for t, s, q, v in part))
+        return path
+
+    def unveils(self, *rows: Iterable[tuple[int, str, int, int]], plan: Plan = PLAN) -> tuple[Unveiling, list[Sent]]:
+        unveiling = Unveiling(self.file(*rows), plan, self.ring)
+        return unveiling, true_rows(unveiling)
+
+
+def true_rows(unveiling: Iterable[TrueRows]) -> list[Sent]:
+    return [
+        Sent(*row)
+        for batch in unveiling
+        for row in zip(batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist(), strict=True)
+    ]
+
+
+@pytest.fixture
+def party(tmp_path: Path) -> Party:
+    return Party(tmp_path)
+
+
+def test_unveiling_undoes_the_noise_of_every_sensor(party: Party, rng: np.random.Generator) -> None:
+    true = {sensor: rng.integers(-(10**6), 10**6, 200).tolist() for sensor in SENSORS}
+    sent = [cloaked(party.opens(sensor), sensor, values) for sensor, values in true.items()]
+    rows = [row for frame in zip(*sent, strict=True) for row in frame]
+    unveiling, found = party.unveils(rows)
+    assert found == [row._replace(value=true[row.sensor][row.seq & keystream.LARGEST_COUNTER]) for row in rows]
+    assert [row.value for row in rows] != [row.value for row in found]
+    assert unveiling.problems.total == 0
+    assert unveiling.rows == 800
+    assert unveiling.bytes_read == unveiling.size
+    assert unveiling.unveiled == dict.fromkeys(SENSORS, 200)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.integers(-(2**52), 2**52) | st.sampled_from([-(2**52), 0, 2**52]), min_size=1, max_size=20),
+    st.sampled_from(sorted(SENSORS)),
+    st.integers(0, 300) | st.sampled_from([63, 64, 4095, 10**6]),
+    st.integers(0, keystream.LARGEST_GENERATION),
+    st.integers(0, LARGEST - 100),
+    st.sampled_from(list(Kind)),
+)
+def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
+    tmp_path: Path, true: list[int], sensor: str, first: int, generation: int, time: int, kind: Kind
+) -> None:
+    """Every sensor, generation, counter, time and kind; large counters with the bulk noise, not the device's own."""
+    one = Unveiler(generation, PLAN.digest, kind, None, new_keys("flat").masters[0].key)
+    site = wire_site("flat", kind)
+    if first < 5000:
+        rows = cloaked(Opened(generation, one.key), sensor, true, site=site, first=first, time=time)
+    else:
+        seqs = np.array([keystream.sequence(generation, first + k) for k in range(len(true))])
+        noise = keyed_noise(noise_table(SENSORS[sensor]), one.key, site, sensor, seqs).tolist()
+        rows = [Sent(time + k, sensor, int(seqs[k]), true[k] + noise[k]) for k in range(len(true))]
+    path = tmp_path / "r.csv"
+    path.write_text(HEADER + "".join(f"{row.time},{row.sensor},{row.seq},{row.value}\n" for row in rows))
+    found = true_rows(Unveiling(path, PLAN, SensorKeys("flat", sensor, (one,))))
+    assert [row.value for row in found] == true
+    assert [row[:3] for row in found] == [row[:3] for row in rows]
+
+
+def test_the_last_number_of_a_generation_is_unveiled_too(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With noise that is quick to make: the real one takes a few seconds for so large a counter."""
+    seq = keystream.sequence(party.opens("s3").generation, keystream.LARGEST_COUNTER)
+    monkeypatch.setattr(Keystream, "noise", lambda _, __, seqs: seqs - seq + 7)
+    _, found = party.unveils([(0, "s3", seq, LARGEST)])
+    assert found == [Sent(0, "s3", seq, LARGEST - 7)]
+
+
+def test_an_export_unveils_its_sensor_and_no_other(party: Party) -> None:
+    rows = [cloaked(party.opens(sensor), sensor, [5] * 10) for sensor in ("s1", "s2")]
+    unveiling = Unveiling(party.file(*rows), PLAN, export(party.ring, "s2"))
+    assert {(row.sensor, row.value) for row in true_rows(unveiling)} == {("s2", 5)}
+    assert unveiling.problems.counts == {"no key for this sensor": 10}
+
+
+def test_each_generation_is_unveiled_with_its_own_key(party: Party) -> None:
+    kinds = [Kind.READING, Kind.BENCH, Kind.READING]
+    rows = [
+        cloaked(party.opens("s2", kind), "s2", [k] * 9, site=wire_site("flat", kind)) for k, kind in enumerate(kinds)
+    ]
+    _, found = party.unveils(*rows)
+    assert [row.value for row in found] == [0] * 9 + [1] * 9 + [2] * 9
+
+
+@pytest.mark.parametrize("mistake", ["key", "sensor", "counter", "site", "generation"])
+def test_what_is_wrong_gives_garbage_and_a_warning(party: Party, mistake: str) -> None:
+    opened = party.opens("s2")
+    other = party.opens("s2") if mistake == "generation" else opened
+    used = Opened(opened.generation, bytes(32)) if mistake == "key" else opened
+    rows = cloaked(used, "s2", [777] * 300, site="hall" if mistake == "site" else "flat")
+    if mistake == "sensor":
+        swapped = party.opens("s4")
+        rows = [
+            row._replace(sensor="s4", seq=row.seq + ((swapped.generation - opened.generation) << 28)) for row in rows
+        ]
+    if mistake == "counter":
+        rows = [row._replace(seq=row.seq + 1) for row in rows]
+    if mistake == "generation":
+        rows = [row._replace(seq=row.seq + ((other.generation - opened.generation) << 28)) for row in rows]
+    unveiling, found = party.unveils(rows)
+    assert sum(row.value == 777 for row in found) < 150
+    verdict = unveiling.verdict()
+    assert [name.split()[0] for name in verdict.wrong] == ["s4" if mistake == "sensor" else "s2"]
+    assert "generation" in verdict.wrong[0]
+
+
+def test_right_keys_give_no_warning_even_for_restless_readings(party: Party, rng: np.random.Generator) -> None:
+    rows = [cloaked(party.opens(sensor), sensor, rng.integers(-(10**6), 10**6, 300).tolist()) for sensor in SENSORS]
+    unveiling, _ = party.unveils(*rows)
+    verdict = unveiling.verdict()
+    assert (verdict.wrong, verdict.some_wrong) == ((), ())
+
+
+def test_one_reading_says_nothing_about_the_key(party: Party) -> None:
+    unveiling, _ = party.unveils(cloaked(party.opens("s2"), "s2", [5]))
+    assert [name.split()[0] for name in unveiling.verdict().unsure] == ["s2"]
+
+
+def test_readings_from_after_a_loss_are_left_out(party: Party) -> None:
+    opened = party.opens("s2")
+    revoke(party.path, "s2", NOW + 100)
+    moment = 1000 * (NOW + 100)
+    rows = cloaked(opened, "s2", list(range(10)), time=moment - 4)
+    again = open_generation(party.path, "s2", PLAN.digest, "reading", NOW + 200)
+    unveiling, found = party.unveils(rows, cloaked(again, "s2", [50], time=moment + 5000))
+    assert [row.value for row in found] == [0, 1, 2, 3, 4, 50]
+    assert unveiling.problems.counts == {"from after the device was revoked": 5}
+
+
+def test_a_number_that_says_two_things_is_left_out_and_both_with_it(party: Party) -> None:
+    rows = cloaked(party.opens("s2"), "s2", list(range(6)))
+    forged = rows[2]._replace(value=rows[2].value + 1)
+    unveiling, found = party.unveils(rows, [forged, rows[4], rows[4]])
+    assert [row.value for row in found] == [0, 1, 3, 4, 5]
+    assert unveiling.problems.counts == {"alarm: one seq with two values": 2, "the same reading again": 2}
+    assert unveiling.alarms == {"s2": 2}
+
+
+def test_the_same_number_of_two_sensors_or_generations_is_no_alarm(party: Party) -> None:
+    parts = [cloaked(party.opens(sensor), sensor, [k] * 3) for k, sensor in enumerate(("s1", "s2", "s2"))]
+    unveiling, found = party.unveils(*parts)
+    assert [row.value for row in found] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert not unveiling.alarms
+
+
+def test_a_reading_that_is_refused_raises_no_alarm_against_a_good_one(party: Party) -> None:
+    """Or whoever stole a device could make its past readings vanish."""
+    rows = cloaked(party.opens("s2"), "s2", [7, 8])
+    revoke(party.path, "s2", NOW + 100)
+    forged = [row._replace(time=1000 * (NOW + 200), value=0) for row in rows]
+    unveiling, found = party.unveils(forged, rows)
+    assert [row.value for row in found] == [7, 8]
+    assert not unveiling.alarms
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ((0, "s9", 1, 1), "unknown sensor"),
+        ((0, "s3", 1, 1), "no key for this sensor"),
+        ((0, "s2", 1, 1), "unknown generation"),
+        ((0, "s2", 2**61, 1), "unknown generation"),
+        ((0, "s2", 400_000 << 28, 2**53), "value is larger than any that a device sends"),
+        ((-1, "s2", 1, 1), "time or seq is negative"),
+    ],
+)
+def test_a_row_that_cannot_be_unveiled_is_left_out_with_its_reason(
+    party: Party, row: tuple[int, str, int, int], reason: str
+) -> None:
+    unveiling, found = party.unveils(cloaked(party.opens("s2"), "s2", [3, 4]), [row])
+    assert [one.value for one in found] == [3, 4]
+    assert unveiling.problems.counts == {reason: 1}
+    assert unveiling.problems.shown[0].startswith(f"row 4: {reason}")
+
+
+def test_readings_of_another_plan_are_left_out_with_its_digest(party: Party) -> None:
+    other = dataclasses.replace(PLAN, mu=0.31)
+    rows = cloaked(party.opens("s2", plan=other), "s2", [1, 2])
+    unveiling, found = party.unveils(rows, cloaked(party.opens("s2"), "s2", [3]))
+    assert [row.value for row in found] == [3]
+    told = f"made under another plan, {other.digest[:12]}: give that plan with --plan"
+    assert unveiling.problems.counts == {told: 2}
+    with pytest.raises(
+        ReadingError, match=rf"no usable reading in 2 rows; row 2: made under another plan, {other.digest[:12]}"
+    ):
+        party.unveils(rows)
+
+
+def test_keys_of_another_site_are_refused(party: Party) -> None:
+    with pytest.raises(KeyFileError, match=r"these are keys of flat, and the plan is of hall\. Give keys of hall"):
+        Unveiling(party.file(), planned("hall"), party.ring)
+
+
+def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = cloaked(party.opens("s2"), "s2", [3, 4])
+    monkeypatch.setattr(unveil, "noise_table", lambda _: noise_table(7.0))
+    with pytest.raises(SiteError, match="another table of noise for sensor s2 than this version"):
+        party.unveils(rows)
+
+
+def test_a_file_without_any_reading_that_can_be_unveiled_is_refused(party: Party) -> None:
+    for rows in ([], [(0, "s2", 1, 1)]):
+        with pytest.raises(ReadingError, match=f"no usable reading in {len(rows)} rows"):
+            party.unveils(rows)
+
+
+def test_a_pipe_is_refused_since_it_cannot_be_read_twice(party: Party) -> None:
+    with pytest.raises(ReadingError, match="not a plain file, and it is read twice"):
+        Unveiling("/dev/null", PLAN, party.ring)
+    with pytest.raises(ReadingError, match="Is a directory"):
+        list(Unveiling(party.folder, PLAN, party.ring))
+    with pytest.raises(ReadingError, match="No such file"):
+        list(Unveiling(party.folder / "none.csv", PLAN, party.ring))
+
+
+def test_a_row_that_changes_between_the_two_readings_is_left_out(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that someone is still writing to: its last row was torn, and new ones come."""
+    rows = cloaked(party.opens("s2"), "s2", [1, 2, 3, 4])
+    torn = [*rows[:2], rows[2]._replace(value=rows[2].value // 10)]
+    monkeypatch.setattr(unveil, "BATCH", 1)
+    calls = []
+
+    def grow(done: int) -> None:
+        calls.append(done)
+        if len(calls) == 4:  # the first reading has come to its end
+            party.file(rows)
+
+    unveiling = Unveiling(party.file(torn), PLAN, party.ring, progress=grow)
+    assert [row.value for row in true_rows(unveiling)] == [1, 2]
+    assert unveiling.problems.counts == {"new or changed while the file was read": 2}
+
+
+def test_no_message_and_no_text_of_an_object_holds_a_true_reading(party: Party) -> None:
+    true = 31_415_926
+    rows = cloaked(party.opens("s2"), "s2", [true] * 20)
+    unveiling = Unveiling(party.file(rows, rows, [rows[0]._replace(value=5)]), PLAN, party.ring)
+    batches = list(unveiling)
+    shown = f"{batches!r} {batches[0]} {unveiling!r} {unveiling.problems!r} {unveiling.verdict()!r}"
+    assert str(true) not in shown
+    assert str(rows[1].value) not in shown
+
+
+def large(party: Party, count: int) -> Path:
+    """A file of `count` rows of each of two sensors; reading k is k % 1000."""
+    opened = {sensor: party.opens(sensor) for sensor in ("s2", "s3")}
+    counters = np.arange(count)
+    noise = {
+        sensor: keyed_noise(noise_table(SENSORS[sensor]), one.key, "flat", sensor, (one.generation << 28) + counters)
+        for sensor, one in opened.items()
+    }
+    path = party.folder / "large.csv"
+    with path.open("w") as out:
+        out.write(HEADER)
+        for k in range(count):
+            for sensor, one in opened.items():
+                out.write(f"{1000 * NOW + k},{sensor},{one.generation << 28 | k},{k % 1000 + noise[sensor][k]}\n")
+    return path
+
+
+def test_a_large_file_is_unveiled_in_order(party: Party) -> None:
+    steps: list[int] = []
+    unveiling = Unveiling(large(party, 100_000), PLAN, party.ring, progress=steps.append)
+    done = 0
+    for batch in unveiling:
+        counters = batch.seq & keystream.LARGEST_COUNTER
+        assert np.array_equal(batch.value, counters % 1000)
+        assert np.array_equal(counters, (done + np.arange(len(counters))) // 2)
+        done += len(counters)
+    assert done == 200_000
+    assert steps == sorted(steps)
+    assert steps[-1] == unveiling.size
+    assert unveiling.verdict().wrong == ()
+
+
+def test_memory_grows_by_a_few_bytes_a_row(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unveil, "BATCH", 1000)
+    path = large(party, 10_000)
+    unveiling = Unveiling(path, PLAN, party.ring)
+    tracemalloc.start()
+    try:
+        rows = sum(len(batch.seq) for batch in unveiling)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows == 20_000
+    assert peak < 1_200_000

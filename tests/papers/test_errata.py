@@ -1,0 +1,229 @@
+"""Mistakes of the papers, as numbers."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing.testers import Pair
+from papers import EXPERIMENTS, Agreement, Result, find, read_result
+from papers.errata import ELSEWHERE, Erratum, Part, Promise
+from papers.errata.auditing import _passes
+from papers.errata.elsewhere import Elsewhere
+from papers.errata.erratum import share_of
+from papers.errata.learning import _log_density, _step
+from papers.errata.measures import _printed_transport
+from papers.experiments.errata import Errata
+from papers.records import read
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return find("errata").run(quick=True)
+
+
+def errata_of(result: Result) -> Errata:
+    assert isinstance(result.finding, Errata)
+    return result.finding
+
+
+def named(result: Result, part: Part, text: str) -> Erratum:
+    found = [one for one in errata_of(result).of(part) if text in f"{one.where}: {one.quantity}"]
+    assert len(found) == 1, [one.quantity for one in found]
+    return found[0]
+
+
+def made(promise: Promise, printed: float, true: float, error: float = 0.0) -> Erratum:
+    return Erratum(Part.PRIVACY, "a paper", "says", "a number", promise, printed, true, "so what", error)
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("promise", "printed", "true", "verdict"),
+        [
+            (Promise.EQUAL, 1.0, 1.0, Agreement.AGREES),
+            (Promise.EQUAL, 1.0, 1.1, Agreement.WRONG),
+            (Promise.EQUAL, 0.0, 0.0, Agreement.AGREES),
+            (Promise.AT_MOST, 1.0, 1.1, Agreement.WRONG),
+            (Promise.AT_MOST, 1.0, 0.99, Agreement.AGREES),
+            (Promise.AT_MOST, 1.0, 0.5, Agreement.LOOSER),
+            (Promise.AT_LEAST, 1.0, 0.9, Agreement.WRONG),
+            (Promise.AT_LEAST, 1.0, 3.0, Agreement.LOOSER),
+            (Promise.AT_LEAST, -1.0, 1.0, Agreement.LOOSER),
+        ],
+    )
+    def test_they_follow_the_numbers(self, promise: Promise, printed: float, true: float, verdict: Agreement) -> None:
+        assert made(promise, printed, true).verdict is verdict
+
+    def test_chance_is_allowed_for(self) -> None:
+        assert made(Promise.AT_MOST, 0.1, 0.12, error=0.02).verdict is not Agreement.WRONG
+        assert made(Promise.AT_MOST, 0.1, 0.15, error=0.02).verdict is Agreement.WRONG
+
+    def test_what_a_model_assumes_is_no_mistake(self) -> None:
+        one = replace(made(Promise.AT_MOST, 1.0, 2.0), assumed=True)
+        assert one.verdict is Agreement.NARROW
+        assert "assumed <= 1" in one.claim().found
+        assert "printed" not in one.claim().found
+        assert replace(one, true=1.0).verdict is Agreement.AGREES
+
+    def test_factors(self) -> None:
+        assert made(Promise.EQUAL, 2.0, 0.5).factor == pytest.approx(4.0)
+        assert made(Promise.EQUAL, -1.5, -0.75).factor == pytest.approx(2.0)
+        assert made(Promise.EQUAL, 0.0, 2.0).factor is None
+        assert made(Promise.EQUAL, -1.0, 2.0).off == "no factor"
+        assert made(Promise.EQUAL, 1.0, 1.001).off == "0.1 %"
+        assert made(Promise.EQUAL, 1.0, 3.0).off == "3 x"
+
+    def test_a_share_of_none_has_an_error(self) -> None:
+        share, error = share_of(0, 100)
+        assert share == 0
+        assert 0 < error < 0.02
+
+
+def test_every_part_has_its_mistakes_and_each_is_shown(result: Result) -> None:
+    finding = errata_of(result)
+    assert all(finding.of(part) for part in Part)
+    assert len(finding.found) >= 55
+    assert all(one.verdict in {Agreement.WRONG, Agreement.LOOSER} for one in finding.printed)
+    assert {one.verdict for one in finding.assumed} == {Agreement.NARROW}
+    assert len(finding.printed) + len(finding.assumed) == len(finding.found)
+    assert finding.goals()[0].met
+    assert f"{len(finding.assumed)} more follow" in finding.words()[0]
+
+
+def test_what_is_assumed_has_a_table_of_its_own(result: Result) -> None:
+    *parts, models, _ = result.finding.tables()
+    assert len(models.rows) == len(errata_of(result).assumed)
+    assert models.columns[3] == "assumed"
+    assert sum(len(one.rows) for one in parts[: len(Part)]) == len(errata_of(result).printed)
+
+
+@pytest.mark.parametrize("one", ELSEWHERE, ids=lambda one: one.where)
+def test_what_is_elsewhere_is_there_and_only_there(one: Elsewhere, result: Result) -> None:
+    assert one.experiment in EXPERIMENTS
+    claims = read(one.experiment, DOCS / "results").result.finding.claims()
+    shown = {claim.verdict for claim in claims if one.where in claim.source}
+    assert shown & {Agreement.WRONG, Agreement.LOOSER}
+    assert one.says not in {claim.text for claim in result.finding.claims()}
+
+
+def test_a_mistake_that_is_none_misses_the_goal(result: Result) -> None:
+    finding = errata_of(result)
+    mended = replace(
+        finding, found=tuple(replace(one, printed=one.true or 1.0, true=one.true or 1.0) for one in finding.found)
+    )
+    assert {claim.verdict for claim in mended.claims()} == {Agreement.AGREES}
+    assert not mended.goals()[0].met
+
+
+def test_names_of_numbers_are_unique(result: Result) -> None:
+    names = [one.name for one in result.finding.measures()]
+    assert len(set(names)) == len(names)
+
+
+KNOWN: list[tuple[Part, str, float, float]] = [
+    (Part.PHYSICS, "0.4 T", 0.295993, 1e-5),
+    (Part.PRIVACY, "delta at epsilon = 50", 0.4199, 1e-3),
+    (Part.PRIVACY, "sigma/Delta that (1, 0.1)", 1.085878, 1e-5),
+    (Part.PRIVACY, "sigma/Delta that (4, 0.1)", 0.485541, 1e-5),
+    (Part.PRIVACY, "sigma/Delta that (10, 0.01)", 0.350097, 1e-5),
+    (Part.PRIVACY, "sigma/Delta that (1, 1e-06)", 4.224679, 1e-5),
+    (Part.PRIVACY, "sigma/Delta that (0.1, 1e-08)", 45.93737, 1e-4),
+    (Part.PRIVACY, "whom the first alone knows", 0.571887, 1e-5),
+    (Part.PRIVACY, "float releases", 0.41, 0.02),
+    (Part.RECOVERY, "total of its map", 1.07, 0.03),
+    (Part.MEASURES, "e1 + e5", 0.2, 1e-9),
+    (Part.MEASURES, "C2 at m = 50, T = 0.05", math.exp(-1 / 8) / (4 * math.sqrt(2 * math.pi) * 0.05), 1e-6),
+    (Part.MEASURES, "(radius + ||z||)/sigma", 50 + math.sqrt(50 * 63.1671), 1e-3),
+    (Part.MEASURES, "least distance", 0.5, 1e-9),
+    (Part.CONVOLUTION, "without noise", 0.25, 1e-9),
+    (Part.AUDITING, "correlation of x_2", math.sqrt(0.9 * 0.52), 1e-9),
+    (Part.AUDITING, "terms of the sum", 2.0, 0.0),
+    (Part.AUDITING, "ratios that are numbers", 2.0, 0.0),
+    (Part.AUDITING, "shows input 0 outright", 0.99, 0.02),
+    (Part.AUDITING, "reject wrongly", 0.4243, 1e-3),
+    (Part.AUDITING, "alphas in", 12.0, 0.0),
+    (Part.LEARNING, "of the 2 x 2 ensemble", 3.0, 1e-6),
+    (Part.LEARNING, "regret over 200", 199.5, 1e-9),
+]
+
+
+@pytest.mark.parametrize(("part", "text", "value", "room"), KNOWN)
+def test_known_numbers(result: Result, part: Part, text: str, value: float, room: float) -> None:
+    one = named(result, part, text)
+    assert one.true == pytest.approx(value, abs=room + 5 * one.error + 1e-12)
+
+
+class TestPieces:
+    def test_the_printed_transport_is_right_for_distributions(self) -> None:
+        one, other = np.eye(10)[0], np.eye(10)[4]
+        assert _printed_transport(one, other) == pytest.approx(0.4)
+        assert _printed_transport(one + other, one + np.eye(10)[8]) == pytest.approx(0.0, abs=1e-9)
+
+    def test_counts_of_one_poisson_number_are_correlated(self, rng: np.random.Generator) -> None:
+        size = rng.poisson(400.0, 20_000)
+        x, y = rng.binomial(size, 0.9), rng.binomial(size, 0.52)
+        assert np.corrcoef(x, y)[0, 1] == pytest.approx(math.sqrt(0.9 * 0.52), abs=0.02)
+
+    def test_the_ratio_test_accepts_what_is_stated_and_rejects_what_leaks_within_it(
+        self, rng: np.random.Generator
+    ) -> None:
+        stated = Pair([0.1, 0.9, 0.0], [0.1, 0.9, 0.0])
+        other = Pair([0.2, 0.8, 0.0], [0.1, 0.9, 0.0])
+        assert sum(_passes(stated, stated, 2747, 0.5, 0.2, rng) for _ in range(50)) > 45
+        assert sum(_passes(other, stated, 2747, 0.5, 0.2, rng) for _ in range(50)) == 0
+
+    def test_a_constant_of_the_print_is_far_off_where_time_is_short(self, result: Result) -> None:
+        factor = named(result, Part.MEASURES, "C3 at m = 50, T = 0.001").factor
+        assert factor is not None
+        assert 100 < factor < 200
+
+    def test_two_experts_are_safe_with_gumbel_noise_either_way(self) -> None:
+        # the difference of two Gumbel variables is logistic
+        for gap in (0.0, 1.0, 3.0):
+            logistic = math.log((1 + math.exp(gap + 1)) / (1 + math.exp(gap)))
+            assert _step(gap, 2) == pytest.approx(logistic, rel=1e-6)
+        assert _step(3.0, 10) > 5
+
+    def test_the_density_of_matrices_with_independent_eigenvalues_has_its_total(self, rng: np.random.Generator) -> None:
+        """exp(-|l1| - |l2|) / |l1 - l2| over matrices [[a, b], [b, d]], by importance sampling."""
+        count = 400_000
+        a, b, d = rng.standard_t(3, (3, count)) * 1.5
+        heavy = np.ones(count)
+        for values in (a, b, d):
+            x = values / 1.5
+            heavy *= 6 * math.sqrt(3) / (math.pi * (3 + x**2) ** 2) / 1.5
+        total = float((np.exp(_log_density(a, b, d)) / heavy).mean())
+        # da db dd = |l1 - l2| dl1 dl2 dangle with l1 > l2 and angles up to pi
+        assert total == pytest.approx(2 * math.pi, rel=0.1)
+
+    def test_independent_eigenvalues_leak(self, result: Result) -> None:
+        one = named(result, Part.LEARNING, "if they are drawn so")
+        assert one.true > 0.15
+        assert one.error < 0.005
+
+
+def test_the_same_seed_gives_the_same_numbers(result: Result) -> None:
+    assert find("errata").run(quick=True) == result
+
+
+def test_runs_agree_with_each_other(result: Result) -> None:
+    other = find("errata").run(quick=True, seed=9)
+    for one, two in zip(result.finding.measures(), other.finding.measures(), strict=True):
+        assert one.name == two.name
+        assert one.agrees(two), one.name
+
+
+def test_json_picture_and_words(result: Result, tmp_path: Path) -> None:
+    assert read_result(json.dumps(result.to_json(), allow_nan=False)) == result
+    assert len(json.dumps(result.to_json())) < 200_000
+    result.draw(tmp_path / "errata.png")
+    assert (tmp_path / "errata.png").stat().st_size > 50_000
+    assert len(result.finding.words()) == 2
+    for table in result.tables():
+        assert all(len(row) == len(table.columns) for row in table.rows)

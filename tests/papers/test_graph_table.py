@@ -1,0 +1,147 @@
+"""The printed table of graphs, and the lemmas on conditioning."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from cloakwork.privacy import Calibration, Profile
+from papers import Agreement, Result, find, read_result
+from papers.conditioning import Check, condition_of, converse_of, counterexamples, sensitivity_of, trials
+from papers.experiments.graph_table import Entry, GraphTable, Kind
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return find("graph-table").run(quick=True)
+
+
+def table_of(result: Result) -> GraphTable:
+    assert isinstance(result.finding, GraphTable)
+    return result.finding
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(("n", "tau"), [(3, 0.3), (5, 1.0), (10, 0.2)])
+def test_closed_forms_are_those_of_the_matrix_exponential(kind: Kind, n: int, tau: float) -> None:
+    graph = kind.graph(n)
+    matrix = expm(-tau * nx.laplacian_matrix(graph).toarray().astype(float))
+    exact = max(float(((matrix[:, i] - matrix[:, j]) ** 2).sum()) for i, j in graph.edges)
+    assert kind.corrected(n, tau) == pytest.approx(exact, rel=1e-9)
+
+
+def test_entries_are_exact(result: Result) -> None:
+    for one in table_of(result).entries:
+        assert one.exact == pytest.approx(one.corrected, rel=1e-6)
+
+
+def test_the_printed_star_is_right_with_three_nodes_only(result: Result) -> None:
+    for one in table_of(result).along_nodes():
+        assert (one.short > 1 + 1e-6) == (one.n > 3)
+
+
+def test_the_printed_star_breaks_a_promise_that_exact_noise_makes(result: Result) -> None:
+    star = table_of(result).worst
+    assert star.true(Calibration.EXACT).epsilon(1e-6) > 1.05
+    assert star.true(Calibration.EXACT).delta(1.0) > 4e-6
+    assert star.true(Calibration.PAPER).epsilon(1e-6) < 1
+    right = replace(star, printed=star.exact)
+    assert right.true(Calibration.EXACT).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_the_printed_complete_graph_only_wastes(result: Result) -> None:
+    for one in table_of(result).along_time(Kind.COMPLETE):
+        assert 1 / one.short == pytest.approx(math.exp(one.tau * one.n / 2), rel=1e-6)
+        assert one.true(Calibration.EXACT).delta(1.0) < 1e-6
+
+
+def test_verdicts_follow_the_numbers(result: Result) -> None:
+    finding = table_of(result)
+    assert [claim.verdict for claim in finding.claims()] == [
+        Agreement.WRONG,
+        Agreement.WRONG,
+        Agreement.WRONG,
+        Agreement.WRONG,
+        Agreement.AGREES,
+        Agreement.WRONG,
+        Agreement.AGREES,
+    ]
+    entries = tuple(replace(one, printed=one.exact) for one in finding.entries)
+    checks = tuple(replace(one, promised=one.true) for one in finding.checks)
+    mended = replace(finding, entries=entries, checks=checks)
+    assert {claim.verdict for claim in mended.claims()} == {Agreement.AGREES}
+
+
+class TestConditioning:
+    def test_counterexamples_have_their_known_numbers(self) -> None:
+        rank, converse, uneven, literal, corrected = counterexamples()
+        assert [rank.promised, rank.true] == pytest.approx([1.0, 0.0], abs=1e-12)
+        assert [converse.promised, converse.true] == pytest.approx([0.0, 2.0], abs=1e-9)
+        assert not rank.held
+        assert not converse.held
+        assert uneven.held
+        assert not literal.held
+        assert corrected.held
+
+    def test_the_condition_number_leaves_out_what_is_zero(self) -> None:
+        assert condition_of(np.array([[1.0, 1.0]])) == pytest.approx(1.0)
+        assert condition_of(np.diag([1.0, 0.01])) == pytest.approx(100.0)
+
+    def test_the_converse_of_a_rank_one_matrix_is_its_norms(self) -> None:
+        assert converse_of(np.outer([3.0, 4.0], [1.0, 1.2])) == pytest.approx(4 * 5 * 0.2)
+        assert sensitivity_of(np.outer([3.0, 4.0], [1.0, 1.2])) == pytest.approx(1.0)
+
+    def test_only_mixed_signs_violate_the_converse(self, rng: np.random.Generator) -> None:
+        floor, positive, mixed = trials(60, rng)
+        assert (floor.violated, positive.violated) == (0, 0)
+        assert 25 < mixed.violated < 60
+
+    @pytest.mark.parametrize(("true", "held"), [(0.9, False), (1.0, True), (1.1, True)])
+    def test_a_floor_has_one_side(self, true: float, held: bool) -> None:
+        assert Check("", "", 1.0, true, at_least=True).held is held
+        assert Check("", "", 1.0, 2 - true, at_least=False).held is held
+
+
+def test_an_entry_knows_how_short_it_is() -> None:
+    entry = Entry(Kind.STAR, 5, 1.0, exact=4.0, corrected=4.0, printed=1.0)
+    assert entry.short == 2.0
+    assert entry.true(Calibration.EXACT).mu == pytest.approx(2 * Profile(1 / 4.224679).mu, rel=1e-5)
+
+
+def test_the_same_seed_gives_the_same_numbers(result: Result) -> None:
+    assert find("graph-table").run(quick=True) == result
+    assert find("graph-table").run(quick=True, seed=2) != result
+
+
+def test_runs_agree_with_each_other(result: Result) -> None:
+    other = find("graph-table").run(quick=True, seed=7)
+    for one, two in zip(result.finding.measures(), other.finding.measures(), strict=True):
+        assert one.name == two.name
+        assert one.agrees(two), one.name
+
+
+def test_json_picture_and_words(result: Result, tmp_path: Path) -> None:
+    assert read_result(json.dumps(result.to_json(), allow_nan=False)) == result
+    result.draw(tmp_path / "graph-table.png")
+    assert (tmp_path / "graph-table.png").stat().st_size > 20_000
+    assert len(result.finding.words()) == 3
+    for table in result.tables():
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_what_is_said_depends_on_the_numbers(result: Result) -> None:
+    finding = table_of(result)
+    assert "the promise is broken" in finding.words()[1]
+    assert "one error hides the other" in finding.words()[1]
+    assert "That wastes, but hides." in finding.words()[0]
+    right = replace(finding, entries=tuple(replace(one, printed=2 * one.exact) for one in finding.entries))
+    assert "the promise is kept" in right.words()[1]
+    assert "hides the other" not in right.words()[1]
+    short = replace(finding, entries=tuple(replace(one, printed=one.exact / 100) for one in finding.entries))
+    assert "less than privacy needs" in short.words()[0]
+    assert "hides the other" not in short.words()[1]

@@ -1,0 +1,255 @@
+"""People in infrared pictures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork._checks import FloatArray
+from cloakwork.demo.recorded import INFRARED, Infrared
+from cloakwork.privacy import Cloak
+from papers import Result, find
+from papers.bodies import BLOCK, COLUMNS, MARGIN, ROWS, Body, Trial, blocks, bumps, fit, heights, limits
+from papers.experiments import infrared
+from papers.experiments.infrared import REACH, SHOWN, STANDARD, Cloaked, Real, Size
+from papers.finders import NOISY, Method, Score, guessed, score
+from papers.near import WITHIN, Shares, near, shares
+from papers.pictures import INSIDE, homes, slid, who
+from papers.trials import Mean
+from tests.papers.recordings import check_measures, check_written, run_with, run_without
+
+AT = np.array([[5.0, 6.0], [24.5, 18.0]])
+
+
+def picture(people: FloatArray, height: float) -> FloatArray:
+    """Pixels of round bumps of 2.5 pixels on a floor of 40."""
+    y, x = np.mgrid[0.5:ROWS, 0.5:COLUMNS]
+    away = [(x - a) ** 2 + (y - b) ** 2 for a, b in people]
+    return np.asarray(40 + height * np.exp(-np.array(away) / (2 * 2.5**2)).sum(axis=0))
+
+
+def stored(folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    people = AT + rng.normal(0, 0.3, (12, 2, 2))
+    frames = np.array([picture(one, 150.0) for one in people]) + rng.normal(0, 20, (12, ROWS, COLUMNS))
+    (folder / INFRARED).parent.mkdir()
+    np.savez(folder / INFRARED, frames=frames, people_xy_px=people)
+
+
+def run_small() -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(infrared, "QUICK", Size(made_up=0, shown=3, pursuit=6, slidings=2, real=2))
+        return find("infrared").run(quick=True)
+
+
+@pytest.fixture(scope="module")
+def without_data() -> Result:
+    return run_without(run_small)
+
+
+@pytest.fixture(scope="module")
+def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return run_with(run_small, stored, tmp_path_factory.mktemp("data"))
+
+
+def cloaked_of(result: Result) -> Cloaked:
+    assert isinstance(result.finding, Cloaked)
+    return result.finding
+
+
+def real_of(result: Result) -> Real:
+    real = cloaked_of(result).real
+    assert real is not None
+    return real
+
+
+def test_without_data_it_says_what_is_missing_and_does_not_fail(without_data: Result) -> None:
+    found = cloaked_of(without_data)
+    assert found.real is None
+    assert "thermo_presence/ir38.npz" in found.tables()[1].rows[0][1]
+    assert "PUTvision/thermo-presence" in found.words()[-1]
+
+
+def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
+    check_measures(without_data, with_data)
+
+
+def test_json_round_trip_tables_and_pictures(with_data: Result, without_data: Result, tmp_path: Path) -> None:
+    check_written(with_data, tmp_path / "with.png")
+    check_written(without_data, tmp_path / "without.png")
+
+
+def test_the_same_seed_gives_the_same_numbers(without_data: Result) -> None:
+    assert run_without(run_small) == without_data
+
+
+def test_who_does_not_look_finds_people_who_sit_still_but_not_when_pictures_are_slid(with_data: Result) -> None:
+    real = real_of(with_data)
+    assert (real.people, real.pictures, real.labels, real.stronger) == (2, 4, 8, 0)
+    assert real.unmoved.within(REACH).value == 1.0
+    slid_away = next(one for one in real.scores if one.method is Method.CONSTANT)
+    assert slid_away.within(REACH).value < 0.5
+    clear = next(one for one in real.scores if one.method is Method.CLEAR)
+    assert clear.within(REACH).value == 1.0
+    assert "show the same 2 people: 8 labels in 4 pictures about 5 s apart. They sit still" in real_words(with_data)
+
+
+def real_words(result: Result) -> str:
+    return cloaked_of(result).words()[2]
+
+
+def test_the_views_show_the_camera_and_what_two_methods_find(with_data: Result) -> None:
+    pixels, clear, ours, papers = real_of(with_data).views
+    assert len(pixels.values) == ROWS * COLUMNS
+    assert {len(view.values) for view in (clear, ours, papers)} == {ROWS * COLUMNS // BLOCK**2}
+    assert len(clear.found) == len(ours.found) == len(real_of(with_data).truth) == 2
+    assert pixels.found == ()
+
+
+def test_blocks_are_means_of_their_pixels() -> None:
+    frames = np.arange(2 * ROWS * COLUMNS, dtype=np.float64).reshape(2, ROWS, COLUMNS)
+    found = blocks(frames)
+    assert found.shape == (2, ROWS * COLUMNS // BLOCK**2)
+    assert found[0, 0] == frames[0, :BLOCK, :BLOCK].mean()
+    assert found[1, 1] == frames[1, :BLOCK, BLOCK : 2 * BLOCK].mean()
+
+
+def test_a_known_body_is_found_again() -> None:
+    readings = blocks(np.array([picture(AT, 100.0), picture(AT[::-1] + 2, 200.0)]))
+    body = fit(readings, [AT, AT[::-1] + 2])
+    assert body.width == pytest.approx(2.55, abs=0.1)  # a block is a little wider than a pixel
+    assert body.height == pytest.approx(MARGIN * 200, rel=0.08)
+    assert body.weakest == pytest.approx(100, rel=0.08)
+    assert body.floor == pytest.approx(40, abs=1)
+    assert body.misfit < 1
+    assert heights(readings[0], AT, body.width)[:2] == pytest.approx([100, 100], rel=0.08)
+
+
+def test_the_camera_sees_a_body_of_the_greatest_height_as_a_unit_source() -> None:
+    camera = STANDARD.camera
+    assert (camera.sensors, camera.places) == (192, 768)
+    place = camera.space.index((5.5, 7.5))
+    wanted = STANDARD.height * bumps(np.array([[5.5, 7.5]]), STANDARD.width)[:, 0]
+    assert camera.matrix[:, place] == pytest.approx(wanted)
+
+
+def test_no_step_from_pixel_to_pixel_moves_the_readings_by_more_than_the_claim_covers() -> None:
+    camera = STANDARD.camera
+    cloak = Cloak(camera, epsilon=16.0, delta=1e-5, alpha=1.0)
+    steps = camera.matrix[:, camera.space.pairs[:, 0]] - camera.matrix[:, camera.space.pairs[:, 1]]
+    largest = float(np.linalg.norm(steps, axis=0).max())
+    assert largest <= cloak.sensitivity <= largest * (1 + 1e-6)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        i, j = rng.integers(0, camera.places, 2)
+        far = float(np.linalg.norm(camera.matrix[:, i] - camera.matrix[:, j]))
+        assert far <= cloak.sensitivity * float(camera.space.distances(int(i))[j]) * (1 + 1e-9)
+
+
+def test_everyone_needs_a_position_of_their_own() -> None:
+    people = [np.array([[5.0, 5.0], [6.0, 5.0], [20.0, 20.0]])]
+    one = shares(people, [[(5.5, 5.0)]])
+    assert [round(3 * one.within(reach).value) for reach in WITHIN] == [1] * len(WITHIN)
+    three = shares(people, [[(5.5, 5.0), (5.5, 5.0), (20.0, 23.5)]])
+    assert [round(3 * three.within(reach).value) for reach in WITHIN] == [2, 2, 2, 3, 3]
+    assert near(people[0], np.array([[20.0, 20.0]])).sum(axis=1).tolist() == [0, 0, len(WITHIN)]
+    nobody = shares(people, [[]]).within(REACH)
+    assert nobody.value == 0
+    assert nobody.error > 0
+
+
+def test_a_wide_reach_never_finds_fewer() -> None:
+    rng = np.random.default_rng(1)
+    people = [rng.uniform(0, 20, (4, 2)) for _ in range(20)]
+    found = shares(people, [guessed(4, rng) for _ in range(20)])
+    values = [mean.value for mean in found.over_pictures]
+    assert values == sorted(values)
+
+
+def test_few_people_seen_often_count_as_few() -> None:
+    people = [AT] * 50
+    found = [[(5.0, 6.0), (0.0, 0.0)]] * 50  # one of the two always, the other never
+    often = shares(people, found, [np.array([0, 1])] * 50)
+    assert often.over_pictures[1].error < 0.06
+    assert often.within(REACH).value == 0.5
+    assert often.within(REACH).error == pytest.approx(0.5)
+    mixed = shares(people, found, [np.array([k % 2, 1 - k % 2]) for k in range(50)])
+    assert mixed.within(REACH).error < 0.06
+
+
+def test_people_are_known_by_their_homes() -> None:
+    pictures = [AT, AT[::-1] + 1.0, AT[:1] + 2.0]
+    assert homes(pictures).tolist() == [[6.0, 7.0], [25.0, 18.5]]
+    assert [one.tolist() for one in who(pictures, homes(pictures))] == [[0, 1], [1, 0], [0]]
+
+
+def test_slid_pictures_keep_every_pixel_and_the_place_of_people_in_them() -> None:
+    rng = np.random.default_rng(2)
+    frames = np.array([picture(AT, 150.0)] * 30)
+    moved = slid(Infrared(frames, (AT,) * 30), rng)
+    assert np.sort(moved.frames, axis=None) == pytest.approx(np.sort(frames, axis=None))
+    for frame, at in zip(moved.frames, moved.people, strict=True):
+        assert (np.minimum(at, (COLUMNS, ROWS) - at) >= INSIDE).all()
+        warm = [frame[int(y), int(x)] for x, y in at]
+        assert warm == pytest.approx([frames[0][6, 5], frames[0][18, 24]], rel=0.05)
+    assert np.std([at[0] for at in moved.people], axis=0).min() > 4
+
+
+def test_counts_may_differ_from_picture_to_picture() -> None:
+    people = (AT, AT[:1], AT)
+    readings = np.array([bumps(at, STANDARD.width).sum(axis=1) * 200 for at in people])
+    trial = Trial(STANDARD, STANDARD.camera, readings, people)
+    found = trial.found(readings, 40.0, Method.OURS.estimator(STANDARD))
+    assert [len(one) for one in found] == [2, 1, 2]
+    assert shares(people, found).within(REACH).value == 1.0
+    assert len(trial.first(2).people) == 2
+
+
+def test_what_is_not_found_is_guessed() -> None:
+    people = tuple(np.random.default_rng(3).uniform((2, 2), (30, 22), (4, 2)) for _ in range(60))
+    trial = Trial(STANDARD, STANDARD.camera, np.zeros((60, 192)), people)
+    nothing = score(trial, Method.PAPERS, 2.0, (1,))
+    assert nothing.given < 0.5
+    assert nothing.within(6.0).value > 0.25
+    assert nothing.row[-2:] == (f"{100 * nothing.given:.0f}", "60")
+
+
+def test_only_the_papers_take_no_account_of_what_the_model_leaves() -> None:
+    body = replace(STANDARD, misfit=30.0)
+    assert [method.sigma(40.0, body) for method in NOISY] == [50.0, 50.0, 40.0]
+    assert len({type(method.estimator(body)(4)) for method in NOISY}) == 2
+
+
+def test_the_limit_is_that_of_the_information() -> None:
+    far = limits(AT, np.array([200.0, 200.0]), 2.4, 40.0)
+    lone = limits(AT[:1], np.array([200.0]), 2.4, 40.0)
+    assert far[0] == pytest.approx(lone[0], rel=1e-6, abs=1e-9)
+    assert limits(AT, np.array([100.0, 200.0]), 2.4, 40.0)[0] == pytest.approx(4 * far[0], rel=1e-4, abs=1e-6)
+    # a round bump in the middle, read finely: sigma^2 / (height^2 pi / 2) for each block of one unit
+    assert lone[0, 0, 0] == pytest.approx(40.0**2 * BLOCK**2 / (200.0**2 * np.pi / 2), rel=0.02)
+    assert np.isinf(limits(AT[[0, 0]], np.array([100.0, 100.0]), 2.4, 40.0)[0, 0, 0])
+
+
+def test_the_goal_needs_to_be_ahead_everywhere() -> None:
+    def made(method: Method, epsilon: float | None, value: float) -> Score:
+        return Score(method, epsilon, 100, 1.0, Shares((Mean(value, 0.01),) * len(WITHIN)))
+
+    def found(ours: float, constant: float = 0.9) -> Cloaked:
+        scores = [made(Method.CLEAR, None, 0.7), made(Method.GUESS, None, 0.1), made(Method.CONSTANT, None, 0.12)]
+        for epsilon, own in ((2.0, ours), (SHOWN, 0.8)):
+            scores += [made(Method.OURS, epsilon, own), made(Method.PURSUIT, epsilon, 0.5)]
+            scores += [made(Method.PAPERS, epsilon, 0.2), made(Method.LIMIT, epsilon, 0.9)]
+        body = Body(2.4, 250.0, 50.0, 40.0, 20.0)
+        still = made(Method.CONSTANT, None, constant)
+        return Cloaked(tuple(scores), Real(4, 5, 20, 1, body, still, tuple(scores), (), ()))
+
+    assert found(0.3).goals()[0].met
+    assert not found(0.1).goals()[0].met
+    assert "ours finds 30 % at epsilon 2 and 80 % at 16" in found(0.3).words()[0]
+    assert "say nothing about privacy" in found(0.3).words()[2]
+    assert "say nothing about privacy" not in found(0.3, constant=0.3).words()[2]
+    assert "1 of the 20 labels" in found(0.3).words()[3]
+    ratio = found(0.3).measures()[0]
+    assert ratio.value == pytest.approx(4.0)
+    assert ratio.error == pytest.approx(4.0 * np.hypot(0.01 / 0.8, 0.01 / 0.2))

@@ -1,0 +1,113 @@
+"""EM for the Gaussian mixture."""
+
+import numpy as np
+import pytest
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError
+from cloakwork.physics import HeatLine
+from cloakwork.recovery import Problem, Status, recover
+from papers import Mixture
+from papers.gallery.descent import Strength
+from papers.gallery.mixture import expect_and_maximise
+from papers.gallery.points import PointModel, Points
+
+SIGMA = 1e-4
+
+
+def readings_of(line: HeatLine, at: list[float], weights: list[float]) -> FloatArray:
+    return np.asarray(line.columns_at(np.array(at)[:, None]) @ np.array(weights))
+
+
+def spots(line: HeatLine, found: FloatArray) -> list[tuple[float, float]]:
+    """Mean position and total of each run of neighbouring weights."""
+    held = np.flatnonzero(found)
+    runs = np.split(held, np.flatnonzero(np.diff(held) > 1) + 1)
+    along = line.space.places[:, 0]
+    return [(float(found[run] @ along[run] / found[run].sum()), float(found[run].sum())) for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("at", "weights"),
+    [([0.3047], [0.6]), ([0.2513, 0.7777], [1.0, 0.5]), ([0.12, 0.5021, 0.95], [0.8, 0.4, 0.9])],
+    ids=["one", "two", "three"],
+)
+def test_with_little_noise_the_sources_and_their_number_are_found(
+    line: HeatLine, rng: np.random.Generator, at: list[float], weights: list[float]
+) -> None:
+    noisy = readings_of(line, at, weights) + SIGMA * rng.normal(size=50)
+    found = spots(line, recover(noisy, line, sigma=SIGMA, estimator=Mixture()).map)
+    np.testing.assert_allclose([spot[0] for spot in found], at, atol=0.01)
+    np.testing.assert_allclose([spot[1] for spot in found], weights, atol=0.05)
+
+
+def test_known_strengths_are_kept(line: HeatLine, rng: np.random.Generator) -> None:
+    noisy = readings_of(line, [0.3, 0.6], [1.0, 1.0]) + 0.05 * rng.normal(size=50)
+    found = recover(noisy, line, sigma=0.05, estimator=Mixture(1.0))
+    assert found.map.sum() == pytest.approx(2.0)
+    np.testing.assert_allclose([spot[0] for spot in spots(line, found.map)], [0.3, 0.6], atol=0.02)
+
+
+def test_a_bump_that_the_end_of_the_line_cuts_off_is_not_pulled_inward(
+    line: HeatLine, rng: np.random.Generator
+) -> None:
+    noisy = readings_of(line, [0.985], [0.7]) + 0.02 * rng.normal(size=(40, 50))
+    maps = recover(noisy, line, sigma=0.02, estimator=Mixture()).map
+    means = maps @ line.space.places[:, 0] / maps.sum(axis=1)
+    # the mean of the readings of this bump lies near 0.79, where EM on counts would put it
+    assert means.mean() == pytest.approx(0.985, abs=0.003)
+
+
+def test_every_round_of_em_lowers_the_misfit(line: HeatLine, rng: np.random.Generator) -> None:
+    model = PointModel(Problem.of(line, 0.15))
+    data = model.data(readings_of(line, [0.3, 0.5], [1.0, 0.3]) + 0.15 * rng.normal(size=(30, 50)))
+    points = Points(rng.uniform(0.05, 0.95, (30, 3)), rng.uniform(0.2, 0.8, (30, 3)))
+    misfits = [model.misfit(data, points)]
+    for _ in range(20):
+        points = expect_and_maximise(model, data, points, Strength(0.0, 1.0), rounds=1)
+        misfits.append(model.misfit(data, points))
+    assert (np.diff(misfits, axis=0) <= 1e-6).all()
+    assert (misfits[-1] < misfits[0]).all()
+
+
+def test_the_fit_is_no_worse_than_the_truth(line: HeatLine, rng: np.random.Generator) -> None:
+    """With the right number of sources the likelihood is at least that of the truth, or a maximum was missed."""
+    problem = Problem.of(line, 0.15)
+    model = PointModel(problem)
+    truth = Points(rng.uniform(0.05, 0.95, (40, 2)), np.ones((40, 2)))
+    clean = np.einsum("fk,fkm->fm", truth.weight, line.columns_at(truth.at.reshape(-1, 1)).T.reshape(40, 2, 50))
+    data = model.data(clean + 0.15 * rng.normal(size=(40, 50)))
+    estimator = Mixture(1.0, most=2)
+    fitted = estimator.fit(model, data)
+    cost = model.misfit(data, fitted) + np.log(50) * (fitted.weight > 0).sum(axis=1)
+    assert (cost <= model.misfit(data, truth) + 2 * np.log(50) + 1e-6).all()
+
+
+def test_readings_below_zero_have_no_source(line: HeatLine) -> None:
+    found = recover(np.full(50, -1.0), line, sigma=0.1, estimator=Mixture())
+    assert found.status is Status.EMPTY
+    assert not found.map.any()
+
+
+def test_a_batch_equals_its_frames(line: HeatLine, rng: np.random.Generator) -> None:
+    noisy = readings_of(line, [0.4], [1.0]) + 0.1 * rng.normal(size=(3, 50))
+    batch = recover(noisy, line, sigma=0.1, estimator=Mixture()).map
+    for frame, found in zip(noisy, batch, strict=True):
+        np.testing.assert_allclose(recover(frame, line, sigma=0.1, estimator=Mixture()).map, found, atol=1e-6)
+
+
+def test_no_frames_give_no_maps(line: HeatLine) -> None:
+    assert recover(np.empty((0, 50)), line, sigma=0.1, estimator=Mixture()).map.shape == (0, 100)
+
+
+@pytest.mark.parametrize(
+    "strength", [0.0, -1.0, (0.5, 0.2), (0.0, float("inf")), float("nan"), (1.0, 2.0, 3.0), "one", None]
+)
+def test_strengths_that_mean_nothing_are_refused(strength: float) -> None:
+    with pytest.raises(InputError, match="one number above 0, or a pair"):
+        Mixture(strength)
+
+
+def test_at_least_one_source_is_allowed() -> None:
+    with pytest.raises(InputError, match="most=0"):
+        Mixture(most=0)

@@ -1,0 +1,143 @@
+"""People's movement through the whole chain."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.demo.recorded import POSITIONS
+from cloakwork.demo.walks import staying
+from cloakwork.privacy import Calibration
+from papers import Result, find
+from papers.experiments import movement
+from papers.experiments.movement import Film, film
+from papers.tracks import DELTA, EPSILON, READINGS, Method, cloak_of, distances, flat, follow, map_of
+from papers.trials import Mean
+from tests.papers.recordings import check_measures, check_written, run_with, run_without
+
+HEADER = "day,seq,frame,n_people,x_px,y_px\n"
+PEOPLE = ((2.0, 2.0), (8.0, 6.0))
+
+
+def written(folder: Path) -> None:
+    rows = "".join(f"d,s,{k},2,{5 + k / 10},5\nd,s,{k},2,20,{10 + k / 10}\n" for k in range(60))
+    (folder / POSITIONS).parent.mkdir()
+    (folder / POSITIONS).write_text(HEADER + rows, encoding="utf-8")
+
+
+def run_small() -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(movement, "EVERY_MS", 15_000)
+        patch.setattr(movement, "MOMENTS", 3)
+        return find("movement").run(quick=True)
+
+
+@pytest.fixture(scope="module")
+def without_data() -> Result:
+    return run_without(run_small)
+
+
+@pytest.fixture(scope="module")
+def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return run_with(run_small, written, tmp_path_factory.mktemp("data"))
+
+
+def film_of(result: Result) -> Film:
+    assert isinstance(result.finding, Film)
+    return result.finding
+
+
+def test_recordings_are_used_where_there_are_any_and_it_says_so(with_data: Result, without_data: Result) -> None:
+    real, made_up = film_of(with_data), film_of(without_data)
+    assert (real.recorded, made_up.recorded) == (True, False)
+    assert "as recorded in an office" in real.words()[0]
+    assert "had no recordings" in made_up.words()[0]
+    assert "PUTvision/thermo-presence" in made_up.words()[0]
+    assert made_up.told == "on made-up walks through the rooms"
+
+
+def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
+    check_measures(without_data, with_data)
+
+
+def test_the_same_seed_gives_the_same_numbers(with_data: Result, tmp_path: Path) -> None:
+    assert run_with(run_small, written, tmp_path) == with_data
+
+
+def test_json_round_trip_and_pictures(with_data: Result, without_data: Result, tmp_path: Path) -> None:
+    check_written(with_data, tmp_path / "with.png")
+    check_written(without_data, tmp_path / "without.png")
+
+
+def test_people_who_stay_are_where_they_are() -> None:
+    told: list[tuple[int, int]] = []
+    found = film(staying(PEOPLE), quick=False, seed=1, progress=lambda *said: told.append(said), real=False)
+    assert told == sorted(told)
+    assert told[-1][0] == told[-1][1]
+    assert found.people == (2,)
+    assert [len(track.distances) for track in found.tracks] == [1] * len(Method)
+    assert found.stills[0].people == PEOPLE
+    assert found.of(Method.OURS).draws == movement.DRAWS
+    assert found.of(Method.OURS).distances[0] < found.guess[0]
+    assert "What the noise gives and what the recovery" in found.words()[2]
+
+
+def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
+    claims = {(cloak_of(one).epsilon, cloak_of(one).delta, cloak_of(one).alpha) for one in Method}
+    assert len(claims) == 1
+    for method in Method:
+        assert cloak_of(method).profile.delta(EPSILON) <= DELTA
+    assert cloak_of(Method.PAPERS).sigma > 4 * cloak_of(Method.EQUAL).sigma
+    assert np.median(cloak_of(Method.OURS).sigmas) < cloak_of(Method.EQUAL).sigma
+    papers = [method for method in Method if method.calibration is Calibration.PAPER]
+    assert papers == [Method.PAPERS, Method.PAPERS_NOISE]
+
+
+def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave() -> None:
+    truth = np.array([map_of(PEOPLE)] * READINGS)
+    stay, maps = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    assert stay.mean.value < 0.5
+    assert stay.sigma == pytest.approx(np.median(cloak_of(Method.OURS).sigmas) / np.sqrt(READINGS))
+    assert (maps == maps[0]).all()
+    truth[READINGS // 2 :] = map_of([(2.0, 6.0), (8.0, 2.0)])
+    leave, _ = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    assert leave.mean.value > 3 * stay.mean.value
+
+
+def test_distance_is_walking_distance_and_an_empty_map_counts_as_the_same_everywhere() -> None:
+    truth = np.zeros((3, flat().places))
+    here, there = flat().rooms.cell_at(5.75, 0.25), flat().rooms.cell_at(6.25, 0.25)
+    truth[:, here] = 1.0
+    maps = np.zeros_like(truth)
+    maps[0, here] = 2.0
+    maps[1, there] = 1.0
+    found = distances(truth, maps)
+    assert found[0] == pytest.approx(0.0)
+    assert found[1] > 2.0  # through the door, and not through the wall
+    assert found[2] == pytest.approx(float(distances(truth[:1], np.ones((1, flat().places)))[0]))
+
+
+def test_goals_are_judged_at_their_thresholds(without_data: Result) -> None:
+    found = film_of(without_data)
+
+    def with_means(papers: float, ours: float, minute: float = 0.9) -> Film:
+        means = {Method.PAPERS: papers, Method.OURS: ours, Method.WINDOW: minute}
+        tracks = tuple(
+            replace(track, mean=Mean(means.get(track.method, 2.0), 0.1), distances=(0.2,) * 8 + (2.0,) * 8)
+            for track in found.tracks
+        )
+        times = tuple(5.0 * k for k in range(16))
+        return replace(found, tracks=tracks, guess=(2.0,) * 16, seconds=times, limit=(0.5,) * 16)
+
+    assert [goal.met for goal in with_means(2.6, 1.0).goals()] == [True, True]
+    assert [goal.met for goal in with_means(2.4, 1.0).goals()] == [False, True]
+    assert [goal.met for goal in with_means(9.0, 1.1).goals()] == [True, False]
+    assert "says nothing here" in with_means(2.1, 1.0).words()[1]
+    assert "says little here" in with_means(1.9, 1.0).words()[1]
+    assert with_means(3.0, 1.0).better().value == pytest.approx(3.0)
+    assert with_means(3.0, 1.0).better().error == pytest.approx(3.0 * np.hypot(0.1 / 3, 0.1))
+    assert with_means(3.0, 1.0).minutes == pytest.approx((0.8, 2.0))
+    assert "less than maps of one reading; 0.80 m in the best minute" in with_means(3.0, 1.0).words()[-1]
+    assert "no less than maps of one reading" in with_means(3.0, 0.8).words()[-1]
+    assert "smeared" in with_means(3.0, 1.0).words()[-1]

@@ -1,0 +1,218 @@
+"""The page that is made of results: whole, of one run, and never at the cost of what is there."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloakwork.errors import InputError
+from papers import Agreement, Claim, Experiment, Result, registry, report
+from papers.origin import Origin
+from papers.records import Record, read
+from papers.result import Finding
+from tests.papers.dice_kit import RECORDING, names, run
+from tests.papers.test_laboratory import Dice
+
+ORIGIN = Origin("1", {"numpy": "2.4"}, {})
+
+
+def told(_done: int, _total: int) -> None:
+    """Nobody listens."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Told(Dice):
+    def claims(self) -> tuple[Claim, ...]:
+        verdicts = (Agreement.WRONG, Agreement.AGREES, Agreement.WRONG)
+        return tuple(
+            Claim(f"throw {k} shows | six", "Some paper, Figure 1", str(eyes), verdicts[k])
+            for k, eyes in enumerate(self.thrown)
+        )
+
+    def words(self) -> tuple[str, ...]:
+        return (f"{len(self.thrown)} throws.",)
+
+
+def recorded(name: str, finding: Finding, origin: Origin = ORIGIN) -> Record:
+    return Record(Result(name, "What dice show", False, 7, finding), origin, 2.0)
+
+
+@pytest.fixture
+def two(dice: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dice and cards, both cheap."""
+    one = registry.EXPERIMENTS["dice"]
+    cards = Experiment("cards", "What cards show", Dice, one.work)
+    for module in (registry, report):
+        monkeypatch.setattr(module, "EXPERIMENTS", {"dice": one, "cards": cards})
+
+
+@pytest.fixture
+def lab(two: None, tmp_path: Path) -> Path:
+    """A folder with a full run."""
+    run(tmp_path / "lab")
+    return tmp_path / "lab"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder with a report of old."""
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    (tmp_path / "docs" / "results" / "gone.png").write_text("old")
+    (tmp_path / "docs" / "results.md").write_text("old")
+    return tmp_path / "docs"
+
+
+def test_the_page_says_all_that_the_results_say(dice: list[int]) -> None:
+    text = report.page([recorded("dice", Told((3, 6)))])
+    assert "| throw 0 shows \\| six | **wrong as printed** | 3 | Some paper, Figure 1 |" in text
+    assert "2 throws." in text
+    assert "![What dice show](results/dice.png)" in text
+    assert "`python -m papers run dice --seed 7`" in text
+    assert "| a six | 6 | met |" in text
+    assert "Some paper, Figure 1" in text.split("## dice")[1]
+    assert "± is one standard error" in text
+    assert "errata" not in text
+
+
+def test_the_page_says_what_made_it(dice: list[int]) -> None:
+    origin = Origin("12ab", {"numpy": "2.4", "scipy": "1.17"}, {"there.csv": "34cd", "away.csv": "none"})
+    text = report.page([recorded("dice", Told((3,)), origin)])
+    assert "seed 7, code with the fingerprint `12ab`, numpy 2.4, scipy 1.17." in text
+    assert "| dice | there.csv | `34cd` |" in text
+    assert "| dice | away.csv | was not there |" in text
+
+
+def test_no_claim_is_counted_twice(two: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = registry.EXPERIMENTS["dice"]
+    monkeypatch.setattr(report, "EXPERIMENTS", {"dice": one, "errata": one})
+    text = report.page([recorded("dice", Told((3, 6, 2))), recorded("errata", Told((4,)))])
+    head = text.split("## dice")[0]
+    assert "3 claims. Agrees: 1; wrong as printed: 2." in head
+    assert "The [errata](#errata) are 1 more, in tables of their own. Wrong as printed: 1." in head
+    assert head.count("| throw 0 shows") == 1
+
+
+def test_a_report_is_made_of_a_folder_and_leaves_nothing_old(lab: Path, docs: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    before = contents(lab)
+    report.write_report(lab, docs, progress=lambda *said: seen.append(said))
+    assert names(docs) == ["results", "results.md"]
+    assert names(docs / "results") == ["cards.json", "cards.png", "dice.json", "dice.png"]
+    assert contents(docs / "results") == contents(lab) == before
+    stored = [read(name, docs / "results") for name in ("dice", "cards")]
+    assert (docs / "results.md").read_text(encoding="utf-8") == report.page(stored)
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_pictures_are_drawn_from_the_numbers(lab: Path, docs: Path) -> None:
+    before = contents(lab)
+    (lab / "dice.png").write_text("another picture")
+    (lab / "cards.png").unlink()
+    report.write_report(lab, docs, progress=told)
+    assert contents(docs / "results") == before
+
+
+def test_a_report_can_be_written_where_there_is_none(lab: Path, tmp_path: Path) -> None:
+    report.write_report(lab, tmp_path / "new" / "docs", progress=told)
+    assert names(tmp_path / "new" / "docs") == ["results", "results.md"]
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"quick": True}, "a quick run: cards"),
+    ({"seed": 2}, "not of seed 1, as most are: cards"),
+    ({"code": "2"}, "made by other code than 1: cards"),
+    ({"experiment": "dice"}, "no result that can be read: cards"),
+    ({"finding": {}}, "no result that can be read: cards"),
+]
+
+
+@pytest.mark.parametrize(("values", "said"), REFUSED)
+def test_what_is_not_one_full_run_by_this_code_is_refused(
+    values: dict[str, Any], said: str, lab: Path, docs: Path
+) -> None:
+    change(lab / "cards.json", **values)
+    before = contents(docs)
+    with pytest.raises(InputError) as refused:
+        report.write_report(lab, docs, progress=told)
+    assert said in str(refused.value)
+    assert f"`python -m papers run all --out {lab}`" in str(refused.value)
+    assert contents(docs) == before
+
+
+def test_all_that_is_wrong_is_said_at_once(lab: Path, docs: Path) -> None:
+    change(lab / "dice.json", quick=True, seed=5, code="2")
+    (lab / "cards.json").unlink()
+    with pytest.raises(InputError) as refused:
+        report.write_report(lab, docs, progress=told)
+    assert str(refused.value) == (
+        f"{lab} is not one full run by the present code: no result that can be read: cards; a quick run: dice; "
+        f"made by other code than 1: dice. Make it so: `python -m papers run all --out {lab} --seed 5`."
+    )
+
+
+def test_a_folder_without_results_is_refused(two: None, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no result that can be read: all"):
+        report.write_report(tmp_path / "nowhere", tmp_path / "docs", progress=told)
+    assert names(tmp_path) == []
+
+
+def test_results_are_not_replaced_by_their_own_report(two: None, tmp_path: Path) -> None:
+    for source in (tmp_path / "results", tmp_path / "results" / "full"):
+        run(source)
+        before = contents(tmp_path)
+        with pytest.raises(InputError, match="results is replaced: keep results elsewhere"):
+            report.write_report(source, tmp_path / "results" / "..", progress=told)
+        assert contents(tmp_path) == before
+
+
+def test_what_no_report_wrote_is_not_replaced(lab: Path, docs: Path) -> None:
+    (docs / "results" / "notes.txt").write_text("mine")
+    before = contents(docs)
+    with pytest.raises(InputError, match=r"has notes\.txt, which no report wrote"):
+        report.write_report(lab, docs, progress=told)
+    assert contents(docs) == before
+
+
+def test_a_file_in_the_way_is_not_replaced(lab: Path, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("mine")
+    with pytest.raises(InputError, match="results is a file, which no report wrote"):
+        report.write_report(lab, tmp_path, progress=told)
+    assert (tmp_path / "results").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_report_that_fails_half_way_changes_nothing(lab: Path, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(docs)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        report.write_report(lab, docs, progress=stop)
+    assert contents(docs) == before
+    rename = Path.rename
+
+    def refuse(path: Path, target: Path) -> Path:
+        if path.name == "results" and path.parent != docs:
+            raise PermissionError
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(PermissionError):
+        report.write_report(lab, docs, progress=told)
+    assert contents(docs) == before
+
+
+def test_a_result_without_its_recording_is_on_the_page_as_such(lab: Path, docs: Path) -> None:
+    (record, _) = report.write_report(lab, docs, progress=told)
+    assert record.origin.lacking == (RECORDING.name,)
+    assert f"| dice | {RECORDING} | was not there |" in (docs / "results.md").read_text(encoding="utf-8")

@@ -1,0 +1,206 @@
+"""Files of readings: streamed, and forgiving row by row."""
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cloakwork.errors import ReadingError
+from cloakwork.readings import Frame, ReadingsFile, write_readings
+from cloakwork.readings.readings_file import ReadingRows, Row
+
+IDS = ("a", "b", "c")
+HEADER = "time,sensor,seq,value\n"
+
+
+def read(path: Path, content: str | bytes, ids: tuple[str, ...] = IDS) -> tuple[ReadingsFile, list[Frame]]:
+    path = path / "readings.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    file = ReadingsFile(path, ids)
+    return file, list(file)
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    frames = [(1000 * k, k, np.array([k, -k, 7 * k], dtype=np.int64)) for k in range(200)]
+    with (tmp_path / "r.csv").open("w", newline="") as file_out:
+        assert write_readings(file_out, IDS, frames) == 600
+    file = ReadingsFile(tmp_path / "r.csv", IDS)
+    found = list(file)
+    assert [frame.time for frame in found] == [time for time, _, _ in frames]
+    assert all(np.array_equal(frame.steps, steps) for frame, (_, _, steps) in zip(found, frames, strict=True))
+    assert all(frame.present.all() for frame in found)
+    assert (file.rows, file.problems.total) == (600, 0)
+
+
+def test_missing_sensors_are_marked(tmp_path: Path) -> None:
+    file, (frame,) = read(tmp_path, HEADER + "5,c,0,-3\n5,a,0,4\n")
+    assert frame.present.tolist() == [True, False, True]
+    assert frame.steps.tolist() == [4, 0, -3]
+    assert file.problems.total == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("0,z,0,1", "row 3: unknown sensor 'z'"),
+        ("0,b,0", "row 3: 3 columns instead of 4"),
+        ("0,b,0,1,9", "row 3: 5 columns instead of 4"),
+        ("0,b,0,1.5", "row 3: value is not a whole number in range"),
+        ("0,b,0,nan", "row 3: value is not a whole number in range"),
+        ("0,b,0,", "row 3: value is not a whole number in range"),
+        ("0,b,0,1_000", "row 3: value is not a whole number in range"),
+        ("0,b,0,\u0663", "row 3: value is not a whole number in range"),
+        ("0,b,0,0x10", "row 3: value is not a whole number in range"),
+        ("0,b,0,+-5", "row 3: value is not a whole number in range"),
+        (f"0,b,0,{2**62}", "row 3: value is not a whole number in range"),
+        (f"0,b,0,{10**400}", "row 3: value is not a whole number in range"),
+        ("now,b,0,1", "row 3: time is not a whole number in range"),
+        ("0,b,x,1", "row 3: seq is not a whole number in range"),
+        ("-1,b,0,1", "row 3: time or seq is negative"),
+        ("0,b,-1,1", "row 3: time or seq is negative"),
+        ("0,a,1,2", "row 3: a second reading of one sensor at one time; the first is kept"),
+        ("5,a,0,2", "row 3: alarm: one seq with two values"),
+        ("0,b,0,1\0", "row 3: value is not a whole number in range"),
+        ("0,b\0,0,1", "row 3: unknown sensor"),
+    ],
+)
+def test_a_bad_row_is_left_out_and_named(row: str, reason: str, tmp_path: Path) -> None:
+    file, (frame,) = read(tmp_path, f"{HEADER}0,a,0,1\n{row}\n0,c,0,3\n")
+    assert frame.present.tolist() == [True, False, True]
+    assert frame.steps.tolist() == [1, 0, 3]
+    assert file.problems.total == 1
+    assert file.problems.shown[0].startswith(reason)
+    assert file.rows == 3
+
+
+def test_a_value_that_cannot_be_used_is_never_repeated(tmp_path: Path) -> None:
+    file, _ = read(tmp_path, HEADER + "0,a,0,1\n0,b,0,123456.789\n")
+    assert "123456" not in " ".join(file.problems.shown)
+
+
+def test_bytes_that_are_no_text_cost_their_row_only(tmp_path: Path) -> None:
+    file, (frame,) = read(tmp_path, HEADER.encode() + b"0,a,0,1\n0,\xff\xfe,0,1\n0,c,0,3\n")
+    assert frame.present.tolist() == [True, False, True]
+    assert file.problems.total == 1
+
+
+@pytest.mark.parametrize("row", ['0,"b,0,2', '"0,b,0,2', '0,b,0,"2'])
+def test_a_stray_quote_costs_its_row_only(row: str, tmp_path: Path) -> None:
+    file, frames = read(tmp_path, f"{HEADER}0,a,0,1\n{row}\n0,c,0,3\n1,a,1,1\n")
+    assert [frame.time for frame in frames] == [0, 1]
+    assert frames[0].present.tolist() == [True, False, True]
+    assert file.problems.shown[0].startswith("row 3:")
+
+
+def test_a_very_long_row_costs_its_row_only(tmp_path: Path) -> None:
+    file, (frame,) = read(tmp_path, f"{HEADER}0,a,0,1\n0,b,0,{'9' * 200_000}\n0,c,0,3\n")
+    assert frame.present.tolist() == [True, False, True]
+    assert file.problems.shown[0].startswith("row 3:")
+
+
+@pytest.mark.parametrize(
+    "content", [HEADER.replace("\n", "\r\n") + "0,a,0,1\r\n1,b,1,2\r\n", HEADER + "\n0,a,0,1\n\n\n1,b,1,2"]
+)
+def test_line_endings_and_blank_lines_do_not_matter(content: str, tmp_path: Path) -> None:
+    file, frames = read(tmp_path, content)
+    assert [frame.time for frame in frames] == [0, 1]
+    assert (file.rows, file.problems.total) == (2, 0)
+
+
+def test_blank_lines_count_as_rows_of_the_file(tmp_path: Path) -> None:
+    file, _ = read(tmp_path, HEADER + "0,a,0,1\n\n\n0,z,0,1\n")
+    assert file.problems.shown == ["row 5: unknown sensor 'z'"]
+
+
+def test_rows_of_frames_under_way_may_come_in_any_order(tmp_path: Path) -> None:
+    rows = [f"{time},{name},{time},{10 * time + k}" for time in range(20) for k, name in enumerate(IDS)]
+    np.random.default_rng(1).shuffle(rows)
+    _, frames = read(tmp_path, HEADER + "\n".join(rows) + "\n")
+    assert [frame.time for frame in frames] == list(range(20))
+    assert [frame.steps.tolist() for frame in frames] == [[10 * t, 10 * t + 1, 10 * t + 2] for t in range(20)]
+
+
+def test_a_row_for_a_finished_frame_comes_too_late(tmp_path: Path) -> None:
+    rows = "".join(f"{time},a,{time},1\n" for time in range(200))
+    file, frames = read(tmp_path, HEADER + rows + "0,b,0,1\n199,b,9,5\n")
+    assert [frame.time for frame in frames] == list(range(200))
+    assert not frames[0].present[1]
+    assert frames[199].present.tolist() == [True, True, False]
+    assert file.problems.total == 1
+    assert file.problems.shown[0].startswith("row 202: too late")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"the file is empty\. The first line is time,sensor,seq,value"),
+        ("0,a,0,1\n", "the first line is not time,sensor,seq,value"),
+        ("sensor,time,seq,value\n", "the first line is not"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "the first line is not"),
+        (HEADER, "no usable reading in 0 rows"),
+        (HEADER + "0,z,0,1\n0,y,0,1\n", "no usable reading in 2 rows; row 2: unknown sensor 'z'"),
+    ],
+)
+def test_a_file_without_readings_is_refused(content: str | bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ReadingError, match=message):
+        read(tmp_path, content)
+
+
+def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReadingError, match="No such file or directory"):
+        list(ReadingsFile(tmp_path / "none.csv", IDS))
+    with pytest.raises(ReadingError, match="Is a directory"):
+        list(ReadingsFile(tmp_path, IDS))
+
+
+def test_only_the_first_problems_are_kept_but_all_are_counted(tmp_path: Path) -> None:
+    file, _ = read(tmp_path, HEADER + "0,a,0,1\n" + "0,z,0,1\n" * 500)
+    assert file.problems.counts["unknown sensor"] == file.problems.total == 500
+    assert len(file.problems.shown) == 20
+
+
+def test_the_file_is_not_held_in_memory(tmp_path: Path) -> None:
+    with (tmp_path / "big.csv").open("w") as out:
+        out.write(HEADER)
+        out.writelines(f"{k},{name},{k},{k % 1000}\n" for k in range(15_000) for name in IDS)
+    file = ReadingsFile(tmp_path / "big.csv", IDS)
+    assert file.size > 500_000
+    tracemalloc.start()
+    try:
+        frames = sum(1 for _ in file)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert frames == 15_000
+    assert file.bytes_read == file.size
+    assert peak < 250_000
+
+
+def test_rows_come_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{HEADER}9,b,7,-3\n\n 2 , a,+5, {2**61}\n0,z,0,0\n2,a,5,+4")
+    rows = ReadingRows(path, IDS)
+    assert list(rows) == [Row(2, 9, 1, 7, -3), Row(4, 2, 0, 5, 2**61), Row(6, 2, 0, 5, 4)]
+    assert (rows.rows, rows.bytes_read, rows.problems.shown) == (4, rows.size, ["row 5: unknown sensor 'z'"])
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.from_regex(r"[0-9]{1,21},[ab],-?[0-9]{1,21},[+-]?[0-9]{1,21}", fullmatch=True))
+def test_a_row_means_the_same_in_its_usual_form_and_with_spaces(tmp_path: Path, line: str) -> None:
+    found = []
+    for form in (line, line.replace(",", " , ")):
+        (tmp_path / "r.csv").write_text(f"{HEADER}{form}\n")
+        rows = ReadingRows(tmp_path / "r.csv", IDS)
+        found.append((list(rows), rows.problems.shown))
+    assert found[0] == found[1]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=300))
+def test_no_bytes_at_all_break_the_reader(tmp_path: Path, junk: bytes) -> None:
+    file, frames = read(tmp_path, HEADER.encode() + b"0,a,0,1\n" + junk)
+    assert frames[0].steps[0] == 1
+    assert file.rows >= 1
