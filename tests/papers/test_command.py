@@ -2,25 +2,39 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer.main
 
+from cloakwork.cli.app import run_app
 from cloakwork.demo.recorded import INFRARED
 from papers import EXPERIMENTS, Experiment, Finding, read_result
 from papers.__main__ import app
-from tests.cli.conftest import Run
+from tests.cli.conftest import Outcome, Run
 from tests.papers.test_laboratory import DICE
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 
 @pytest.fixture
-def run(run: Run) -> Run:
-    """Run one command of the laboratory."""
-    return lambda *words: run("lab", *words)
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run one command of the laboratory, however it ends."""
+
+    def call(*words: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["papers", *map(str, words)])
+        capsys.readouterr()
+        code: object = 0
+        try:
+            run_app(app)
+        except SystemExit as stop:
+            code = stop.code or 0
+        assert isinstance(code, int)
+        return Outcome(code, *capsys.readouterr())
+
+    return call
 
 
 def test_list_names_every_experiment_its_time_and_what_it_repeats(run: Run) -> None:
@@ -135,7 +149,7 @@ def test_a_report_says_where_it_is_and_what_it_lacks(run: Run, dice: Experiment,
 
 def test_the_experiments_and_the_options_of_every_command_are_documented() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    section = re.search(r"^## cloakwork lab$(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    section = re.search(r"^## The laboratory$(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
     assert section is not None
     commands = getattr(typer.main.get_command(app), "commands")  # noqa: B009 - not in the stubs
     assert set(commands) == {"list", "run", "report"}
