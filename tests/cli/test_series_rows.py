@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloakwork.cli.series_given import SeriesOptions
 from cloakwork.cli.series_input import from_file
-from cloakwork.cli.series_table import TableFile, moments
+from cloakwork.readings import TableFile, column_times
 from tests.cli.conftest import Run
 from tests.cli.series_kit import CLEAR, HOUR, PERIOD, START, close, iso, read
 
@@ -42,9 +42,9 @@ def test_a_time_is_read_alike_whatever_stands_in_the_other_rows() -> None:
     dates = ["2026-10-05", "2026-02-30", "0001-01-01", "1969-12-31", "9999-12-31", " 2026-10-05"]
     seen = set()
     for cell in (date + clock + zone for date in dates for clock in clocks for zone in zones):
-        alone = moments(pa.chunked_array([[cell]]), "time")[0]
-        assert alone == moments(pa.chunked_array([[cell, "soon"]]), "time")[0], cell
-        assert alone == moments(pa.chunked_array([[cell, "17"]]), "time")[0], cell
+        alone = column_times(pa.chunked_array([[cell]]), "time")[0]
+        assert alone == column_times(pa.chunked_array([[cell, "soon"]]), "time")[0], cell
+        assert alone == column_times(pa.chunked_array([[cell, "17"]]), "time")[0], cell
         seen.add(int(alone))
     assert int(START.timestamp() * 1000) in seen
     assert len(seen) > 20
@@ -72,7 +72,7 @@ def test_an_odd_line_is_left_out_and_changes_no_other_line_wherever_it_stands(
         file = TableFile(here / "a.csv")
         cells = file.read(["time", "who", "note"])
         assert cells["who"].to_pylist() == [f"p{hour}" for hour in range(12)]
-        assert moments(cells["time"], "time").tolist() == [
+        assert column_times(cells["time"], "time").tolist() == [
             1000 * (int(START.timestamp()) + HOUR * h) for h in range(12)
         ]
         assert set(cells["note"].to_pylist()) == {'o, "k"' if cell.startswith(b'"') else cell.decode()}
@@ -118,7 +118,7 @@ def test_each_row_is_in_the_line_that_it_is_said_to_be_in(
 ) -> None:
     head = b",".join(b"c%d" % column for column in range(width))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("cloakwork.cli.series_lines._BLOCK", block)
+        patched.setattr("cloakwork.readings.csv_lines._BLOCK", block)
         path = Path(folder) / "a.csv"
         path.write_bytes(end.join([head, *lines]))
         file = TableFile(path)
@@ -163,7 +163,7 @@ def test_blanks_around_names_of_columns_do_not_matter(succeed: Run, here: Path) 
 
 
 def test_rows_of_a_large_file_are_all_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.cli.series_lines._BLOCK", 100)
+    monkeypatch.setattr("cloakwork.readings.csv_lines._BLOCK", 100)
     lines = [b'%d,"x"' % number if number % 3 else b'%d,"x' % number for number in range(300)]
     (here / "a.csv").write_bytes(b"\n".join([b"n,who", *lines]))
     file = TableFile(here / "a.csv")
@@ -194,6 +194,6 @@ def test_times_are_read_exactly_in_every_year_by_both_readers() -> None:
     times = np.concatenate(binades)
     times = times[times < 253_402_300_800_000]
     texts = [str(np.datetime64(int(time), "ms")) for time in times]
-    assert (moments(pa.chunked_array([texts]), "time") == times).all()
-    assert (moments(pa.chunked_array([[*texts, "soon"]]), "time")[:-1] == times).all()
-    assert moments(pa.chunked_array([["1969-12-31T23:59:59.999", "soon"]]), "time").tolist() == [-1, -1]
+    assert (column_times(pa.chunked_array([texts]), "time") == times).all()
+    assert (column_times(pa.chunked_array([[*texts, "soon"]]), "time")[:-1] == times).all()
+    assert column_times(pa.chunked_array([["1969-12-31T23:59:59.999", "soon"]]), "time").tolist() == [-1, -1]

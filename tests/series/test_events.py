@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
+from cloakwork.readings import TextColumn
 from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, mean_levels, tally
-from cloakwork.series.events import Words, default_step
+from cloakwork.series.events import default_step
 
 BINS = Bins(start=1000, every=10, n=7)
 TIMES = st.integers(990, 1080)  # some are before the first bin and after the last
@@ -203,7 +204,11 @@ def test_lots_are_the_same_whatever_form_persons_are_given_in(rng: np.random.Gen
     times, persons = rng.permutation(70) + 1000, rng.integers(0, 5, 70)
     forms: list[Any] = [
         *(persons, persons.astype(np.uint8), persons.tolist(), persons.astype(str), persons.astype(str).tolist()),
-        *(persons.astype(str).astype(object), Words(persons, tuple("01234")), Words(4 - persons, tuple("43210"))),
+        *(
+            persons.astype(str).astype(object),
+            TextColumn(persons, tuple("01234")),
+            TextColumn(4 - persons, tuple("43210")),
+        ),
     ]
     first, *rest = [tally(times, BINS, persons=form, most_per_person=3).values for form in forms]
     assert all((found == first).all() for found in rest)
@@ -241,8 +246,8 @@ def test_persons_who_are_neither_whole_numbers_nor_texts_are_refused(persons: An
 
 
 def test_a_label_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="give each once"):
-        Words(np.array([0, 1]), ("a", "a"))
+    with pytest.raises(InputError, match="labels"):
+        TextColumn(np.array([0, 1]), ("a", "a"))
 
 
 @pytest.mark.parametrize("times", [[1000.7], [True], ["1000"], np.array([2**63], dtype=np.uint64), [[1000]]])

@@ -12,15 +12,17 @@ from cloakwork.cli.series_rows import (
     ODD_LINES,
     UNTIMED,
     absent,
+    column_named,
     names_of,
     numbered,
+    read_columns,
     remarks,
     taken_names,
     time_column,
     time_notes,
 )
-from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
+from cloakwork.readings import TIME_FORMS, TableFile, column_numbers, column_texts, column_times
 from cloakwork.series import Bins, BoundedSeries, Losses
 
 _LARGEST = 2.0**53
@@ -30,17 +32,17 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     """Take the counts of a column, each at its time, or in the order of the rows where they have none."""
     _refuse_others(options)
     check_whole("--contribution", options.contribution, ": counts change by whole numbers")
-    column, time = file.column("--counts", options.counts or ""), time_column(file, options)
+    column, time = column_named(file, "--counts", options.counts or ""), time_column(file, options)
     if time is None:
         options.refuse(
             "rows have no time: say with --time which column has it.",
             **{"every": options.every, "from": options.start, "to": options.end, "series_by": options.series_by},
         )
-    by = None if options.series_by is None else file.column("--series-by", options.series_by)
-    cells = file.read([name for name in (column, time, by) if name is not None])
+    by = None if options.series_by is None else column_named(file, "--series-by", options.series_by)
+    cells = read_columns(file, [name for name in (column, time, by) if name is not None])
     if file.left_out:
         raise InputError(f"{counted(file.left_out, 'line')} of {file.path} cannot be read: {ODD_LINES}. Repair them.")
-    amounts = numbers(cells[column], column)
+    amounts = column_numbers(cells[column], column)
     if not len(amounts) and (time is None or None in (options.start, options.end, options.every)):
         raise InputError(f"{file.path} has no rows.")
     broken = ~(np.abs(amounts) < _LARGEST) | (amounts != np.rint(amounts))
@@ -50,12 +52,12 @@ def from_counts(file: TableFile, options: SeriesOptions) -> Given:
     values, losses = amounts[None, :], Losses()
     empty: list[str] = [] if len(amounts) else [f"there are no rows: {NOISE}"]
     if time is not None:
-        when = moments(cells[time], time)
-        _refuse_rows(file, when < 0, f"{time.strip()} is not a time: give {TIMES}, or --time {UNTIMED}")
+        when = column_times(cells[time], time)
+        _refuse_rows(file, when < 0, f"{time.strip()} is not a time: give {TIME_FORMS}, or --time {UNTIMED}")
         bins = _regular(file, options, when)
         rows = np.zeros(len(when), dtype=np.int64)
         if by is not None:
-            found = words(cells[by], by)
+            found = column_texts(cells[by], by)
             names = names_of(options, found, found.codes)
             rows = numbered(found, found.codes, names)
         check_size(bins.n, max(len(names), 1))

@@ -26,20 +26,22 @@ from cloakwork.cli.series_rows import (
     NOISE,
     ODD_LINES,
     absent,
+    column_named,
     count_columns,
     look_like_counts,
     names_of,
     numbered,
+    read_columns,
     remarks,
     taken_names,
     time_column,
     time_notes,
     uncounted,
 )
-from cloakwork.cli.series_table import TIMES, TableFile, moments, numbers, words
 from cloakwork.errors import InputError
+from cloakwork.readings import TIME_FORMS, TableFile, TextColumn, column_numbers, column_texts, column_times
 from cloakwork.series import BoundedSeries, tally
-from cloakwork.series.events import Words, default_step
+from cloakwork.series.events import default_step
 
 
 def from_file(options: SeriesOptions) -> Given:
@@ -117,7 +119,7 @@ def _from_events(file: TableFile, options: SeriesOptions) -> Given:
         values=None if rows.values is None else rows.values[good],
         most_per_event=options.most_per_event,
         step=options.step,
-        persons=None if rows.persons is None else Words(rows.persons.codes[good], rows.persons.labels),
+        persons=None if rows.persons is None else TextColumn(rows.persons.codes[good], rows.persons.labels),
         most_per_person=options.most_per_person,
         series=which,
         names=max(len(names), 1),
@@ -153,8 +155,8 @@ class _Rows:
     time: str
     times: IntArray
     values: FloatArray | None
-    persons: Words | None
-    series: Words | None
+    persons: TextColumn | None
+    series: TextColumn | None
     uncounted: str | None
 
     @property
@@ -176,23 +178,32 @@ def _read(file: TableFile, options: SeriesOptions) -> _Rows:
             "one row for each hour or day already, give --counts as well.)"
         )
     given = {"--value": options.value, "--person": options.person, "--series-by": options.series_by}
-    named = {option: file.column(option, name) for option, name in given.items() if name is not None}
+    named = {option: column_named(file, option, name) for option, name in given.items() if name is not None}
     called = count_columns(file, (time, *named.values()), options)
-    cells = file.read([time, *named.values(), *called])
+    cells = read_columns(file, [time, *named.values(), *called])
 
     def of(option: str, read: Callable[[Any, str], Any]) -> Any:
         return read(cells[named[option]], named[option]) if option in named else None
 
-    times = moments(cells[time], time)
+    times = column_times(cells[time], time)
     uncounted = next((name.strip() for name in called if look_like_counts(cells[name], name)), None)
-    return _Rows(time, times, of("--value", numbers), of("--person", words), of("--series-by", words), uncounted)
+    return _Rows(
+        time,
+        times,
+        of("--value", column_numbers),
+        of("--person", column_texts),
+        of("--series-by", column_texts),
+        uncounted,
+    )
 
 
 def _expected(options: SeriesOptions) -> str:
     """What a row must have, whatever is wrong with those that are there: of them nothing is told."""
     value = "" if options.value is None else f"; column {options.value} has numbers, such as 12.5"
     person = "" if options.person is None else f"; column {options.person} is not empty"
-    return f"In a row that can be read the time is {TIMES}{value}{person}; and it is one line, with a cell a column."
+    return (
+        f"In a row that can be read the time is {TIME_FORMS}{value}{person}; and it is one line, with a cell a column."
+    )
 
 
 def _unreadable(file: TableFile, good: NDArray[np.bool_]) -> list[str]:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
-from cloakwork.cli.output import counted
+from cloakwork.cli.output import bar, counted
 from cloakwork.cli.series_given import SeriesOptions
-from cloakwork.cli.series_table import TableFile, numbers
 from cloakwork.errors import InputError
+from cloakwork.readings import TableFile, TextColumn, column_numbers
 from cloakwork.series import Losses
-from cloakwork.series.events import Words
 
 GUESSED = (("time", "timestamp"), ("date", "datetime"))
 UNTIMED = "none"
@@ -24,13 +23,27 @@ _MOST_NAMES = 10
 ODD_LINES = "too few or too many cells, a quotation mark that is not closed in the same line, or not UTF-8"
 
 
+def column_named(file: TableFile, option: str, name: str) -> str:
+    """The file's own spelling of the column that an option names."""
+    try:
+        return file.column(name)
+    except InputError as problem:
+        raise InputError(f"{option} {problem}", **problem.values) from None
+
+
+def read_columns(file: TableFile, names: Sequence[str]) -> dict[str, Any]:
+    """Read columns, with a progress bar."""
+    with bar("reading", file.size) as progress:
+        return file.read(names, progress)
+
+
 def time_column(file: TableFile, options: SeriesOptions) -> str | None:
     """The column of the times: the one that was named, or the only one that is called so."""
     named = [name.strip() for name in file.names]
     if options.time == UNTIMED and UNTIMED not in named and options.counts is not None:
         return None
     if options.time is not None:
-        return file.column("--time", options.time)
+        return column_named(file, "--time", options.time)
     for words in GUESSED:
         guessed = [name for name in file.names if name.strip().lower() in words]
         if guessed:
@@ -58,7 +71,7 @@ def count_columns(file: TableFile, used: Collection[str], options: SeriesOptions
 def look_like_counts(column: Any, name: str) -> bool:
     """Whether nearly all cells are whole numbers, 0 or above, and not all of these are 1."""
     try:
-        found = numbers(column, name)
+        found = column_numbers(column, name)
     except InputError:
         return False
     whole = (found >= 0) & (found == np.rint(found))
@@ -76,7 +89,7 @@ def uncounted(name: str | None, options: SeriesOptions) -> list[str]:
     ]
 
 
-def names_of(options: SeriesOptions, found: Words, codes: IntArray) -> tuple[str, ...]:
+def names_of(options: SeriesOptions, found: TextColumn, codes: IntArray) -> tuple[str, ...]:
     """What the series are called: as the command says, or as the rows with these codes do."""
     if options.names is None:
         names = tuple(sorted(found.labels[code] for code in np.unique(codes) if found.labels[code]))
@@ -89,7 +102,7 @@ def names_of(options: SeriesOptions, found: Words, codes: IntArray) -> tuple[str
     return names
 
 
-def numbered(found: Words, codes: IntArray, names: Sequence[str]) -> IntArray:
+def numbered(found: TextColumn, codes: IntArray, names: Sequence[str]) -> IntArray:
     """The number of the series that each code belongs to, -1 where it belongs to none."""
     places = {name: place for place, name in enumerate(names)}
     of_code = np.array([places.get(label, -1) for label in found.labels] or [-1], dtype=np.int64)

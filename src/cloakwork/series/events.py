@@ -8,8 +8,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, number_of, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, number_of, positive
 from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.readings import TextColumn
 from cloakwork.series.bounded import Bins, BoundedSeries, Losses, bins_of, share_lost, whole
 from cloakwork.series.given import numbers
 
@@ -20,19 +21,6 @@ _LOT = b"cloakwork lot"
 _PERSONS = "persons: give a list of whole numbers, or of texts: one for each event, and all of one kind."
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
-    """Texts as numbers: row k has `labels[codes[k]]`. No label is there twice."""
-
-    codes: IntArray
-    labels: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        frozen(self.codes)
-        if len(set(self.labels)) < len(self.labels):
-            raise InputError("labels: give each once.")
-
-
 def tally(
     times: ArrayLike,
     bins: Bins,
@@ -40,7 +28,7 @@ def tally(
     values: ArrayLike | None = None,
     most_per_event: float | None = None,
     step: float | None = None,
-    persons: ArrayLike | Words | None = None,
+    persons: ArrayLike | TextColumn | None = None,
     most_per_person: float | None = None,
     series: ArrayLike | None = None,
     names: int = 1,
@@ -167,7 +155,11 @@ def _amounts(
 
 
 def _limited(
-    when: IntArray, amounts: _Amounts, good: NDArray[np.bool_], persons: ArrayLike | Words | None, most: float | None
+    when: IntArray,
+    amounts: _Amounts,
+    good: NDArray[np.bool_],
+    persons: ArrayLike | TextColumn | None,
+    most: float | None,
 ) -> tuple[IntArray, int, int]:
     """What of each event counts, the most that one protected may change, and how many events did not count in full."""
     if persons is None:
@@ -180,7 +172,7 @@ def _limited(
         limit = _as_count(most)
     else:
         limit = _in_steps("most_per_person", positive("most_per_person", most), amounts.step)
-    who = persons if isinstance(persons, Words) else _words(persons)
+    who = persons if isinstance(persons, TextColumn) else _words(persons)
     if len(who.codes) != len(when):
         raise InputError(f"persons has {len(who.codes)} entries: give one for each of the {len(when)} events.")
     asked = np.where(good, np.minimum(amounts.steps, limit), 0)
@@ -188,20 +180,20 @@ def _limited(
     return taken, limit, int((taken < np.where(good, amounts.steps, 0)).sum())
 
 
-def _words(persons: ArrayLike) -> Words:
+def _words(persons: ArrayLike) -> TextColumn:
     """Who there is. Of lists NumPy has no part in it: it would make one person of 7 and "7", or of large numbers."""
     array = np.asarray(persons) if hasattr(persons, "dtype") else np.empty(0, dtype=object)
     if array.ndim != 1 or array.dtype.kind not in "iuUO":
         raise InputError(_PERSONS)
     if array.dtype != object:
         labels, codes = np.unique(array, return_inverse=True)
-        return Words(codes.reshape(-1), tuple(str(label) for label in labels.tolist()))
+        return TextColumn(codes.reshape(-1), tuple(str(label) for label in labels.tolist()))
     given = list(array) if hasattr(persons, "dtype") else _listed(persons)
     if not (all(isinstance(one, str) for one in given) or all(_is_whole(one) for one in given)):
         raise InputError(_PERSONS)
     numbers: dict[object, int] = {}
     numbered = [numbers.setdefault(one, len(numbers)) for one in given]
-    return Words(np.array(numbered, dtype=np.int64), tuple(str(one) for one in numbers))
+    return TextColumn(np.array(numbered, dtype=np.int64), tuple(str(one) for one in numbers))
 
 
 def _listed(values: ArrayLike) -> list[object]:
@@ -214,7 +206,7 @@ def _is_whole(one: object) -> bool:
     return isinstance(one, int | np.integer) and not isinstance(one, bool)
 
 
-def _shared(persons: Words, times: IntArray, amounts: IntArray, limit: int) -> IntArray:
+def _shared(persons: TextColumn, times: IntArray, amounts: IntArray, limit: int) -> IntArray:
     """What of each amount counts if each person has `limit` in all, and spends it in the order of `_lots`."""
     if not len(times):
         return amounts
@@ -229,7 +221,7 @@ def _shared(persons: Words, times: IntArray, amounts: IntArray, limit: int) -> I
     return taken
 
 
-def _lots(persons: Words, times: IntArray) -> NDArray[np.uint64]:
+def _lots(persons: TextColumn, times: IntArray) -> NDArray[np.uint64]:
     """A number for each person and moment, without any pattern; of one person no two moments have the same."""
     own = (blake2b(label.encode(errors="surrogatepass"), digest_size=8, person=_LOT) for label in persons.labels)
     seeds = np.frombuffer(b"".join(hashed.digest() for hashed in own), dtype="<u8").astype(np.uint64)

@@ -14,12 +14,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.output import bar
-from cloakwork.cli.series_lines import BETWEEN, Head, Plain, line_of, plain_blocks, read_head
 from cloakwork.errors import InputError
-from cloakwork.series.events import Words
+from cloakwork.readings.csv_lines import BETWEEN, Head, Plain, line_of, plain_blocks, read_head
+from cloakwork.readings.text_column import TextColumn
 
-TIMES = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
+TIME_FORMS = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # a larger number of Unix time is milliseconds: so many seconds are the year 5138
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
@@ -42,33 +41,37 @@ class TableFile:
         self._head = None if self._parquet else read_head(path)
         self.names = self._parquet_names() if self._head is None else list(self._head.names)
 
-    def column(self, option: str, name: str) -> str:
-        """The name of a column as the file has it, refused where there is none of it, or several.
+    def column(self, name: str) -> str:
+        """The file's own spelling of a column name; blanks around it do not matter.
 
-        Blanks at its ends do not matter.
+        Raises an error that carries `column` if the file has no such column, or several.
         """
-        fitting = [one for one in self.names if one.strip() == name.strip()]
-        if len(fitting) != 1:
-            found = "is in the file more than once" if fitting else "is no column of the file"
-            raise InputError(f"{option} {name[:64]} {found}. It has: {', '.join(self.names)[:500]}.")
-        return fitting[0]
+        matches = [own for own in self.names if own.strip() == name.strip()]
+        if len(matches) != 1:
+            fault = "is in the file more than once" if matches else "is no column of the file"
+            raise InputError(f"{name[:64]} {fault}. It has: {', '.join(self.names)[:500]}.", column=name)
+        return matches[0]
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return self.path.stat().st_size
 
     def place(self, row: int) -> str:
         """Where a row is that was read, counted from 0, as whoever looks for it would find it."""
         return f"row {row + 1}" if self._head is None else f"line {line_of(self.path, self._head, self._rows, row)}"
 
-    def read(self, names: Sequence[str]) -> dict[str, Any]:
-        """The columns of these names; lines of a CSV file that are no row are left out, and counted.
+    def read(self, names: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
+        """Read columns by name. Lines of a CSV file that are not a row are left out and counted in `left_out`.
 
-        A row is one line with as many cells as there are names: rows, lines left out and empty lines are all lines.
+        A row is one line with as many cells as there are names. `progress` receives the number of bytes read.
         """
         wanted = list(dict.fromkeys(names))
         found, done = [], 0
-        with bar("reading", self.path.stat().st_size) as progress:
-            for table, size in self._tables(wanted):
-                found.append(table)
-                done += size
-                progress(min(done, self.path.stat().st_size))
+        for table, size in self._tables(wanted):
+            found.append(table)
+            done += size
+            progress(min(done, self.size))
         if not found:
             return {name: pa.chunked_array([], pa.string()) for name in wanted}
         whole = pa.concat_tables(found)
@@ -126,7 +129,7 @@ def _guarded(path: Path, what: str) -> Iterator[None]:
     raise InputError(f"{path} is not a {what}.", path=str(path))
 
 
-def moments(column: Any, name: str) -> IntArray:
+def column_times(column: Any, name: str) -> IntArray:
     """Unix milliseconds of each cell, -1 where there is no time: ISO 8601 (UTC if no zone is given) or Unix time."""
     column = _plain(column)
     kind = column.type
@@ -144,7 +147,7 @@ def moments(column: Any, name: str) -> IntArray:
     raise InputError(f"column {name} holds {kind}: times are ISO 8601 texts, timestamps or Unix time.")
 
 
-def numbers(column: Any, name: str) -> FloatArray:
+def column_numbers(column: Any, name: str) -> FloatArray:
     """The number in each cell, NaN where there is none."""
     column = _plain(column)
     if _is_number(column.type):
@@ -154,7 +157,7 @@ def numbers(column: Any, name: str) -> FloatArray:
     raise InputError(f"column {name} holds {column.type}: give a column of numbers.")
 
 
-def words(column: Any, name: str) -> Words:
+def column_texts(column: Any, name: str) -> TextColumn:
     """The text in each cell, without blanks around it."""
     try:
         texts = _plain(column).cast(pa.string())
@@ -164,7 +167,7 @@ def words(column: Any, name: str) -> Words:
     stripped = [text.strip() for text in coded.dictionary.to_pylist()]
     labels = {text: code for code, text in enumerate(dict.fromkeys(stripped))}
     codes = np.array([labels[text] for text in stripped], dtype=np.int64)
-    return Words(codes[coded.indices.to_numpy()] if len(codes) else codes, tuple(labels))
+    return TextColumn(codes[coded.indices.to_numpy()] if len(codes) else codes, tuple(labels))
 
 
 def _plain(column: Any) -> Any:
@@ -192,7 +195,7 @@ def _iso_times(column: Any) -> IntArray:
     if len(texts) and pc.all(pc.match_like(texts, "____-__-__%")).as_py():
         for zone in (None, "UTC"):
             with suppress(pa.ArrowInvalid):
-                return moments(texts.cast(pa.timestamp("ms", zone)), "")
+                return column_times(texts.cast(pa.timestamp("ms", zone)), "")
     return np.asarray(_each(texts, _moment, -1), dtype=np.int64)
 
 
