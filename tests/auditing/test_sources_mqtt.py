@@ -18,10 +18,9 @@ from scipy.stats import norm
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.sources import Bench, BenchSource, Setup, bench_claim
 from cloakwork.auditing.sources.mqtt import BrokerError
-from cloakwork.device import Agent, ConstantSource
-from cloakwork.device.provision import provision
+from cloakwork.device import Agent, ConstantReading, provision
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site, freeze, parse_site
@@ -62,8 +61,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-def reached(broker: Broker) -> Reached:
-    return Reached(broker.host, broker.port)
+def reached(broker: Broker) -> BrokerAddress:
+    return BrokerAddress(broker.host, broker.port)
 
 
 @contextmanager
@@ -95,7 +94,7 @@ def wait_heard(bench: Bench, count: int) -> None:
 @contextmanager
 def at_work(folder: Path, value: float, broker: Broker) -> Iterator[None]:
     stopping = threading.Event()
-    agent = Agent(folder, ConstantSource(value), broker=reached(broker))
+    agent = Agent(folder, ConstantReading(value), broker=reached(broker))
     thread = threading.Thread(target=agent.run, args=(stopping.is_set,))
     thread.start()
     try:
@@ -372,18 +371,20 @@ def test_a_broker_that_does_not_come_back_is_given_up_and_the_file_stays(broker:
 
 def test_brokers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match="cannot be reached"):
-        Bench(Reached("localhost", 1), site="hall", sensor="s2").__enter__()
+        Bench(BrokerAddress("localhost", 1), site="hall", sensor="s2").__enter__()
     users = {"s2": "right", READER: "battery"}
     with running_broker(tmp_path / "tls", tls=True, users=users, site="hall-bench") as broker:
-        wrong = Reached(broker.host, broker.port, True, READER, "wrong", broker.ca)
+        wrong = BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)
         with pytest.raises(BrokerError, match="refuses us"):
             Bench(wrong, site="hall", sensor="s2").__enter__()
-        untrusted = Reached(broker.host, broker.port, True, READER, "battery", None)
+        untrusted = BrokerAddress(broker.host, broker.port, True, READER, "battery", None)
         with pytest.raises(BrokerError, match="is not trusted"):
             Bench(untrusted, site="hall", sensor="s2").__enter__()
         with pytest.raises(InputError, match="PEM form"):
-            Bench(Reached(broker.host, broker.port, True, None, None, tmp_path / "no.pem"), site="hall", sensor="s2")
-        right = Reached(broker.host, broker.port, True, READER, "battery", broker.ca)
+            Bench(
+                BrokerAddress(broker.host, broker.port, True, None, None, tmp_path / "no.pem"), site="hall", sensor="s2"
+            )
+        right = BrokerAddress(broker.host, broker.port, True, READER, "battery", broker.ca)
         with Bench(right, site="hall", sensor="s2") as bench:
             assert bench.topic == "cloakwork/v1/hall-bench/s2/bench"
 

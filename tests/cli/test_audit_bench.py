@@ -17,9 +17,9 @@ from cloakwork.auditing import Witness
 from cloakwork.auditing.sources import BenchClaim
 from cloakwork.cli.audit_mqtt import advice, lost, steps
 from cloakwork.cli.audit_pace import Pace
-from cloakwork.device import Agent, FileSource
+from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy.table import noise_table
 from cloakwork.site import load_plan
 from tests.broker import Broker, running_broker
@@ -63,7 +63,7 @@ def tamper(folder: Path, scale: float) -> None:
 @contextmanager
 def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
     stopping = threading.Event()
-    agent = Agent(folder, FileSource(value), broker=Reached(broker.host, broker.port))
+    agent = Agent(folder, FileReading(value), broker=BrokerAddress(broker.host, broker.port))
     thread = threading.Thread(target=agent.run, args=(stopping.is_set,))
     thread.start()
     try:

@@ -22,8 +22,8 @@ import pytest
 
 from cloakwork.collect.records import Role
 from cloakwork.collect.store import open_store
-from cloakwork.device import Agent, ConstantSource
-from cloakwork.mqtt.address import Broker
+from cloakwork.device import Agent, ConstantReading
+from cloakwork.mqtt import BrokerAddress
 from tests.broker import make_certificates
 from tests.cli.conftest import Run
 from tests.collect.live_kit import site_file
@@ -357,8 +357,8 @@ def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path
         agents = [
             Agent(
                 tmp_path / "devices" / f"s{k}",
-                ConstantSource(20.5),
-                broker=Broker("127.0.0.1", port),
+                ConstantReading(20.5),
+                broker=BrokerAddress("127.0.0.1", port),
                 note=lambda _: None,
             )
             for k in range(1, 5)

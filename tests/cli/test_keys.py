@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cloakwork.cli import main
-from cloakwork.keys.site_keys import FIRST_SECOND, load_keys, load_unveiling_keys, open_generation, revoke
+from cloakwork.keys import FIRST_SECOND, load_keys, load_unveiling_keys, open_generation, revoke
 
 SITE = """name = "corridor"
 sensors = 6

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cloakwork.cli import main
-from cloakwork.keys.site_keys import (
-    Opened,
+from cloakwork.keys import (
+    NewGeneration,
     export,
     load_keys,
     new_keys,
@@ -64,7 +64,7 @@ class House:
         save_new_keys(new_keys("corridor"), self.keys)
         self.readings, self.out = folder / "readings.csv", folder / "true.csv"
 
-    def opens(self, sensor: str) -> Opened:
+    def opens(self, sensor: str) -> NewGeneration:
         return open_generation(self.keys, sensor, self.plan.digest, "reading")
 
     def sends(self, *parts: list[str]) -> None:
@@ -74,7 +74,7 @@ class House:
         return self._call("unveil", self.site, self.readings, "--keys", self.keys, "--out", self.out, *extra)
 
 
-def sent(plan: Plan, opened: Opened, sensor: str, true: list[int], *, time: int = TIME) -> list[str]:
+def sent(plan: Plan, opened: NewGeneration, sensor: str, true: list[int], *, time: int = TIME) -> list[str]:
     """Rows as a device sends them, worked out with the device's own code."""
     table = noise_table(plan.sensor(sensor).ratio)
     rows, key, epoch = [], opened.key, 0
@@ -162,7 +162,7 @@ def test_rows_that_cannot_be_unveiled_are_counted_by_reason(house: House) -> Non
 
 def test_a_wrong_key_is_warned_of(house: House) -> None:
     opened = house.opens("s1")
-    house.sends(sent(house.plan, Opened(opened.generation, bytes(32)), "s1", [5] * 300))
+    house.sends(sent(house.plan, NewGeneration(opened.generation, bytes(32)), "s1", [5] * 300))
     done = house.unveil()
     assert done.code == 0
     assert f"warning: the keys of s1 (generation {opened.generation}) seem wrong" in done.err
@@ -170,7 +170,7 @@ def test_a_wrong_key_is_warned_of(house: House) -> None:
 
 def test_wrong_keys_of_many_sensors_are_warned_of_with_few_readings_each(house: House) -> None:
     names = [f"s{k}" for k in range(1, 7)]
-    parts = [sent(house.plan, Opened(house.opens(name).generation, bytes(32)), name, [5] * 24) for name in names]
+    parts = [sent(house.plan, NewGeneration(house.opens(name).generation, bytes(32)), name, [5] * 24) for name in names]
     house.sends(*parts)
     assert "warning: keys among those of s" in house.unveil().err
 

@@ -22,9 +22,9 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Reading, Report
 from cloakwork.collect.store import Store, open_store
-from cloakwork.device import Agent, ConstantSource
+from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import write_reading, write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
 from tests.devices import SENSOR, make_folder
@@ -82,14 +82,14 @@ def patient_broker(folder: Path) -> Iterator[Broker]:
 class Collector:
     """Broker to store, in this process; two may share a store."""
 
-    def __init__(self, broker: Broker | Reached, path: Path, *, capacity: int = 10_000, **options: Any) -> None:
+    def __init__(self, broker: Broker | BrokerAddress, path: Path, *, capacity: int = 10_000, **options: Any) -> None:
         self.store: Store = open_store(str(path), wait_s=0.3)
         self.new: list[Reading] = []
         self.reports: list[Report] = []
         self.intake = Intake(
             self.store, WATCHED, on_new=self.new.extend, on_report=self.reports.extend, capacity=capacity
         )
-        reached = broker if isinstance(broker, Reached) else Reached(broker.host, broker.port)
+        reached = broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port)
         self.subscriber = Subscriber(reached, self.intake, **options)
 
     def __enter__(self) -> "Collector":
@@ -178,10 +178,10 @@ import sys, threading
 from cloakwork.collect.broker import Subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.store import open_store
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len, on_report=len)
 intake.start()
-Subscriber(Broker("localhost", int(sys.argv[2])), intake).start()
+Subscriber(BrokerAddress("localhost", int(sys.argv[2])), intake).start()
 threading.Event().wait()
 """
 
@@ -335,7 +335,7 @@ def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: 
     make_folder(tmp_path / SENSOR, ratio=40.0, schedule=quick)
     stop = threading.Event()
     agent = Agent(
-        tmp_path / SENSOR, ConstantSource(21.25), broker=Reached(broker.host, broker.port), note=lambda _: None
+        tmp_path / SENSOR, ConstantReading(21.25), broker=BrokerAddress(broker.host, broker.port), note=lambda _: None
     )
     device = threading.Thread(target=agent.run, args=(stop.is_set,))
     with Collector(broker, path) as collector:
@@ -360,7 +360,7 @@ def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
     with running_broker(tmp_path / "broker", tls=True, users={READER: "battery", "s01": "horse"}) as broker:
-        right = Reached(broker.host, broker.port, True, READER, "battery", broker.ca)
+        right = BrokerAddress(broker.host, broker.port, True, READER, "battery", broker.ca)
         with Collector(right, path) as collector:
             until(collector.connected)
             device = paho.Client(CallbackAPIVersion.VERSION2)
@@ -377,9 +377,11 @@ def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
         (tmp_path / "other").mkdir()
         make_certificates(tmp_path / "other")
         refusals = {
-            "refuses this collector": Reached(broker.host, broker.port, True, READER, "wrong", broker.ca),
-            "is not trusted": Reached(broker.host, broker.port, True, READER, "battery", tmp_path / "other" / "ca.pem"),
-            "gone, or it closed": Reached(broker.host, broker.port),
+            "refuses this collector": BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca),
+            "is not trusted": BrokerAddress(
+                broker.host, broker.port, True, READER, "battery", tmp_path / "other" / "ca.pem"
+            ),
+            "gone, or it closed": BrokerAddress(broker.host, broker.port),
         }
         for reason, reached in refusals.items():
             with Collector(reached, path) as collector:
@@ -389,7 +391,7 @@ def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
 
 
 def test_a_host_that_is_not_there_is_named(path: Path) -> None:
-    with Collector(Reached("broker.invalid"), path) as collector:
+    with Collector(BrokerAddress("broker.invalid"), path) as collector:
         until(lambda: "broker.invalid" in collector.subscriber.state.reason)
 
 
@@ -397,7 +399,7 @@ def test_a_broker_that_says_nothing_is_left(path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("cloakwork.collect.broker.ANSWER", 0.3)
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        collector = stack.enter_context(Collector(Reached("127.0.0.1", silent.getsockname()[1]), path))
+        collector = stack.enter_context(Collector(BrokerAddress("127.0.0.1", silent.getsockname()[1]), path))
         until(lambda: "does not answer" in collector.subscriber.state.reason)
 
 
@@ -410,17 +412,17 @@ def test_a_group_is_a_name(group: str, path: Path) -> None:
     with open_store(str(path)) as store:
         intake = quiet_intake(store)
         with pytest.raises(InputError, match="group"):
-            Subscriber(Reached(), intake, group=group)
+            Subscriber(BrokerAddress(), intake, group=group)
 
 
 def test_settings_that_cannot_work_are_refused(path: Path, tmp_path: Path) -> None:
     with open_store(str(path)) as store:
         intake = quiet_intake(store)
         with pytest.raises(InputError, match="client id is empty"):
-            Subscriber(Reached(), intake, client_id="")
+            Subscriber(BrokerAddress(), intake, client_id="")
         for content in (None, "no certificate"):
             file = tmp_path / "ca.pem"
             if content is not None:
                 file.write_text(content)
             with pytest.raises(InputError, match=r"ca\.pem: cannot be read"):
-                Subscriber(Reached(tls=True, authority=file), intake)
+                Subscriber(BrokerAddress(tls=True, authority=file), intake)

@@ -20,7 +20,7 @@ from cloakwork.collect import home_assistant, reach
 from cloakwork.collect.home_assistant import ZonesToHomeAssistant
 from cloakwork.collect.place import Watched
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.mqtt import BrokerAddress
 from tests.broker import READER, Broker, running_broker
 from tests.collect.zone_kit import FLAT, found, watched
 from tests.parts import ROOT
@@ -94,8 +94,10 @@ def listening(broker: Broker, *, user: str | None = None) -> Iterator[Listener]:
 
 
 @contextmanager
-def telling(broker: Broker | Reached, *sites: Watched, **options: Any) -> Iterator[ZonesToHomeAssistant]:
-    reached = broker if isinstance(broker, Reached) else Reached(broker.host, broker.port, broker.ca is not None)
+def telling(broker: Broker | BrokerAddress, *sites: Watched, **options: Any) -> Iterator[ZonesToHomeAssistant]:
+    reached = (
+        broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port, broker.ca is not None)
+    )
     teller = ZonesToHomeAssistant(reached, {one.name: one for one in sites or (watched(),)}, **options)
     teller.start()
     try:
@@ -189,9 +191,9 @@ def test_the_broker_says_for_a_killed_collector_that_it_is_gone(broker: Broker) 
     program = (
         "import time\n"
         "from cloakwork.collect.home_assistant import ZonesToHomeAssistant\n"
-        "from cloakwork.mqtt.address import Broker\n"
+        "from cloakwork.mqtt import BrokerAddress\n"
         "from tests.collect.zone_kit import watched\n"
-        f"ZonesToHomeAssistant(Broker('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
+        f"ZonesToHomeAssistant(BrokerAddress('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
         "time.sleep(60)\n"
     )
     with listening(broker) as listener:
@@ -267,7 +269,7 @@ def test_what_is_known_is_told_again_to_a_broker_that_comes_back(broker: Broker,
 
 def test_a_broker_that_does_not_speak_holds_nobody_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        with telling(Reached("127.0.0.1", silent.getsockname()[1])) as teller:
+        with telling(BrokerAddress("127.0.0.1", silent.getsockname()[1])) as teller:
             for k in range(1000):
                 teller.result(found(watched(), now() + k, zone=0))
             assert not teller.state.connected
@@ -287,7 +289,7 @@ def test_with_tls_a_password_and_two_rights_it_works_and_without_them_nothing_ar
     (broker.folder / "rules").write_text(rules + "\nuser home\ntopic read cloakwork/#\ntopic read homeassistant/#\n")
     broker.start()
     try:
-        reached = Reached(broker.host, broker.port, True, READER, "a word", broker.ca)
+        reached = BrokerAddress(broker.host, broker.port, True, READER, "a word", broker.ca)
         with listening(broker, user="home") as listener, telling(reached) as teller:
             until(lambda: teller.state.connected)
             teller.result(found(watched(), now(), zone=0))
@@ -296,7 +298,7 @@ def test_with_tls_a_password_and_two_rights_it_works_and_without_them_nothing_ar
             else:
                 time.sleep(1.0)
         assert bool(listener.heard) is allowed
-        with telling(Reached(broker.host, broker.port, True, READER, "wrong", broker.ca)) as teller:
+        with telling(BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)) as teller:
             until(lambda: teller.state.reason == "the broker refuses us (Not authorized)")
     finally:
         broker.kill()
@@ -321,11 +323,11 @@ def test_a_site_without_odds_is_not_announced(broker: Broker, caplog: pytest.Log
 
 def test_names_that_would_be_mistaken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="without /, \\+ and #"):
-        ZonesToHomeAssistant(Reached(), {}, name="a/b")
+        ZonesToHomeAssistant(BrokerAddress(), {}, name="a/b")
     with pytest.raises(InputError, match="cannot be read"):
-        ZonesToHomeAssistant(Reached(tls=True, authority=tmp_path / "none.pem"), {})
+        ZonesToHomeAssistant(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {})
     zone = '[[zone]]\nid = "{}"\nroom = [1.0, 1.0]\n'
     one = watched(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
     other = watched(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
     with pytest.raises(InputError, match='a_b: its zone "c" and one of another site are both homeassistant/'):
-        ZonesToHomeAssistant(Reached(), {"a": one, "a_b": other})
+        ZonesToHomeAssistant(BrokerAddress(), {"a": one, "a_b": other})

@@ -13,7 +13,7 @@ from cloakwork.collect.records import Result, Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 from tests.collect.live_kit import make, moment, readings
 from tests.collect.process_kit import SITE, Door, until
 from tests.collect.rows import result
@@ -51,11 +51,11 @@ def test_a_reading_by_http_becomes_a_result_and_all_ends_with_stop(watched: Watc
 def test_what_fails_to_start_leaves_nothing_running_and_can_start_later(watched: Watched, store: Store) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
-        service = Service({"hall": watched}, store, broker=Broker("localhost", 1), listen=Listen(port=port))
+        service = Service({"hall": watched}, store, broker=BrokerAddress("localhost", 1), listen=Listen(port=port))
         with pytest.raises(InputError, match="Address already in use"):
             service.start()
         assert ours() == []
-    service = Service({"hall": watched}, store, broker=Broker("localhost", 1), listen=Listen(port=port))
+    service = Service({"hall": watched}, store, broker=BrokerAddress("localhost", 1), listen=Listen(port=port))
     service.start()
     assert Door(port, "").ask("GET", "/healthz").body == {"status": "ok"}
     until(lambda: service.subscriber and "cannot be reached" in service.subscriber.state.reason)

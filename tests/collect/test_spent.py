@@ -14,7 +14,7 @@ from cloakwork.collect.spent import Rules, Spent, rules_of
 from cloakwork.collect.store import StoreAwayError
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading
-from cloakwork.site.schedule import Schedule, make_schedule
+from cloakwork.site import Schedule, make_schedule
 from tests.collect.intake_kit import NOW, Shelf, row, until
 from tests.collect.live_kit import make
 

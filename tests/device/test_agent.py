@@ -16,9 +16,9 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.device import Agent, ConstantSource, Source
+from cloakwork.device import Agent, ConstantReading, ReadingSource
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker as Reached
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy.keystream import keyed_noise
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.keystream import device_key, sequence
@@ -77,11 +77,11 @@ def listening(broker: Broker, *login: str) -> Iterator[Subscriber]:
 
 
 @contextmanager
-def working(folder: Path, broker: Broker, source: Source, **options: Any) -> Iterator[list[str]]:
+def working(folder: Path, broker: Broker, source: ReadingSource, **options: Any) -> Iterator[list[str]]:
     """An agent in a thread; gives what it notes."""
     notes: list[str] = []
     stop = threading.Event()
-    reached = options.pop("reached", Reached(broker.host, broker.port))
+    reached = options.pop("reached", BrokerAddress(broker.host, broker.port))
     agent = Agent(folder, source, broker=reached, note=notes.append, **options)
 
     def work() -> None:
@@ -133,7 +133,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: Broker) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+    with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(listener.readings()) >= 20)
     assert exactly(listener.readings(), told, 85)
     assert len(set(listener.readings().values())) > 5
@@ -145,7 +145,7 @@ def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: 
 
 def test_the_broker_keeps_the_last_reading_and_the_status(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+    with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(listener.readings()) >= 3)
     with listening(broker) as late:
         until(lambda: late.of("reading") and late.of("status"))
@@ -166,9 +166,9 @@ class Counting:
 
 def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as first, working(folder, broker, ConstantSource(21.25)):
+    with listening(broker) as first, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(first.readings()) >= 12)
-    with listening(broker) as second, working(folder, broker, ConstantSource(21.25)):
+    with listening(broker) as second, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(second.readings()) >= 12)
     fresh = [payload for topic, payload, retained in second.messages if topic.endswith("reading") and not retained]
     again = {read_reading(payload)[0] for payload in fresh} & set(first.readings())
@@ -236,17 +236,17 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
 def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, broker: Broker, tmp_path: Path) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 20})
     with listening(broker) as listener:
-        with working(folder, broker, ConstantSource(21.25)):
+        with working(folder, broker, ConstantReading(21.25)):
             until(lambda: len(listener.readings()) >= 3)
         shutil.copytree(folder, tmp_path / "backup")
-        with working(folder, broker, ConstantSource(21.25)):
+        with working(folder, broker, ConstantReading(21.25)):
             until(lambda: len(listener.readings()) >= 9)
             before = listener.goodbyes()
         until(lambda: listener.goodbyes() > before)
         first = dict(listener.readings())
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / "backup", folder)
-        with working(folder, broker, ConstantSource(22.0)) as notes:
+        with working(folder, broker, ConstantReading(22.0)) as notes:
             until(lambda: len(listener.readings()) >= len(first) + 3)
     assert any("a backup was restored" in said for said in notes)
     later = {seq: value for seq, value in listener.readings().items() if seq not in first}
@@ -256,7 +256,7 @@ def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, bro
 
 def test_a_spent_budget_is_said_without_a_reading_on_the_same_schedule(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 40, "allowed": 3})
-    with listening(broker) as listener, working(folder, broker, ConstantSource(21.25)):
+    with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(listener.readings()) >= 7)
     assert ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")]
     # in the slots that all devices of the site use, and in no other
@@ -270,15 +270,15 @@ def test_with_tls_password_and_rules_only_the_right_device_speaks(folder: Path, 
         running_broker(tmp_path / "broker", tls=True, users=users) as broker,
         listening(broker, READER, "battery") as ear,
     ):
-        wrong = Reached(broker.host, broker.port, True, SENSOR, "wrong", broker.ca)
-        with working(folder, broker, ConstantSource(21.25), reached=wrong) as notes:
+        wrong = BrokerAddress(broker.host, broker.port, True, SENSOR, "wrong", broker.ca)
+        with working(folder, broker, ConstantReading(21.25), reached=wrong) as notes:
             until(lambda: any("the broker refuses this device" in said for said in notes))
-        untrusted = Reached(broker.host, broker.port, True, SENSOR, users[SENSOR], None)
-        with working(folder, broker, ConstantSource(21.25), reached=untrusted) as notes:
+        untrusted = BrokerAddress(broker.host, broker.port, True, SENSOR, users[SENSOR], None)
+        with working(folder, broker, ConstantReading(21.25), reached=untrusted) as notes:
             until(lambda: any("cannot connect" in said for said in notes))
         assert not ear.messages
-        right = Reached(broker.host, broker.port, True, SENSOR, users[SENSOR], broker.ca)
-        with working(folder, broker, ConstantSource(21.25), reached=right):
+        right = BrokerAddress(broker.host, broker.port, True, SENSOR, users[SENSOR], broker.ca)
+        with working(folder, broker, ConstantReading(21.25), reached=right):
             until(lambda: len(ear.readings()) >= 5)
     assert exactly(ear.readings(), told, 85)
 
@@ -309,7 +309,7 @@ def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(folder: Pat
 
 def test_home_assistant_is_told_what_the_sensor_is(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as early, working(folder, broker, ConstantSource(21.25), home_assistant=True):
+    with listening(broker) as early, working(folder, broker, ConstantReading(21.25), home_assistant=True):
         until(lambda: early.of("config"))
     with listening(broker) as listener:
         until(lambda: listener.of("config"))
@@ -327,12 +327,12 @@ def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(
 ) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 12})
     with listening(broker) as listener:
-        with working(folder, broker, ConstantSource(21.25)):
+        with working(folder, broker, ConstantReading(21.25)):
             until(lambda: len(listener.readings()) >= 3)
         shutil.copytree(folder, tmp_path / "copy")
-        with working(folder, broker, ConstantSource(21.25)) as notes:
+        with working(folder, broker, ConstantReading(21.25)) as notes:
             until(lambda: len(listener.readings()) >= 9)
-            with working(tmp_path / "copy", broker, ConstantSource(25.0)) as others:
+            with working(tmp_path / "copy", broker, ConstantReading(25.0)) as others:
                 until(lambda: any("copy of this device" in said for said in notes + others))
         listener.readings()  # fails where one number has two values
 
@@ -345,10 +345,10 @@ def test_a_device_that_may_not_listen_sends_nothing(folder: Path, tmp_path: Path
         rules = next(path for path in broker.folder.iterdir() if b"pattern readwrite" in path.read_bytes())
         rules.write_text(rules.read_text().replace("pattern readwrite", "pattern write"))
         broker.start()
-        mine = Reached(broker.host, broker.port, False, SENSOR, users[SENSOR])
+        mine = BrokerAddress(broker.host, broker.port, False, SENSOR, users[SENSOR])
         with (
             listening(broker, READER, "battery") as ear,
-            working(folder, broker, ConstantSource(21.25), reached=mine) as notes,
+            working(folder, broker, ConstantReading(21.25), reached=mine) as notes,
         ):
             until(lambda: any("does not let this device read" in said for said in notes))
         assert not ear.of("reading")
@@ -356,10 +356,10 @@ def test_a_device_that_may_not_listen_sends_nothing(folder: Path, tmp_path: Path
 
 def test_one_folder_is_for_one_process(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with working(folder, broker, ConstantSource(21.25)) as notes:
+    with working(folder, broker, ConstantReading(21.25)) as notes:
         until(lambda: "connected" in notes)
         with pytest.raises(InputError, match="another process"):
-            Agent(folder, ConstantSource(21.0), broker=Reached(broker.host, broker.port)).run()
+            Agent(folder, ConstantReading(21.0), broker=BrokerAddress(broker.host, broker.port)).run()
 
 
 def test_a_sensor_that_was_provisioned_again_is_told_so(folder: Path, broker: Broker) -> None:
@@ -371,13 +371,13 @@ def test_a_sensor_that_was_provisioned_again_is_told_so(folder: Path, broker: Br
     client.publish(f"cloakwork/v1/{SITE}/{SENSOR}/reading", newer, qos=1, retain=True).wait_for_publish(5)
     client.disconnect()
     client.loop_stop()
-    with working(folder, broker, ConstantSource(21.25)) as notes:
+    with working(folder, broker, ConstantReading(21.25)) as notes:
         until(lambda: any("newer folder" in said for said in notes))
 
 
 def test_no_file_of_a_working_device_holds_a_true_reading(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK, step=[1, 1])
-    with listening(broker) as listener, working(folder, broker, ConstantSource(98765432.0)) as notes:
+    with listening(broker) as listener, working(folder, broker, ConstantReading(98765432.0)) as notes:
         until(lambda: len(listener.readings()) >= 10)
     held = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     sent = b"".join(payload for _, payload, _ in listener.messages)

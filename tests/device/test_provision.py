@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.device.provision import provision
+from cloakwork.device import provision
 from cloakwork.errors import InputError
-from cloakwork.keys.site_keys import Kind, bench_name, load_keys, new_keys, save_new_keys
-from cloakwork.mqtt.address import Broker, parse_broker
+from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_new_keys
+from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.state import unpack
@@ -71,7 +71,7 @@ def told(folder: Path) -> dict[str, object]:
 
 
 def test_the_folder_says_what_the_plan_says(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "attic", tmp_path / "attic", broker=Broker(), keys=keys, unit="°C")
+    made = provision(plan, "attic", tmp_path / "attic", broker=BrokerAddress(), keys=keys, unit="°C")
     found, planned = told(made.folder), plan.sensor("attic")
     assert Fraction(*found["step"]) == Fraction(planned.step)  # type: ignore[misc]
     assert found["fallback"] == round(17.5 / planned.step)
@@ -85,7 +85,7 @@ def test_the_folder_says_what_the_plan_says(plan: Plan, keys: Path, tmp_path: Pa
 
 
 def test_it_holds_its_own_first_key_in_its_state_and_nowhere_else(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=keys)
     ring = load_keys(keys)
     own = ring.device_key("hall", made.generation)
     state = unpack((made.folder / "state.0").read_bytes())
@@ -98,14 +98,14 @@ def test_it_holds_its_own_first_key_in_its_state_and_nowhere_else(plan: Plan, ke
 
 
 def test_it_knows_nothing_of_the_others_nor_of_the_rooms(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=keys)
     held = "".join(path.read_text(encoding="latin-1") for path in made.folder.iterdir() if path.is_file())
     for foreign in ("bathroom", "attic", "3.25", "0.0625", "17.5"):
         assert foreign not in held
 
 
 def test_only_its_owner_can_read_it(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=keys)
+    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=keys)
     assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in made.folder.rglob("*") if path.is_file()} == {0o600}
 
@@ -113,18 +113,18 @@ def test_only_its_owner_can_read_it(plan: Plan, keys: Path, tmp_path: Path) -> N
 def test_each_provisioning_opens_a_generation_and_a_folder_is_never_written_over(
     plan: Plan, keys: Path, tmp_path: Path
 ) -> None:
-    first = provision(plan, "hall", tmp_path / "a", broker=Broker(), keys=keys)
-    second = provision(plan, "hall", tmp_path / "b", broker=Broker(), keys=keys)
+    first = provision(plan, "hall", tmp_path / "a", broker=BrokerAddress(), keys=keys)
+    second = provision(plan, "hall", tmp_path / "b", broker=BrokerAddress(), keys=keys)
     assert second.generation > first.generation
     before = (tmp_path / "a" / "state.0").read_bytes()
     with pytest.raises(InputError, match="never written over"):
-        provision(plan, "hall", tmp_path / "a", broker=Broker(), keys=keys)
+        provision(plan, "hall", tmp_path / "a", broker=BrokerAddress(), keys=keys)
     assert (tmp_path / "a" / "state.0").read_bytes() == before
     assert len(load_keys(keys).devices["hall"]) == 2
 
 
 def test_a_bench_device_has_its_own_key_and_site_name_and_no_budget(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "bench", broker=Broker(), keys=keys, bench=True)
+    made = provision(plan, "hall", tmp_path / "bench", broker=BrokerAddress(), keys=keys, bench=True)
     found = told(made.folder)
     assert (found["site"], found["kind"]) == (bench_name("two-rooms"), "bench")
     assert found["schedule"]["allowed"] == 0  # type: ignore[index]
@@ -132,11 +132,11 @@ def test_a_bench_device_has_its_own_key_and_site_name_and_no_budget(plan: Plan, 
     assert state is not None
     assert state.key != device_key(ring.masters[0].key, "two-rooms", "hall", made.generation)
     assert state.key == ring.device_key("hall", made.generation)
-    assert [one.kind for one in ring.devices["hall"]] == [Kind.BENCH]
+    assert [one.kind for one in ring.devices["hall"]] == [DeviceKind.BENCH]
 
 
 def test_without_keys_it_has_none(plan: Plan, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=Broker(), keys=None)
+    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None)
     state = unpack((made.folder / "state.1").read_bytes())
     assert state is not None
     assert state.key is None
@@ -146,14 +146,14 @@ def test_without_keys_it_has_none(plan: Plan, tmp_path: Path) -> None:
 
 def test_what_cannot_be_provisioned_is_refused_and_opens_no_generation(plan: Plan, keys: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no sensor 'cellar'"):
-        provision(plan, "cellar", tmp_path / "x", broker=Broker(), keys=keys)
+        provision(plan, "cellar", tmp_path / "x", broker=BrokerAddress(), keys=keys)
     (tmp_path / "ca.pem").write_text("nonsense")
     with pytest.raises(InputError, match="PEM"):
-        provision(plan, "hall", tmp_path / "x", broker=Broker(authority=tmp_path / "ca.pem"), keys=keys)
+        provision(plan, "hall", tmp_path / "x", broker=BrokerAddress(authority=tmp_path / "ca.pem"), keys=keys)
     assert load_keys(keys).devices == {}
     save_new_keys(new_keys("other"), tmp_path / "other.json")
     with pytest.raises(InputError, match="other"):
-        provision(plan, "hall", tmp_path / "x", broker=Broker(), keys=tmp_path / "other.json")
+        provision(plan, "hall", tmp_path / "x", broker=BrokerAddress(), keys=tmp_path / "other.json")
     assert not (tmp_path / "x").exists()
 
 
@@ -194,7 +194,7 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -
 
 def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
     """A device that reads twenty times a second, so that a test need not wait."""
-    provision(plan, "hall", folder, broker=Broker(broker.host, broker.port), keys=None)
+    provision(plan, "hall", folder, broker=BrokerAddress(broker.host, broker.port), keys=None)
     found = told(folder) | {"stated": True}
     found["schedule"] = {
         "period_ms": 50,
@@ -221,10 +221,10 @@ def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, t
 
 
 def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "quick", broker=Broker(), keys=keys, bench=True, period=0.1)
+    made = provision(plan, "hall", tmp_path / "quick", broker=BrokerAddress(), keys=keys, bench=True, period=0.1)
     schedule = json.loads((made.folder / "device.json").read_text())["schedule"]
     assert (schedule["period_ms"], schedule["allowed"]) == (100, 0)
     with pytest.raises(InputError, match="--period goes with --bench"):
-        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, period=0.1)
+        provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, period=0.1)
     with pytest.raises(InputError, match=r"--period 0\.001: give seconds from 0\.01 to 86400"):
-        provision(plan, "hall", tmp_path / "no", broker=Broker(), keys=keys, bench=True, period=0.001)
+        provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, bench=True, period=0.001)

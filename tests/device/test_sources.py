@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.device import CommandSource, ConstantSource, FileSource, as_fraction, discovery
+from cloakwork.device import CommandReading, ConstantReading, FileReading, as_fraction
 from cloakwork.errors import ReadingError
+from cloakwork.mqtt import sensor_discovery
 from tests.devices import config
 
 
@@ -29,26 +30,26 @@ def test_anything_else_is_refused_without_being_repeated(text: bytes) -> None:
 
 
 def test_a_command_is_run_without_a_shell_and_within_its_time() -> None:
-    assert CommandSource(f"{sys.executable} -c 'print(20.5)'", 10.0).read() == (41, 2)
+    assert CommandReading(f"{sys.executable} -c 'print(20.5)'", 10.0).read() == (41, 2)
     with pytest.raises(SubprocessError):
-        CommandSource(f"{sys.executable} -c 'import time; time.sleep(5)'", 0.2).read()
+        CommandReading(f"{sys.executable} -c 'import time; time.sleep(5)'", 0.2).read()
     with pytest.raises(SubprocessError):
-        CommandSource(f"{sys.executable} -c 'raise SystemExit(3)'", 10.0).read()
+        CommandReading(f"{sys.executable} -c 'raise SystemExit(3)'", 10.0).read()
 
 
 def test_a_file_is_read_afresh_each_time(tmp_path: Path) -> None:
     file = tmp_path / "temp"
     file.write_text("20.5\n")
-    source = FileSource(file)
+    source = FileReading(file)
     assert source.read() == (41, 2)
     file.write_text("21\n")
     assert source.read() == (21, 1)
 
 
 def test_a_constant_is_the_float_itself() -> None:
-    assert Fraction(*ConstantSource(0.1).read()) == Fraction(0.1)
+    assert Fraction(*ConstantReading(0.1).read()) == Fraction(0.1)
 
 
 def test_a_unit_that_may_mean_several_things_has_no_class() -> None:
-    assert b"device_class" not in discovery(config(unit="ppm"))[1]
-    assert b"unit_of_measurement" not in discovery(config(unit=""))[1]
+    assert b"device_class" not in sensor_discovery(config(unit="ppm"))[1]
+    assert b"unit_of_measurement" not in sensor_discovery(config(unit=""))[1]

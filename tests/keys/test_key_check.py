@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cloakwork._checks import IntArray
-from cloakwork.keys.key_check import KeyCheck, Verdict, evidence
+from cloakwork.keys.key_check import KeyCheck, KeyVerdict, evidence
 
 READINGS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
     "still": lambda n, _: np.full(n, 80_000),
@@ -22,7 +22,7 @@ def drawn(n: int, rng: np.random.Generator, ratio: float = 1000.0) -> IntArray:
     return np.rint(rng.normal(0, ratio, n)).astype(np.int64)
 
 
-def judged(sent: IntArray, noise: IntArray, ratio: float = 1000.0) -> Verdict:
+def judged(sent: IntArray, noise: IntArray, ratio: float = 1000.0) -> KeyVerdict:
     check = KeyCheck()
     check.add("s07", sent, noise, ratio)
     return check.verdict()
@@ -45,7 +45,7 @@ def test_a_right_key_of_readings_that_change_slowly_is_soon_known_to_be_right(
 ) -> None:
     for _ in range(20):
         noise = drawn(n, rng)
-        assert judged(READINGS[kind](n, rng) + noise, noise) == Verdict((), (), ())
+        assert judged(READINGS[kind](n, rng) + noise, noise) == KeyVerdict((), (), ())
 
 
 @pytest.mark.parametrize("kind", ["still", "a day", "one peak"])
@@ -58,7 +58,7 @@ def test_a_wrong_key_is_called_wrong(kind: str, rng: np.random.Generator) -> Non
 def test_a_wrong_key_with_few_readings_is_not_taken_for_right(n: int, rng: np.random.Generator) -> None:
     """One wrong key in a thousand may pass."""
     verdicts = [judged(drawn(n, rng) + 80_000, drawn(n, rng)) for _ in range(200)]
-    assert sum(verdict == Verdict((), (), ()) for verdict in verdicts) <= 3
+    assert sum(verdict == KeyVerdict((), (), ()) for verdict in verdicts) <= 3
 
 
 def test_few_readings_of_many_sensors_are_enough_together(rng: np.random.Generator) -> None:
@@ -67,7 +67,7 @@ def test_few_readings_of_many_sensors_are_enough_together(rng: np.random.Generat
         noise = drawn(8, rng)
         right.add(f"s{k}", 500 * k + noise, noise, 1000.0)
         wrong.add(f"s{k}", 500 * k + noise, drawn(8, rng), 1000.0)
-    assert right.verdict() == Verdict((), (), ())
+    assert right.verdict() == KeyVerdict((), (), ())
     found = wrong.verdict()
     assert not found.wrong
     assert len(found.some_wrong) >= 39
@@ -78,7 +78,7 @@ def test_one_wrong_key_among_many_is_named(rng: np.random.Generator) -> None:
     for k in range(10):
         noise = drawn(300, rng)
         check.add(f"s{k}", noise + 7, drawn(300, rng) if k == 4 else noise, 1000.0)
-    assert check.verdict() == Verdict(("s4",), (), ())
+    assert check.verdict() == KeyVerdict(("s4",), (), ())
 
 
 def test_readings_without_any_noise_are_called_wrong(rng: np.random.Generator) -> None:
@@ -108,12 +108,12 @@ def test_the_evidence_against_a_right_key_has_the_stated_law(kind: str, ratio: f
 
 def test_noise_of_less_than_a_step_is_not_judged(rng: np.random.Generator) -> None:
     noise = drawn(1000, rng, 0.3)
-    assert judged(noise, noise, 0.3) == Verdict((), (), ("s07",))
+    assert judged(noise, noise, 0.3) == KeyVerdict((), (), ("s07",))
 
 
 def test_numbers_of_any_size_are_judged_as_well_as_small_ones(rng: np.random.Generator) -> None:
     noise = drawn(100, rng)
-    assert judged(noise + 2**52, noise) == Verdict((), (), ())
+    assert judged(noise + 2**52, noise) == KeyVerdict((), (), ())
     assert judged(drawn(300, rng) - 2**52, drawn(300, rng)).wrong == ("s07",)
     ends = np.where(np.arange(100) % 2, 2**53 - 1, 1 - 2**53)
-    assert judged(ends, noise) == Verdict((), (), ("s07",))
+    assert judged(ends, noise) == KeyVerdict((), (), ("s07",))

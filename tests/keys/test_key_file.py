@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError
-from cloakwork.keys import key_file as keyfile
-from cloakwork.keys.site_keys import (
+from cloakwork.keys import (
     FIRST_SECOND,
     export,
     load_keys,
@@ -25,6 +24,7 @@ from cloakwork.keys.site_keys import (
     save_export,
     save_new_keys,
 )
+from cloakwork.keys import key_file as keyfile
 
 PLAN = "ab" * 32
 NOW = FIRST_SECOND + 60 * 400_000

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError
-from cloakwork.keys.site_keys import (
+from cloakwork.keys import (
     FIRST_SECOND,
+    DeviceKind,
     KeyRing,
-    Kind,
     SensorKeys,
     bench_name,
     export,
@@ -51,11 +51,11 @@ def test_a_device_key_is_the_one_that_the_device_has(keys: Path) -> None:
 
 
 def test_a_bench_device_has_a_site_name_of_its_own_in_its_key(keys: Path) -> None:
-    opened = open_generation(keys, "s07", PLAN, Kind.BENCH, NOW)
+    opened = open_generation(keys, "s07", PLAN, DeviceKind.BENCH, NOW)
     master = load_keys(keys).masters[0].key
     assert opened.key == keystream.device_key(master, "flat-bench", "s07", opened.generation)
-    assert wire_site("flat", Kind.BENCH) == "flat-bench"
-    assert wire_site("flat", Kind.READING) == "flat"
+    assert wire_site("flat", DeviceKind.BENCH) == "flat-bench"
+    assert wire_site("flat", DeviceKind.READING) == "flat"
 
 
 @given(st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True))
@@ -156,7 +156,7 @@ def test_no_generation_comes_twice_and_each_has_a_key_of_its_own(tmp_path: Path,
 
 OPENER = """
 import sys
-from cloakwork.keys.site_keys import open_generation
+from cloakwork.keys import open_generation
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range({count}):

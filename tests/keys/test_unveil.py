@@ -12,29 +12,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
-from cloakwork.keys import unveil
-from cloakwork.keys.site_keys import (
+from cloakwork.keys import (
     FIRST_SECOND,
+    DeviceKind,
     KeyRing,
-    Kind,
-    Opened,
+    NewGeneration,
     SensorKeys,
+    TrueRows,
     Unveiler,
+    Unveiling,
     export,
     load_keys,
     new_keys,
     open_generation,
     revoke,
     save_new_keys,
+    unveil,
     wire_site,
 )
-from cloakwork.keys.unveil import TrueRows, Unveiling
 from cloakwork.privacy.keystream import Keystream, keyed_noise
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
-from cloakwork.site.plan import Claim, Plan, PlannedSensor, PlannedTable
-from cloakwork.site.schedule import make_schedule
+from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
@@ -48,7 +48,7 @@ def planned(site: str = "flat") -> Plan:
     return Plan(
         site=site,
         site_digest="0" * 64,
-        claim=Claim(1.0, 1e-6, 0.3, "network", 3600.0, 60),
+        claim=SiteClaim(1.0, 1e-6, 0.3, "network", 3600.0, 60),
         mu=0.3,
         schedule=make_schedule(window=3600.0, allowed=60),
         sensors=tuple(
@@ -77,7 +77,13 @@ class Sent(NamedTuple):
 
 
 def cloaked(
-    opened: Opened, sensor: str, true: Sequence[int], *, site: str = "flat", first: int = 0, time: int = 1000 * NOW
+    opened: NewGeneration,
+    sensor: str,
+    true: Sequence[int],
+    *,
+    site: str = "flat",
+    first: int = 0,
+    time: int = 1000 * NOW,
 ) -> list[Sent]:
     """What a device sends, worked out with the device's own code."""
     table = noise_table(SENSORS[sensor])
@@ -102,7 +108,7 @@ class Party:
         self.path = folder / "keys.json"
         save_new_keys(new_keys("flat"), self.path)
 
-    def opens(self, sensor: str, kind: Kind | str = "reading", plan: Plan = PLAN) -> Opened:
+    def opens(self, sensor: str, kind: DeviceKind | str = "reading", plan: Plan = PLAN) -> NewGeneration:
         return open_generation(self.path, sensor, plan.digest, kind, NOW)
 
     @property
@@ -152,16 +158,16 @@ def test_unveiling_undoes_the_noise_of_every_sensor(party: Party, rng: np.random
     st.integers(0, 300) | st.sampled_from([63, 64, 4095, 10**6]),
     st.integers(0, keystream.LARGEST_GENERATION),
     st.integers(0, LARGEST - 100),
-    st.sampled_from(list(Kind)),
+    st.sampled_from(list(DeviceKind)),
 )
 def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
-    tmp_path: Path, true: list[int], sensor: str, first: int, generation: int, time: int, kind: Kind
+    tmp_path: Path, true: list[int], sensor: str, first: int, generation: int, time: int, kind: DeviceKind
 ) -> None:
     """Every sensor, generation, counter, time and kind; large counters with the bulk noise, not the device's own."""
     one = Unveiler(generation, PLAN.digest, kind, None, new_keys("flat").masters[0].key)
     site = wire_site("flat", kind)
     if first < 5000:
-        rows = cloaked(Opened(generation, one.key), sensor, true, site=site, first=first, time=time)
+        rows = cloaked(NewGeneration(generation, one.key), sensor, true, site=site, first=first, time=time)
     else:
         seqs = np.array([keystream.sequence(generation, first + k) for k in range(len(true))])
         noise = keyed_noise(noise_table(SENSORS[sensor]), one.key, site, sensor, seqs).tolist()
@@ -189,7 +195,7 @@ def test_an_export_unveils_its_sensor_and_no_other(party: Party) -> None:
 
 
 def test_each_generation_is_unveiled_with_its_own_key(party: Party) -> None:
-    kinds = [Kind.READING, Kind.BENCH, Kind.READING]
+    kinds = [DeviceKind.READING, DeviceKind.BENCH, DeviceKind.READING]
     rows = [
         cloaked(party.opens("s2", kind), "s2", [k] * 9, site=wire_site("flat", kind)) for k, kind in enumerate(kinds)
     ]
@@ -201,7 +207,7 @@ def test_each_generation_is_unveiled_with_its_own_key(party: Party) -> None:
 def test_what_is_wrong_gives_garbage_and_a_warning(party: Party, mistake: str) -> None:
     opened = party.opens("s2")
     other = party.opens("s2") if mistake == "generation" else opened
-    used = Opened(opened.generation, bytes(32)) if mistake == "key" else opened
+    used = NewGeneration(opened.generation, bytes(32)) if mistake == "key" else opened
     rows = cloaked(used, "s2", [777] * 300, site="hall" if mistake == "site" else "flat")
     if mistake == "sensor":
         swapped = party.opens("s4")

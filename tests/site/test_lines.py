@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloakwork.site.lines import Path, locate
+from cloakwork.site.site_file import KeyPath, locate
 
 TEXT = '''# a site
 name = "a # not a comment [nor a table]"
@@ -76,7 +76,7 @@ epsilon = 1
         ((), 1),
     ],
 )
-def test_a_key_is_found_on_its_line(path: Path, line: int) -> None:
+def test_a_key_is_found_on_its_line(path: KeyPath, line: int) -> None:
     assert locate(TEXT, path) == line
 
 

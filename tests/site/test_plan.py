@@ -15,7 +15,7 @@ from cloakwork.errors import SiteError
 from cloakwork.privacy import Cloak, levels
 from cloakwork.privacy.table import noise_table
 from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
-from cloakwork.site.canonical import canonical
+from cloakwork.site.installation import canonical_json
 
 TAIL = '[sources]\nkind = "pulse"\n[privacy]\nepsilon = 4.0\ndelta = 1e-4\nalpha = 0.05\n'
 LINE = 'name = "pipe"\nbaseline = 20.5\nsensors = 6\n[physics]\nkind = "line"\nplaces = 20\nT = 0.01\n' + TAIL
@@ -147,8 +147,8 @@ def test_a_cloak_of_another_site_is_not_frozen() -> None:
 @settings(deadline=None)
 @given(st.recursive(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(), st.lists))
 def test_a_text_that_is_read_back_has_the_same_canonical_form(value: object) -> None:
-    assert canonical(json.loads(canonical(value))) == canonical(value)
-    assert canonical(value).isascii()
+    assert canonical_json(json.loads(canonical_json(value))) == canonical_json(value)
+    assert canonical_json(value).isascii()
 
 
 def test_the_digest_is_of_numbers_and_not_of_how_they_are_printed(

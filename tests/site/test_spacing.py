@@ -6,7 +6,7 @@ import pytest
 
 from cloakwork.errors import SiteError
 from cloakwork.physics import Graph, HeatPlane, Rooms, Space
-from cloakwork.site.spacing import even_places
+from cloakwork.site.build import even_places
 
 ROOMS = {
     "open floor": Rooms.from_walls((5, 4), cell=0.5).space,

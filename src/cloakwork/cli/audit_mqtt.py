@@ -23,7 +23,7 @@ from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import parse_broker
+from cloakwork.mqtt import parse_broker
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
 
 TENTH = 0.9

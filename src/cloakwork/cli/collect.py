@@ -19,7 +19,7 @@ from cloakwork.collect.records import Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store, open_store
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker, parse_broker
+from cloakwork.mqtt import BrokerAddress, parse_broker
 
 EMBEDDED, NONE = "embedded", "none"
 USUAL_PORT = 1883
@@ -100,7 +100,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def _broker(given: Options) -> Iterator[Broker | None]:
+def _broker(given: Options) -> Iterator[BrokerAddress | None]:
     """The broker to listen to, which may be one inside."""
     if given.broker not in {EMBEDDED, NONE}:
         yield parse_broker(given.broker, password_file=given.password_file, authority=given.ca)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cloakwork.cli.output import as_json, note, refuse_input, say, table
-from cloakwork.keys.site_keys import (
+from cloakwork.keys import (
     Generation,
     KeyRing,
     export,

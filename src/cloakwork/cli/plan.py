@@ -13,8 +13,7 @@ from cloakwork.cli.output import as_json, busy, counted, say, table
 from cloakwork.physics import FloorPlan, HeatLine
 from cloakwork.privacy import Cloak, Design, DesignReport, Profile
 from cloakwork.recovery import Problem, noticed
-from cloakwork.site import Plan, Schedule, Site, freeze, load_site
-from cloakwork.site.schedule import clock_ms
+from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the readings that come although slots are whole milliseconds
 HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))

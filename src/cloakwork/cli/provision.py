@@ -4,11 +4,10 @@ import shlex
 from pathlib import Path
 
 from cloakwork.cli.output import as_json, note, say
-from cloakwork.device.provision import provision
+from cloakwork.device import provision
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import parse_broker
-from cloakwork.site import load_site
-from cloakwork.site.plan import load_plan, plan_beside
+from cloakwork.mqtt import parse_broker
+from cloakwork.site import load_plan, load_site, plan_beside
 
 FLASH = 64 * 1024
 

@@ -9,9 +9,9 @@ from threading import Event
 from typing import Any
 
 from cloakwork.cli.output import note
-from cloakwork.device import Agent, CommandSource, ConstantSource, FileSource, Source
+from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.mqtt.address import parse_broker
+from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED
 from cloakwork.site import load_site
 
@@ -37,7 +37,7 @@ def run_sensor(
         raise InputError("--password-file and --ca go with --broker; without it the folder's own settings are used.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
     measured = make_source(source, config, None if path.is_dir() else path)
-    if not config["stated"] and not isinstance(measured, ConstantSource):
+    if not config["stated"] and not isinstance(measured, ConstantReading):
         raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     _try(source, measured)
     schedule = config["schedule"]
@@ -56,7 +56,7 @@ def run_sensor(
     note("stopped")
 
 
-def _try(text: str, source: Source) -> None:
+def _try(text: str, source: ReadingSource) -> None:
     """Measure once and throw it away, so that a source that cannot work is known before anything is sent."""
     kind = text.partition(":")[0]
     try:
@@ -93,15 +93,15 @@ def _config(folder: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def make_source(text: str, config: dict[str, Any], site: Path | None) -> Source:
+def make_source(text: str, config: dict[str, Any], site: Path | None) -> ReadingSource:
     """A source by its name: `command:PROGRAM`, `file:PATH`, `simulated` or `simulated:AT`."""
     kind, _, rest = text.partition(":")
     if kind == "command" and rest:
-        return CommandSource(rest, config["schedule"]["late_ms"] / 1000)
+        return CommandReading(rest, config["schedule"]["late_ms"] / 1000)
     if kind == "file" and rest:
-        return FileSource(Path(rest))
+        return FileReading(Path(rest))
     if kind == "simulated":
-        return ConstantSource(_simulated(rest, config, site))
+        return ConstantReading(_simulated(rest, config, site))
     raise InputError(f"--source {text}: give command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file.")
 
 

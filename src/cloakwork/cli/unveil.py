@@ -6,9 +6,7 @@ from typing import TextIO
 
 from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
-from cloakwork.keys.key_file import PRIVATE
-from cloakwork.keys.site_keys import load_unveiling_keys
-from cloakwork.keys.unveil import TrueRows, Unveiling
+from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings.readings_file import HEADER, ReadingRows
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 

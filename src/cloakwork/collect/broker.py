@@ -14,7 +14,7 @@ from cloakwork.collect.connection import FULL, Bell, Connection
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.reach import client_for, context_of, why
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 
 KEEP_ALIVE = 60  # seconds
 ANSWER = 20.0  # seconds for a broker to let us in
@@ -50,7 +50,7 @@ class Subscriber:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerAddress,
         intake: Intake,
         *,
         client_id: str = "cloakwork-collector",

@@ -11,7 +11,7 @@ from typing import Any
 import paho.mqtt.client as paho
 
 from cloakwork.collect.intake import Intake
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 
 AT_ONCE = 200  # messages that are read before acknowledgements get their turn
 IDLE = 1.0  # seconds that a step waits for the network
@@ -89,7 +89,7 @@ class Connection:
         client.on_message = self._on_message
         client.on_disconnect = self._on_disconnect
 
-    def open(self, broker: Broker, keep_alive: int) -> None:
+    def open(self, broker: BrokerAddress, keep_alive: int) -> None:
         """Connect; raises what the network raises."""
         self._client.connect(broker.host, broker.port, keep_alive)
         link = self._client.socket()

@@ -17,7 +17,7 @@ from amqtt.contexts import BrokerConfig, ListenerConfig
 from amqtt.errors import BrokerError
 
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds for it to start or to end
@@ -60,9 +60,9 @@ class EmbeddedBroker:
         self._broker: AmqttBroker | None = None
 
     @property
-    def broker(self) -> Broker:
+    def broker(self) -> BrokerAddress:
         """How devices and the collector reach it."""
-        return Broker(HOST, self.port)
+        return BrokerAddress(HOST, self.port)
 
     def start(self) -> None:
         """Listen; refused where the port is taken. Any port that someone else was quicker to take is let be."""

@@ -4,12 +4,10 @@ Each zone is a binary sensor that Home Assistant finds by itself. Its states are
 kept for hours would look like a new one.
 """
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -21,8 +19,7 @@ from cloakwork.collect.place import Watched
 from cloakwork.collect.reach import client_for, context_of, why
 from cloakwork.collect.records import Result
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
-from cloakwork.mqtt.home_assistant import announcement, expire_after
+from cloakwork.mqtt import BrokerAddress, expire_after, zone_discovery, zone_state, zone_topic
 from cloakwork.recovery import PointSources
 
 TICK = 0.25  # seconds after which a new state is sent at the latest
@@ -31,7 +28,7 @@ USER = "-zones"  # after the name of the collector's user at the broker
 log = logging.getLogger(__name__)
 
 
-def for_zones(broker: Broker) -> Broker:
+def for_zones(broker: BrokerAddress) -> BrokerAddress:
     """The same broker for the user who tells of zones: the collector's name with `-zones`, and the same password.
 
     A broker that ties sessions to users, as it should, would take two connections of one user for the same client, and
@@ -54,7 +51,7 @@ class ZonesToHomeAssistant:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerAddress,
         sites: Mapping[str, Watched],
         *,
         name: str = "cloakwork-zones",
@@ -168,7 +165,10 @@ class ZonesToHomeAssistant:
             waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
         for result in waiting:
             for one in self._occupancies(result):
-                client.publish(_topic(result.site, one.zone.id), _written(one, result.time))
+                state = zone_state(
+                    occupied=one.occupied, probability=one.probability, expected=one.expected, time_ms=result.time
+                )
+                client.publish(zone_topic(result.site, one.zone.id), state)
 
     def _occupancies(self, result: Result) -> tuple[Occupancy, ...]:
         if not self._current(result):
@@ -211,37 +211,13 @@ def _gives_odds(watched: Watched) -> bool:
     return False
 
 
-def _topic(site: str, zone: str) -> str:
-    return f"cloakwork/zones/{site}/{zone}"
-
-
 def _announcements(sites: Mapping[str, Watched], available: str) -> list[tuple[str, bytes]]:
-    """What makes each zone known; refused where two would be taken for one."""
-    found: dict[str, bytes] = {}
+    """Discovery messages of all zones; refuses two zones that Home Assistant would take for one."""
+    messages: dict[str, bytes] = {}
     for site, watched in sites.items():
-        schedule = watched.schedule
         for zone in watched.site.zones:
-            told = {
-                "name": zone.label,
-                "device_class": "occupancy",
-                "state_topic": _topic(site, zone.id),
-                "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
-                "json_attributes_topic": _topic(site, zone.id),
-                "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
-                "availability_topic": available,
-            }
-            topic, payload = announcement("binary_sensor", site, zone.id, told)
-            if topic in found:
+            topic, payload = zone_discovery(site, zone, watched.schedule, available)
+            if topic in messages:
                 raise InputError(f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.')
-            found[topic] = payload
-    return list(found.items())
-
-
-def _written(one: Occupancy, when: int) -> bytes:
-    said = {
-        "occupied": one.occupied,
-        "probability": None if one.probability is None else round(one.probability, 3),
-        "expected": round(one.expected, 3),
-        "time": datetime.fromtimestamp(when / 1000, UTC).isoformat(timespec="seconds"),
-    }
-    return json.dumps(said).encode()
+            messages[topic] = payload
+    return list(messages.items())

@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame
-from cloakwork.site import Choice, Plan, Schedule, Site, load_plan, load_site, plan_beside
+from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 AHEAD = 3  # periods
@@ -73,7 +73,7 @@ class Watched:
         return round(1000 * self.plan.claim.window)
 
     @cached_property
-    def estimator(self) -> Choice:
+    def estimator(self) -> EstimatorChoice:
         """What frames are recovered with, and why."""
         return self.site.estimator()
 

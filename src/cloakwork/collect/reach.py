@@ -7,10 +7,10 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 
 
-def context_of(broker: Broker) -> ssl.SSLContext | None:
+def context_of(broker: BrokerAddress) -> ssl.SSLContext | None:
     """What is trusted, None where nothing is encrypted; refused where the file of certificates cannot be read."""
     if not broker.tls:
         return None
@@ -20,7 +20,7 @@ def context_of(broker: Broker) -> ssl.SSLContext | None:
         raise InputError(f"{broker.authority}: cannot be read. Give a file of certificates in PEM form.") from None
 
 
-def client_for(broker: Broker, context: ssl.SSLContext | None, client_id: str, *, lasting: bool) -> paho.Client:
+def client_for(broker: BrokerAddress, context: ssl.SSLContext | None, client_id: str, *, lasting: bool) -> paho.Client:
     """A client that is not connected yet; the session of a `lasting` one stays, and it acknowledges by hand."""
     client = paho.Client(
         CallbackAPIVersion.VERSION2,
@@ -36,7 +36,7 @@ def client_for(broker: Broker, context: ssl.SSLContext | None, client_id: str, *
     return client
 
 
-def why(problem: Exception, broker: Broker) -> str:
+def why(problem: Exception, broker: BrokerAddress) -> str:
     """Why a broker could not be reached, in words."""
     where = f"{broker.host}:{broker.port}"
     if isinstance(problem, ssl.SSLCertVerificationError):

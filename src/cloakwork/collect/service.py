@@ -25,7 +25,7 @@ from cloakwork.collect.retention import Retention
 from cloakwork.collect.spent import rules_of
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
-from cloakwork.mqtt.address import Broker
+from cloakwork.mqtt import BrokerAddress
 
 STARTING = 20.0  # seconds for the server to listen
 ENDING = 15.0
@@ -82,7 +82,7 @@ class Service:
         sites: Mapping[str, Watched],
         store: Store,
         *,
-        broker: Broker | None,
+        broker: BrokerAddress | None,
         listen: Listen | None = None,
         group: str | None = None,
         name: str = NAME,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
-from cloakwork.device.provision import provision
-from cloakwork.mqtt.address import Broker
+from cloakwork.device import provision
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.board import station
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.station import Station
@@ -33,7 +33,7 @@ class Fleet:
         Says what the sensor of a row of the plan measures now, in the site's unit.
     """
 
-    def __init__(self, plan: Plan, folder: Path, *, broker: Broker, measure: Measure, unit: str = "") -> None:
+    def __init__(self, plan: Plan, folder: Path, *, broker: BrokerAddress, measure: Measure, unit: str = "") -> None:
         self._names = [sensor.id for sensor in plan.sensors]
         for name in self._names:
             provision(plan, name, folder / name, broker=broker, keys=None, unit=unit)

@@ -1,7 +1,15 @@
-"""The sensor loop on a gateway or a small computer: read, cloak, send, keep while the broker is away."""
+"""Devices: provisioning their folders, the gateway agent that runs one on a computer, and the board template."""
 
-from cloakwork.device.agent import Agent
-from cloakwork.device.sources import CommandSource, ConstantSource, FileSource, Source, as_fraction
-from cloakwork.mqtt.sensor_discovery import discovery
+from cloakwork.device.agent import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, as_fraction
+from cloakwork.device.provision import Provisioned, provision
 
-__all__ = ["Agent", "CommandSource", "ConstantSource", "FileSource", "Source", "as_fraction", "discovery"]
+__all__ = [
+    "Agent",
+    "CommandReading",
+    "ConstantReading",
+    "FileReading",
+    "Provisioned",
+    "ReadingSource",
+    "as_fraction",
+    "provision",
+]

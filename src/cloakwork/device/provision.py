@@ -11,13 +11,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from cloakwork.errors import InputError
-from cloakwork.keys.site_keys import FIRST_SECOND, Kind, load_keys, open_generation, wire_site
-from cloakwork.mqtt.address import Broker
+from cloakwork.keys import FIRST_SECOND, DeviceKind, load_keys, open_generation, wire_site
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy.table import noise_table
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
-from cloakwork.site.plan import Plan
-from cloakwork.site.schedule import SHORTEST_MS, Schedule, make_schedule
+from cloakwork.site import SHORTEST_MS, Plan, Schedule, make_schedule
 
 LONGEST_MS = 86_400_000
 
@@ -37,7 +36,7 @@ def provision(
     sensor: str,
     folder: Path,
     *,
-    broker: Broker,
+    broker: BrokerAddress,
     keys: Path | None,
     unit: str = "",
     stated: bool = False,
@@ -60,14 +59,14 @@ def provision(
             "away, or give another with --out."
         )
     authority = None if broker.authority is None else _authority(broker.authority)
-    kind = Kind.BENCH if bench else Kind.READING
+    kind = DeviceKind.BENCH if bench else DeviceKind.READING
     key, earlier = None, False
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
     else:
         generation, key = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
         known = load_keys(keys).generations(sensor)
-        earlier = any(one.kind is Kind.READING and one.number < generation for one in known)
+        earlier = any(one.kind is DeviceKind.READING and one.number < generation for one in known)
     fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
     if abs(fallback) > MOST_STEPS:
         raise InputError(f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.")

@@ -49,7 +49,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KeyVerdict:
     """Streams whose key is wrong; those among which a key is wrong, it is not clear which; and those not judged."""
 
     wrong: tuple[str, ...]
@@ -84,7 +84,7 @@ class KeyCheck:
             found = found.plus(part)
         self._streams[stream] = found
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> KeyVerdict:
         """What the evidence says; streams that cannot be judged one by one are judged together."""
         level = WRONG / (len(self._streams) + 1)
         wrong = tuple(name for name, one in self._streams.items() if one.p_right < level)
@@ -93,7 +93,7 @@ class KeyCheck:
         for one in rest.values():
             together = together.plus(one)
         some = tuple(rest) if together.p_right < level else ()
-        return Verdict(wrong, some, () if some or together.p_wrong < SURE else tuple(rest))
+        return KeyVerdict(wrong, some, () if some or together.p_wrong < SURE else tuple(rest))
 
 
 def evidence(sent: IntArray, noise: IntArray) -> Evidence:

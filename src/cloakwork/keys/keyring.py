@@ -19,7 +19,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}")
 
 
-class Kind(StrEnum):
+class DeviceKind(StrEnum):
     """What a generation is for: readings of the site, or readings of a device that is being audited."""
 
     READING = "reading"
@@ -54,16 +54,16 @@ class Generation:
 
     number: int
     plan: str
-    kind: Kind
+    kind: DeviceKind
     made: int
     revoked: int | None = None
 
     def __post_init__(self) -> None:
         _whole("generation", self.number, keystream.LARGEST_GENERATION)
         _digest(self.plan)
-        if self.kind not in list(Kind):
+        if self.kind not in list(DeviceKind):
             raise KeyFileError("kind is not reading or bench.")
-        object.__setattr__(self, "kind", Kind(self.kind))
+        object.__setattr__(self, "kind", DeviceKind(self.kind))
         _whole("made", self.made)
         if self.revoked is not None:
             _whole("revoked", self.revoked)
@@ -75,13 +75,13 @@ class Unveiler:
 
     generation: int
     plan: str
-    kind: Kind
+    kind: DeviceKind
     revoked: int | None
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
         Generation(self.generation, self.plan, self.kind, 0, self.revoked)
-        object.__setattr__(self, "kind", Kind(self.kind))
+        object.__setattr__(self, "kind", DeviceKind(self.kind))
         _key(self.key)
 
 
@@ -187,9 +187,9 @@ class SensorKeys:
         return json.dumps(whole, indent=1) + "\n"
 
 
-def wire_site(site_name: str, kind: Kind) -> str:
+def wire_site(site_name: str, kind: DeviceKind) -> str:
     """The site's name as devices of a kind use it, on the wire and in their keys."""
-    return bench_name(site_name) if kind is Kind.BENCH else site_name
+    return bench_name(site_name) if kind is DeviceKind.BENCH else site_name
 
 
 def read_ring(given: dict[str, Any]) -> KeyRing | SensorKeys:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from cloakwork.errors import KeyFileError
 from cloakwork.keys.key_file import Lock, locked, read_private, write_private
 from cloakwork.keys.keyring import (
+    DeviceKind,
     Generation,
     KeyRing,
-    Kind,
     Master,
     SensorKeys,
     Unveiler,
@@ -30,11 +30,11 @@ from cloakwork.sensor import keystream
 
 __all__ = [
     "FIRST_SECOND",
+    "DeviceKind",
     "Generation",
     "KeyRing",
-    "Kind",
     "Master",
-    "Opened",
+    "NewGeneration",
     "SensorKeys",
     "Unveiler",
     "bench_name",
@@ -53,14 +53,14 @@ __all__ = [
 FIRST_SECOND = 1_767_225_600  # 2026-01-01 UTC, in Unix seconds; generations are counted in minutes from here
 
 
-class Opened(NamedTuple):
+class NewGeneration(NamedTuple):
     """A new generation, and the key that its device starts with."""
 
     generation: int
     key: bytes
 
     def __repr__(self) -> str:
-        return f"Opened(generation={self.generation})"
+        return f"NewGeneration(generation={self.generation})"
 
 
 def new_keys(site_name: str) -> KeyRing:
@@ -95,11 +95,11 @@ def open_generation(
     path: str | Path,
     sensor: str,
     plan_digest: str,
-    kind: Kind | str,
+    kind: DeviceKind | str,
     now: float | None = None,
     *,
     site: str | None = None,
-) -> Opened:
+) -> NewGeneration:
     """A generation that no device of this sensor ever had, and its key; on the disk before it returns.
 
     Keys of another site than `site` are refused, if that is given.
@@ -120,15 +120,15 @@ def open_generation(
         number = max(known + 1, ring.masters[-1].start, _minutes(moment))
         if number > keystream.LARGEST_GENERATION:
             raise KeyFileError(f"no generation is left for sensor {sensor}. Check the clock of this machine.")
-        one = Generation(number, plan_digest, Kind(kind), moment)
+        one = Generation(number, plan_digest, DeviceKind(kind), moment)
         lock.mark(sensor, number)
         return replace(ring, devices=ring.devices | {sensor: (*before, one)})
 
-    if kind not in list(Kind):
+    if kind not in list(DeviceKind):
         raise KeyFileError(f"kind={kind!r}: give reading or bench.", kind=kind)
     ring = _change(path, opened, now)
     number = ring.devices[sensor][-1].number
-    return Opened(number, ring.device_key(sensor, number))
+    return NewGeneration(number, ring.device_key(sensor, number))
 
 
 def rotate(path: str | Path, now: float | None = None) -> KeyRing:

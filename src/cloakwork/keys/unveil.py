@@ -12,13 +12,13 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
-from cloakwork.keys.key_check import KeyCheck, Verdict
+from cloakwork.keys.key_check import KeyCheck, KeyVerdict
 from cloakwork.keys.keyring import KeyRing, SensorKeys, Unveiler, wire_site
 from cloakwork.privacy.keystream import Keystream
 from cloakwork.privacy.table import NoiseTable, noise_table
 from cloakwork.readings.readings_file import ALARM, Problems, ReadingRows, Row
 from cloakwork.sensor import keystream, wire
-from cloakwork.site.plan import Plan, PlannedSensor
+from cloakwork.site import Plan, PlannedSensor
 
 BATCH = 1 << 16
 _PAGE_BITS = 8
@@ -134,7 +134,7 @@ class Unveiling:
         """How much was read so far, both times together."""
         return self._survey.bytes_read + self._file.bytes_read
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> KeyVerdict:
         """Whether the keys seem right, from what was unveiled so far."""
         return self._check.verdict()
 

@@ -12,7 +12,7 @@ _USER = re.compile(r"[^\x00-\x1f/+#]{1,128}")
 
 
 @dataclass(frozen=True)
-class Broker:
+class BrokerAddress:
     """A broker; `authority` is a file of certificates to trust instead of the system's."""
 
     host: str = "localhost"
@@ -23,14 +23,14 @@ class Broker:
     authority: Path | None = None
 
     def __repr__(self) -> str:
-        return f"Broker({'mqtts' if self.tls else 'mqtt'}://{self.host}:{self.port})"
+        return f"BrokerAddress({'mqtts' if self.tls else 'mqtt'}://{self.host}:{self.port})"
 
 
-def parse_broker(url: str, *, password_file: Path | None = None, authority: Path | None = None) -> Broker:
+def parse_broker(url: str, *, password_file: Path | None = None, authority: Path | None = None) -> BrokerAddress:
     """A broker by its address, `mqtt://[user@]host[:port]`, or `mqtts://` with TLS.
 
     >>> parse_broker("mqtts://s07@broker.example")
-    Broker(mqtts://broker.example:8883)
+    BrokerAddress(mqtts://broker.example:8883)
     """
     parts = urlsplit(url)
     try:
@@ -51,7 +51,7 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
         raise InputError("--password-file: name the user as well, as in mqtts://user@host.")
     if user is not None and not _USER.fullmatch(user):
         raise InputError("--broker: a user name has 1 to 128 characters, without /, + and #.")
-    return Broker(parts.hostname, port, tls, user, password, authority)
+    return BrokerAddress(parts.hostname, port, tls, user, password, authority)
 
 
 def _password(path: Path) -> str:

@@ -1,32 +1,98 @@
-"""What every message by which Home Assistant finds something by itself has in common."""
+"""Messages for Home Assistant: discovery of sensors and zones, and the states of zones."""
 
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
-SHORTEST_S = 60
-WINDOWS = 3  # of silence, after which nothing is known any more
+from cloakwork.sensor.wire import topic
+from cloakwork.site import Schedule, Zone
+
+SHORTEST_EXPIRY_S = 60
+EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
+# units that stand for one kind of quantity only
+_DEVICE_CLASSES = {
+    "°C": "temperature",
+    "°F": "temperature",
+    "K": "temperature",
+    "lx": "illuminance",
+    "Pa": "pressure",
+    "hPa": "pressure",
+    "mbar": "pressure",
+    "dB": "sound_pressure",
+    "dBA": "sound_pressure",
+    "W/m²": "irradiance",
+    "mm/s": "speed",
+    "m/s": "speed",
+}
 
 
-def announcement(kind: str, site: str, name: str, told: dict[str, Any]) -> tuple[str, bytes]:
-    """Topic and payload of a retained message that makes `name` a `kind` (sensor, binary_sensor) of the site's device.
-
-    `told` is what is particular to it, by Home Assistant's keys.
-    """
-    own = f"cloakwork_{site}_{name}"
-    common = {
-        "unique_id": own,
-        "device": {"identifiers": [f"cloakwork_{site}"], "name": f"Cloakwork {site}", "manufacturer": "Cloakwork"},
-        "origin": {"name": "Cloakwork"},
+def sensor_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces a device, given its device.json."""
+    site, sensor, unit = config["site"], config["sensor"], config["unit"]
+    numerator, denominator = config["step"]
+    settings: dict[str, Any] = {
+        "name": sensor,
+        "state_topic": topic(site, sensor, config["kind"]),
+        "value_template": f"{{{{ value_json.value * {numerator / denominator!r} }}}}",
+        "state_class": "measurement",
+        "expire_after": expire_after(config["schedule"]["window_slots"], config["schedule"]["period_ms"]),
+        "availability_topic": topic(site, sensor, "status"),
+        "availability_template": "{{ 'offline' if value_json.state == 'offline' else 'online' }}",
     }
-    topic = f"homeassistant/{kind}/{re.sub(r'[^A-Za-z0-9_-]', '_', own)}/config"
-    return topic, json.dumps(told | common, ensure_ascii=False).encode()
+    if unit:
+        settings["unit_of_measurement"] = unit
+    if unit in _DEVICE_CLASSES:
+        settings["device_class"] = _DEVICE_CLASSES[unit]
+    return _discovery("sensor", site, sensor, settings)
+
+
+def zone_discovery(site: str, zone: Zone, schedule: Schedule, availability_topic: str) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces a zone as an occupancy sensor."""
+    settings = {
+        "name": zone.label,
+        "device_class": "occupancy",
+        "state_topic": zone_topic(site, zone.id),
+        "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
+        "json_attributes_topic": zone_topic(site, zone.id),
+        "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
+        "availability_topic": availability_topic,
+    }
+    return _discovery("binary_sensor", site, zone.id, settings)
+
+
+def zone_topic(site: str, zone_id: str) -> str:
+    """The topic that the states of a zone are published on."""
+    return f"cloakwork/zones/{site}/{zone_id}"
+
+
+def zone_state(*, occupied: bool | None, probability: float | None, expected: float, time_ms: int) -> bytes:
+    """Payload of the state of a zone at `time_ms` (Unix milliseconds)."""
+    state = {
+        "occupied": occupied,
+        "probability": None if probability is None else round(probability, 3),
+        "expected": round(expected, 3),
+        "time": datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds"),
+    }
+    return json.dumps(state).encode()
 
 
 def expire_after(window_slots: int, period_ms: int) -> int:
-    """Seconds of silence after which a value counts no more; a budget may be spent early in its window.
+    """Seconds of silence after which a value expires; a device may spend its budget early in a window.
 
     >>> expire_after(60, 60_046)
     10808
     """
-    return max(SHORTEST_S, WINDOWS * window_slots * period_ms // 1000)
+    return max(SHORTEST_EXPIRY_S, EXPIRY_WINDOWS * window_slots * period_ms // 1000)
+
+
+def _discovery(component: str, site: str, name: str, settings: dict[str, Any]) -> tuple[str, bytes]:
+    """Add what every discovery message has: its own id, the site as its device, and the origin."""
+    own_id = f"cloakwork_{site}_{name}"
+    common = {
+        "unique_id": own_id,
+        "device": {"identifiers": [f"cloakwork_{site}"], "name": f"Cloakwork {site}", "manufacturer": "Cloakwork"},
+        "origin": {"name": "Cloakwork"},
+    }
+    discovery_topic = f"homeassistant/{component}/{re.sub(r'[^A-Za-z0-9_-]', '_', own_id)}/config"
+    return discovery_topic, json.dumps(settings | common, ensure_ascii=False).encode()

@@ -11,7 +11,7 @@ from cloakwork.privacy import Cloak
 from cloakwork.readings.partial import PartialCloak, reporting
 from cloakwork.readings.readings_file import Frame
 from cloakwork.recovery import Fit, Recovery, Source, Status, recover
-from cloakwork.site.site import Site
+from cloakwork.site import Site
 
 KNOWN_PATTERNS = 64
 

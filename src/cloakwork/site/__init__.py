@@ -1,20 +1,22 @@
-"""One installation: its site file, its model and cloak and its frozen plan."""
+"""A site: its site file, model, schedule, zones and frozen plan."""
 
-from cloakwork.site.choice import Choice
-from cloakwork.site.plan import Claim, Plan, PlannedSensor, PlannedTable, freeze, load_plan, plan_beside
-from cloakwork.site.schedule import Schedule, make_schedule
-from cloakwork.site.site import Site, load_site, parse_site
+from cloakwork.site.installation import EstimatorChoice, Site
+from cloakwork.site.plan import Plan, PlannedSensor, PlannedTable, SiteClaim, freeze, load_plan, plan_beside
+from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
+from cloakwork.site.site_file import load_site, parse_site
 from cloakwork.site.zones import Zone
 
 __all__ = [
-    "Choice",
-    "Claim",
+    "SHORTEST_MS",
+    "EstimatorChoice",
     "Plan",
     "PlannedSensor",
     "PlannedTable",
     "Schedule",
     "Site",
+    "SiteClaim",
     "Zone",
+    "clock_ms",
     "freeze",
     "load_plan",
     "load_site",

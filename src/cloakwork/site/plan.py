@@ -21,10 +21,9 @@ from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.privacy.table import NoiseTable, noise_table
 from cloakwork.sensor import WORD_BYTES
-from cloakwork.site.canonical import canonical, digest_of
+from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, Number, Positive, Whole
-from cloakwork.site.site import Site
 
 VERSION = 1
 PADDING = 1e-9  # noise that is added for machines that round differently, as a fraction
@@ -40,7 +39,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
 @dataclass(frozen=True)
-class Claim:
+class SiteClaim:
     """What the noise is for: the site's claim, for `window` seconds."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -95,7 +94,7 @@ class Plan:
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     site: Name
     site_digest: Hex
-    claim: Claim
+    claim: SiteClaim
     mu: Positive
     schedule: Schedule
     sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
@@ -226,7 +225,7 @@ def load_plan(path: str | Path) -> Plan:
     if digest_of({"v": VERSION, **body}) != given["digest"]:
         raise SiteError(f"{file}: changed or damaged since it was written; its digest does not fit. {again}")
     try:
-        plan = _PLAN.validate_json(canonical(body))
+        plan = _PLAN.validate_json(canonical_json(body))
     except ValidationError as problem:
         raise SiteError(f"{file}: {_first(problem)}. {again}") from None
     if plan.digest != given["digest"]:
@@ -252,7 +251,7 @@ def _read(file: Path, again: str) -> Any:
         raise SiteError(f"{file}: not a text file in UTF-8. {again}") from None
     try:
         found = json.loads(text, object_pairs_hook=_once)
-        canonical(found)  # refuses numbers that are not finite
+        canonical_json(found)  # refuses numbers that are not finite
     except (ValueError, RecursionError):
         raise SiteError(f"{file}: not valid JSON, or a number in it is not finite. {again}") from None
     return found
@@ -274,9 +273,9 @@ def _first(problem: ValidationError) -> str:
     return f"{where}: {said}" if where else said
 
 
-def _claim(site: Site) -> Claim:
+def _claim(site: Site) -> SiteClaim:
     told = site.spec.privacy
-    return Claim(told.epsilon, told.delta, told.alpha, told.scope, told.window, told.readings_per_window)
+    return SiteClaim(told.epsilon, told.delta, told.alpha, told.scope, told.window, told.readings_per_window)
 
 
 def _told(site: Site) -> tuple[tuple[str, float], ...]:

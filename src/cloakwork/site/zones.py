@@ -33,7 +33,7 @@ class Zone:
         object.__setattr__(self, "places", frozen(np.array(self.places, dtype=np.int64)))
 
 
-def zones_of(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
+def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
     """The zones that a site file names; where it names none, the rooms of a floor plan.
 
     >>> from cloakwork.site import parse_site

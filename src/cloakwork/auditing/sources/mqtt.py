@@ -17,8 +17,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import CloakworkError, InputError, ReadingError
-from cloakwork.keys.site_keys import Kind, wire_site
-from cloakwork.mqtt.address import Broker
+from cloakwork.keys import DeviceKind, wire_site
+from cloakwork.mqtt import BrokerAddress
 from cloakwork.readings.readings_file import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
@@ -63,7 +63,7 @@ class Bench:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerAddress,
         *,
         site: str,
         sensor: str,
@@ -72,7 +72,7 @@ class Bench:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.sensor, self.patience, self.clock = sensor, patience, clock
-        self.topic = topic(wire_site(site, Kind.BENCH), sensor, Kind.BENCH)
+        self.topic = topic(wire_site(site, DeviceKind.BENCH), sensor, DeviceKind.BENCH)
         self.witness = Witness(REMEMBERED)
         self.recorded = 0  # readings, in all set-ups
         self._broker, self._note = broker, note
@@ -334,14 +334,14 @@ def _reading(heard: _Heard) -> tuple[int, int, int]:
         raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
 
 
-def _context(broker: Broker) -> ssl.SSLContext:
+def _context(broker: BrokerAddress) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=None if broker.authority is None else str(broker.authority))
     except (OSError, ssl.SSLError):
         raise InputError(f"{broker.authority}: cannot be read. Give a file of certificates in PEM form.") from None
 
 
-def _why(problem: Exception, broker: Broker) -> str:
+def _why(problem: Exception, broker: BrokerAddress) -> str:
     where = f"{broker.host}:{broker.port}"
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"the certificate of {where} is not trusted ({problem.verify_message}). Give its authority with --ca"

@@ -12,7 +12,7 @@ from cloakwork.collect.solve import Attack, attack, unix_ms
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
 from cloakwork.privacy import Profile
-from cloakwork.site.schedule import clock_ms
+from cloakwork.site import clock_ms
 
 MOST_READINGS = 200_000
 PAGE = 5000

@@ -1,152 +1,26 @@
-"""One installation, as its site file describes it."""
+"""Reading a site file: TOML in, a validated `Site` out, or an error that names the line and the key."""
 
 import difflib
-import hashlib
+import re
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, SiteError
-from cloakwork.physics import Physics, Tolerance
-from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
 from cloakwork.site import schema
-from cloakwork.site.build import Built, build
-from cloakwork.site.canonical import digest_of
-from cloakwork.site.choice import Choice, choose_estimator
-from cloakwork.site.lines import Path as KeyPath
-from cloakwork.site.lines import locate
-from cloakwork.site.schedule import Schedule, make_schedule
+from cloakwork.site.installation import Site
 from cloakwork.site.schema import SiteSpec
-from cloakwork.site.zones import Zone, zones_of
+
+KeyPath = tuple[str | int, ...]
+
+_HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
+_KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]+)*\s*=""")
 
 LARGEST_FILE = 10_000_000
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # a mistake within is told of all of it
-
-
-@dataclass(frozen=True, eq=False)
-class Site:
-    """A validated site file; the model and the cloak are made when first asked for."""
-
-    spec: SiteSpec
-    folder: Path
-    source: str = "SITE"
-    """Name of the site file, for messages."""
-
-    @property
-    def name(self) -> str:
-        """The site's name."""
-        return self.spec.name
-
-    @cached_property
-    def _built(self) -> Built:
-        return build(self.spec, self.folder)
-
-    @property
-    def physics(self) -> Physics:
-        """How sources become readings here."""
-        return self._built.physics
-
-    @property
-    def sensor_ids(self) -> tuple[str, ...]:
-        """Names of the sensors, in the order of the model's rows."""
-        return self._built.ids
-
-    @cached_property
-    def baselines(self) -> FloatArray:
-        """What each sensor reads with no source near, shape (m,)."""
-        if not self.spec.sensor:
-            return np.full(self.physics.sensors, self.spec.baseline)
-        default = self.spec.baseline
-        return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
-
-    @property
-    def unit(self) -> str:
-        """Unit of the readings; empty where the site file does not say."""
-        return self.spec.unit or ""
-
-    @cached_property
-    def zones(self) -> tuple[Zone, ...]:
-        """Parts of the space that have a name: those of the site file, or else the rooms of a floor plan."""
-        return zones_of(self.spec, self.physics)
-
-    @cached_property
-    def schedule(self) -> Schedule:
-        """When a device of the site reads."""
-        told = self.spec.privacy
-        return make_schedule(window=told.window, allowed=told.readings_per_window, period=told.period)
-
-    @property
-    def period_ms(self) -> int:
-        """Milliseconds between two readings of one sensor."""
-        return self.schedule.period_ms
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """The files that the site file names, by the key of the physics table that names them."""
-        names = {key: getattr(self.spec.physics, key, None) for key in ("edges", "file", "pairs")}
-        return {key: self.folder / name for key, name in names.items() if isinstance(name, str)}
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of all that the site file says and of the files that it names, as they are now.
-
-        Comments and layout do not count, nor does a key that is set to its default, nor do zones: they have no part in
-        the noise, and naming a room shall not make devices need a new plan.
-        """
-        held = {}
-        for key, path in self.files.items():
-            try:
-                held[key] = hashlib.sha256(path.read_bytes()).hexdigest()
-            except OSError as problem:
-                raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        told = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone"})
-        return digest_of({"files": held, "site": told})
-
-    @property
-    def tolerance(self) -> Tolerance:
-        """How wrong the model may be."""
-        declared = self.spec.physics.tolerance
-        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
-
-    @property
-    def _claim(self) -> dict[str, Any]:
-        """What a cloak of the site shall meet."""
-        told = self.spec.privacy
-        return {
-            "epsilon": told.epsilon,
-            "delta": told.delta,
-            "alpha": told.alpha,
-            "scope": told.scope,
-            "calibration": told.calibration,
-            "resolution": told.resolution,
-            "readings_per_window": told.readings_per_window,
-            "tolerance": self.tolerance,
-        }
-
-    def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
-        """The `count` of the site's sensors that locate a lone source best at the site's claim."""
-        return choose_sensors(self.physics, count, **self._claim, progress=progress)
-
-    def estimator(self) -> Choice:
-        """What to recover with, from what the site says about its sources, and why."""
-        return choose_estimator(self.spec.sources, self.physics.space)
-
-    def cloak(self) -> Cloak:
-        """A new cloak that meets the site's claim, with its budget unspent."""
-        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design)
-
-    def cloak_with(self, sigmas: FloatArray, steps: FloatArray) -> Cloak:
-        """A new cloak with this noise and these steps, refused if they miss the site's claim."""
-        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "resolution": steps})
 
 
 def load_site(path: str | Path) -> Site:
@@ -288,3 +162,66 @@ def _blame(problem: InputError, spec: SiteSpec) -> KeyPath:
     if "key" in said:
         return ("physics", str(said["key"]))
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)
+
+
+def locate(text: str, path: KeyPath) -> int:
+    r"""Line (from 1) of the key at `path`, or of what is first inside it, or of the nearest table around it.
+
+    >>> locate('name = "a"\n[physics]\nT = 0.05\n', ("physics", "T"))
+    3
+    """
+    lines = _index(text)
+    while path:
+        inside = [line for key, line in lines.items() if key[: len(path)] == path]
+        if inside:
+            return min(inside)
+        path = path[:-1]
+    return 1
+
+
+def _index(text: str) -> dict[KeyPath, int]:
+    found: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    counts: dict[KeyPath, int] = {}
+    for number, line in _statements(text):
+        header = _HEADER.match(line)
+        if header:
+            table = tuple(part.strip().strip("\"'") for part in header.group(2).split("."))
+            if header.group(1):
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            found.setdefault(table, number)
+            continue
+        key = _KEY.match(line)
+        if key:
+            dotted = line[: key.end() - 1].strip()
+            parts = tuple(part.strip().strip("\"'") for part in dotted.split("."))
+            found.setdefault((*table, *parts), number)
+    return found
+
+
+def _statements(text: str) -> list[tuple[int, str]]:
+    """Lines that can start a statement: not inside a string of several lines, nor inside brackets."""
+    starts, closing, depth = [], "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        rest = line
+        if not closing and depth == 0:
+            starts.append((number, line))
+            if _HEADER.match(line):
+                continue
+        while rest:
+            if closing:
+                _, mark, rest = rest.partition(closing)
+                closing = "" if mark else closing
+                continue
+            token = re.search(r'"""|\'\'\'|"(?:\\.|[^"\\])*"|\'[^\']*\'|[\[\]{}]|#', rest)
+            if token is None or token.group() == "#":
+                break
+            rest = rest[token.end() :]
+            if token.group() in {'"""', "'''"}:
+                closing = token.group()
+            elif token.group() in "[{":
+                depth += 1
+            elif token.group() in "]}":
+                depth = max(0, depth - 1)
+    return starts

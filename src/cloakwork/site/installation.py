@@ -1,0 +1,174 @@
+"""One installation: a validated site file with its model, zones, schedule, cloak and estimator."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import SiteError
+from cloakwork.physics import Metric, Physics, Space, Tolerance
+from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources
+from cloakwork.recovery.lattice import MOST_PLACES
+from cloakwork.recovery.point_sources import MOST_COUNT
+from cloakwork.site.build import Model, build
+from cloakwork.site.schedule import Schedule, make_schedule
+from cloakwork.site.schema import SiteSpec, SourcesSpec
+from cloakwork.site.zones import Zone, make_zones
+
+USUAL_COUNT = 4  # sources, where the site file does not limit them
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A validated site file; the model and the cloak are built on first use."""
+
+    spec: SiteSpec
+    folder: Path
+    source: str = "SITE"
+    """Name of the site file, for messages."""
+
+    @property
+    def name(self) -> str:
+        """The site's name."""
+        return self.spec.name
+
+    @cached_property
+    def _model(self) -> Model:
+        return build(self.spec, self.folder)
+
+    @property
+    def physics(self) -> Physics:
+        """How sources become readings here."""
+        return self._model.physics
+
+    @property
+    def sensor_ids(self) -> tuple[str, ...]:
+        """Names of the sensors, in the order of the model's rows."""
+        return self._model.sensor_ids
+
+    @cached_property
+    def baselines(self) -> FloatArray:
+        """What each sensor reads with no source near, shape (m,)."""
+        default = self.spec.baseline
+        if not self.spec.sensor:
+            return np.full(self.physics.sensors, default)
+        return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
+
+    @property
+    def unit(self) -> str:
+        """Unit of the readings; empty if the site file gives none."""
+        return self.spec.unit or ""
+
+    @cached_property
+    def zones(self) -> tuple[Zone, ...]:
+        """The zones that the site file names, or else the rooms of a floor plan."""
+        return make_zones(self.spec, self.physics)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """When a device of the site reads."""
+        privacy = self.spec.privacy
+        return make_schedule(window=privacy.window, allowed=privacy.readings_per_window, period=privacy.period)
+
+    @property
+    def period_ms(self) -> int:
+        """Milliseconds between two readings of one sensor."""
+        return self.schedule.period_ms
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that the site file names, by the key of the physics table that names them."""
+        names = {key: getattr(self.spec.physics, key, None) for key in ("edges", "file", "pairs")}
+        return {key: self.folder / name for key, name in names.items() if isinstance(name, str)}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the site file's content and of the files that it names, as they are now.
+
+        Comments, layout, keys set to their default and zones do not count: zones have no part in the noise, and naming
+        a room must not force a new plan on the devices.
+        """
+        hashes = {}
+        for key, path in self.files.items():
+            try:
+                hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as problem:
+                raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
+        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone"})
+        return digest_of({"files": hashes, "site": content})
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """How wrong the model may be."""
+        declared = self.spec.physics.tolerance
+        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
+
+    @property
+    def _claim(self) -> dict[str, Any]:
+        """The claim that a cloak of the site must meet."""
+        keys = ("epsilon", "delta", "alpha", "scope", "calibration", "resolution", "readings_per_window")
+        return {key: getattr(self.spec.privacy, key) for key in keys} | {"tolerance": self.tolerance}
+
+    def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
+        """Choose the `count` sensors of the site that locate a lone source best at the site's claim."""
+        return choose_sensors(self.physics, count, **self._claim, progress=progress)
+
+    def estimator(self) -> "EstimatorChoice":
+        """Choose the estimator that suits the site's sources."""
+        return choose_estimator(self.spec.sources, self.physics.space)
+
+    def cloak(self) -> Cloak:
+        """A new cloak that meets the site's claim, with its budget unspent."""
+        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design)
+
+    def cloak_with(self, sigmas: FloatArray, steps: FloatArray) -> Cloak:
+        """A new cloak with this noise and these steps; refused if they miss the site's claim."""
+        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "resolution": steps})
+
+
+@dataclass(frozen=True)
+class EstimatorChoice:
+    """An estimator, and the reason for choosing it."""
+
+    estimator: Estimator
+    reason: str
+
+
+def choose_estimator(sources: SourcesSpec, space: Space) -> EstimatorChoice:
+    """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources."""
+    most = sources.max_count or USUAL_COUNT
+    if most > MOST_COUNT:
+        return EstimatorChoice(BasisPursuit(), f"{most} sources are too many to compare where each might be")
+    if space.metric is Metric.PATH and len(space) > MOST_PLACES:
+        reason = f"{len(space):,} places are too many to compare where each source might be"
+        return EstimatorChoice(BasisPursuit(), reason)
+    if isinstance(sources.strength, tuple):
+        low, high = sources.strength
+        reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
+        return EstimatorChoice(PointSources((low / high, 1.0), most=most), reason)
+    if sources.alike:
+        reason = f"all of up to {most} sources have one strength, not known but at most {sources.strength:g}"
+        return EstimatorChoice(PointSources(None, most=most), reason)
+    reason = f"each of up to {most} sources has the strength {sources.strength:g}"
+    return EstimatorChoice(PointSources(1.0, most=most), reason)
+
+
+def canonical_json(values: object) -> str:
+    r"""JSON with sorted keys, no spaces and the shortest form of each number that reads back as the same.
+
+    >>> canonical_json({"b": [1, 0.1], "a": "°C"})
+    '{"a":"\\u00b0C","b":[1,0.1]}'
+    """
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(values: object) -> str:
+    """SHA-256 of the canonical JSON, in hexadecimal: the same on every machine."""
+    return hashlib.sha256(canonical_json(values).encode()).hexdigest()
