@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.hmac import HMAC
 from rich.table import Table
 
-from cloakwork.privacy import noise_table
-from cloakwork.privacy.keystream import keyed_noise, keyed_words
+from cloakwork.privacy import keyed_noise, keyed_words, noise_table
 from cloakwork.sensor import keystream, look_up
 
 GOAL_BULK = 3_000_000.0

@@ -8,8 +8,7 @@ import opendp.prelude as dp
 from rich.table import Table
 
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Cloak, noise_table
-from cloakwork.privacy.sampler import noise_of_frames, private_words
+from cloakwork.privacy import Cloak, noise_of_frames, noise_table, private_words
 
 GOAL = 1_000_000.0
 SENSORS, FRAMES = 50, 40_000

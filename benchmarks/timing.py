@@ -10,7 +10,7 @@ from rich.progress import track
 from rich.table import Table
 from scipy import stats
 
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.state import COPIES, State

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.state import State
 

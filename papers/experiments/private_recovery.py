@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cloakwork.accuracy import papers_bound
-from cloakwork.privacy import Calibration
-from cloakwork.privacy.gaussian import largest_mu
+from cloakwork.privacy import Calibration, largest_mu
 from papers.cells import Way, run_cells
 from papers.experiment import Experiment, Progress, part
 from papers.panels import Panels, rate_claim, run_panels

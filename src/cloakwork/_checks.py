@@ -15,7 +15,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 def positive(name: str, value: float, *, error: type[InputError] = InputError, unit: str = "") -> float:
     """`value` as a float, refused unless it is finite and above zero."""
-    number = number_of(name, value, error=error)
+    number = as_number(name, value, error=error)
     if not (math.isfinite(number) and number > 0):
         raise error(f"{name}={value!r}: give a finite number above 0{unit}.", **{name: value})
     return number
@@ -23,13 +23,13 @@ def positive(name: str, value: float, *, error: type[InputError] = InputError, u
 
 def not_negative(name: str, value: float, *, error: type[InputError] = InputError) -> float:
     """`value` as a float, refused unless it is finite and at least zero."""
-    number = number_of(name, value, error=error)
+    number = as_number(name, value, error=error)
     if not (math.isfinite(number) and number >= 0):
         raise error(f"{name}={value!r}: give a finite number, 0 or above.", **{name: value})
     return number
 
 
-def number_of(name: str, value: Any, *, error: type[InputError] = InputError) -> float:
+def as_number(name: str, value: Any, *, error: type[InputError] = InputError) -> float:
     """`value` as a float, refused when it is not a number at all."""
     if isinstance(value, bool | str | bytes):
         raise error(f"{name}={value!r}: give a number.", **{name: value})
@@ -88,16 +88,16 @@ def _floats(values: Any) -> FloatArray | None:
         return None
 
 
-def up(value: float, digits: int = 4) -> str:
+def rounded_up(value: float, digits: int = 4) -> str:
     """`value` in a few significant digits, never smaller than it is: for upper bounds.
 
-    >>> up(13.589715, 6), up(13.581), up(0.1)
+    >>> rounded_up(13.589715, 6), rounded_up(13.581), rounded_up(0.1)
     ('13.5898', '13.59', '0.1')
     """
     return _outward(value, digits, 1.0)
 
 
-def down(value: float, digits: int = 4) -> str:
+def rounded_down(value: float, digits: int = 4) -> str:
     """`value` in a few significant digits, never larger than it is: for lower bounds."""
     return _outward(value, digits, -1.0)
 

@@ -7,9 +7,7 @@ import pytest
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Cloak, largest_mu, noise_table
-from cloakwork.privacy.gaussian import Profile
-from cloakwork.privacy.keystream import Keystream
+from cloakwork.privacy import Cloak, Keystream, Profile, largest_mu, noise_table
 
 FRAMES = 130_000
 CLAIM = (1.0, 1e-2)

@@ -20,7 +20,7 @@ from cloakwork.cli.audit_pace import Pace
 from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.site import load_plan
 from tests.broker import Broker, running_broker
 from tests.cli.conftest import Outcome, Run

@@ -20,7 +20,7 @@ from cloakwork.keys import (
     save_export,
     save_new_keys,
 )
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site

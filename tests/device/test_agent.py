@@ -19,8 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.device import Agent, ConstantReading, ReadingSource
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy.keystream import keyed_noise
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import keyed_noise, noise_table
 from cloakwork.sensor.keystream import device_key, sequence
 from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading

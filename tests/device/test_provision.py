@@ -13,7 +13,7 @@ from cloakwork.device import provision
 from cloakwork.errors import InputError
 from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_new_keys
 from cloakwork.mqtt import BrokerAddress, parse_broker
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.state import unpack
 from cloakwork.site import Plan, Site, freeze, parse_site

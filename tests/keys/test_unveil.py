@@ -30,8 +30,7 @@ from cloakwork.keys import (
     unveil,
     wire_site,
 )
-from cloakwork.privacy.keystream import Keystream, keyed_noise
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import Keystream, keyed_noise, noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule

@@ -10,7 +10,7 @@ import pytest
 from cloakwork.errors import CalibrationError, PhysicsError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Pulse, Rooms, Space, Steady
 from cloakwork.privacy import Cloak, choose_sensors, keep_sensors, largest_mu
-from cloakwork.privacy.choose import evenly_spread
+from cloakwork.privacy.sensor_choice import evenly_spread
 
 CLAIM: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "alpha": 0.3}
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])

@@ -27,7 +27,7 @@ from cloakwork.physics import (
     Tolerance,
 )
 from cloakwork.privacy import Cloak, NoiseTable, Profile, Scope, largest_mu, noise_table, sensitivity
-from cloakwork.privacy.table import DEVICE
+from cloakwork.privacy.noise_table import DEVICE_TABLES
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
@@ -328,7 +328,7 @@ def test_the_default_step_costs_one_percent(line: HeatLine, epsilon: float, delt
 def test_only_where_tables_end_does_the_default_step_cost_more(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1e-3, delta=1e-9, alpha=0.01, readings_per_window=10_000)
     assert 0.01 < cloak.resolution_cost < 1
-    assert 0.99 * DEVICE.ratio < cloak.ratios.max() <= DEVICE.ratio
+    assert 0.99 * DEVICE_TABLES.ratio < cloak.ratios.max() <= DEVICE_TABLES.ratio
     assert cloak.release(np.zeros(50)).shape == (50,)
 
 
@@ -336,7 +336,7 @@ def test_only_where_tables_end_does_the_default_step_cost_more(line: HeatLine) -
 def test_the_error_of_the_tables_is_taken_off_delta(line: HeatLine, scope: Scope) -> None:
     """At large epsilon it is most of a tiny delta; the guarantee for perfect noise is better by just that."""
     draws = 50 if scope is Scope.NETWORK else 1
-    loss = (1 + math.exp(30.0)) * draws * DEVICE.error
+    loss = (1 + math.exp(30.0)) * draws * DEVICE_TABLES.error
     cloak = Cloak(line, epsilon=30.0, delta=2 * loss, alpha=0.01, scope=scope)
     assert cloak.profile.delta(30.0) == pytest.approx(loss, rel=1e-6)
     with pytest.raises(CalibrationError, match="the error of the noise table exceeds delta"):

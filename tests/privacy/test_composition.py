@@ -12,10 +12,10 @@ import pytest
 
 from cloakwork.privacy import Level, NoiseTable, noise_table
 from cloakwork.privacy.cuts import cut_count
-from cloakwork.privacy.table import (
+from cloakwork.privacy.noise_table import (
     COMPOSITION_ERROR,
-    DEVICE,
-    SERVER,
+    DEVICE_TABLES,
+    SERVER_TABLES,
     Part,
     TableSize,
     composed,
@@ -128,7 +128,7 @@ def test_the_variance_is_never_below_the_one_asked_for(ratio: float) -> None:
     assert float(variance - wanted) == pytest.approx(1 / 12, abs=max(0.05 if ratio < 1 else 1e-9, 2e-11 * ratio**2))
 
 
-@pytest.mark.parametrize("size", [DEVICE, SERVER])
+@pytest.mark.parametrize("size", [DEVICE_TABLES, SERVER_TABLES])
 @pytest.mark.parametrize("part", [float(part) for part in np.linspace(0.0, 1.0, 41)])
 def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(part: float, size: TableSize) -> None:
     table = noise_table(min(0.05 * (size.ratio / 0.05) ** part, size.ratio), size=size)
@@ -136,7 +136,7 @@ def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(part: float, s
     assert len(table.cuts) <= size.bytes
 
 
-@pytest.mark.parametrize("size", [DEVICE, SERVER])
+@pytest.mark.parametrize("size", [DEVICE_TABLES, SERVER_TABLES])
 def test_every_split_is_smooth_enough_and_never_less_noise(rng: np.random.Generator, size: TableSize) -> None:
     ratios = [*rng.uniform(265, 20_000, 1000), *np.exp(rng.uniform(math.log(265), math.log(size.ratio), 3000))]
     for ratio in [*ratios, size.ratio]:
@@ -162,7 +162,7 @@ def test_smooth_enough_means_the_error_that_is_stated() -> None:
 
 @pytest.mark.parametrize("terms", [1, 2, 3, 4])
 def test_one_more_level_is_taken_where_fewer_no_longer_fit(terms: int) -> None:
-    low, high = 1.0, DEVICE.ratio
+    low, high = 1.0, DEVICE_TABLES.ratio
     while math.nextafter(low, high) < high:
         middle = (low + high) / 2
         low, high = (middle, high) if len(fewest_parts(middle)) <= terms else (low, middle)

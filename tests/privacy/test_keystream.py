@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cloakwork.errors import InputError
 from cloakwork.privacy import noise_table
-from cloakwork.privacy.keystream import Keystream, keyed_noise, keyed_words
+from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
 from cloakwork.privacy.macs import follow_chain, key_row, keyed_message, keyed_states, macs
-from cloakwork.privacy.sampler import noise
+from cloakwork.privacy.sampler import noise_from_words
 from cloakwork.privacy.sha256 import padded
 from cloakwork.sensor import keystream, look_up
 
@@ -142,7 +142,7 @@ def test_keyed_noise_is_the_look_up_of_keyed_words(rng: np.random.Generator) -> 
     table = noise_table(3017.0)
     seqs = rng.integers(0, 100_000, size=40_000)
     words = keyed_words(b"n" * 32, "flat", "s07", seqs, len(table.levels))
-    assert np.array_equal(keyed_noise(table, b"n" * 32, "flat", "s07", seqs), noise(table, words))
+    assert np.array_equal(keyed_noise(table, b"n" * 32, "flat", "s07", seqs), noise_from_words(table, words))
 
 
 def test_keyed_noise_has_the_planned_scale_and_no_other() -> None:

@@ -8,7 +8,13 @@ from scipy import special, stats
 
 from cloakwork.physics import HeatLine, Matrix, Space
 from cloakwork.privacy import Cloak, noise_table
-from cloakwork.privacy.sampler import Words, noise, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.sampler import (
+    WordSource,
+    noise_from_words,
+    noise_of_frames,
+    private_words,
+    simulated_words,
+)
 from cloakwork.sensor import look_up
 
 DRAWS = 200_000
@@ -30,10 +36,10 @@ def p_value(draws: np.ndarray[tuple[int], np.dtype[np.int64]], ratio: float) -> 
     return float(stats.chi2.sf(statistic, positive.sum() - 1))
 
 
-def drawn(ratio: float, words: Words, count: int = DRAWS) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def drawn(ratio: float, words: WordSource, count: int = DRAWS) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     table = noise_table(ratio)
     levels = len(table.levels)
-    return noise(table, words(count * levels).reshape(count, levels, 2))
+    return noise_from_words(table, words(count * levels).reshape(count, levels, 2))
 
 
 @pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
@@ -125,7 +131,7 @@ def test_frames_together_have_the_noise_of_frames_one_by_one() -> None:
     together = noise_of_frames(tables, count, simulated_words(np.random.default_rng(5)))
     words = simulated_words(np.random.default_rng(5))(count * 9).reshape(count, 9, 2)
     for sensor, (first, last) in enumerate(((0, 1), (1, 3), (3, 4), (4, 7), (7, 9))):
-        assert np.array_equal(together[:, sensor], noise(tables[sensor], words[:, first:last]))
+        assert np.array_equal(together[:, sensor], noise_from_words(tables[sensor], words[:, first:last]))
     rng = np.random.default_rng(5)
     single = [noise_of_frames(tables, 1, simulated_words(rng))[0] for _ in range(20)]
     assert np.array_equal(single, together[:20])
@@ -143,7 +149,7 @@ def test_a_stream_of_one_level_is_one_word_a_draw() -> None:
 @pytest.mark.parametrize("shape", [(10, 2), (10, 1, 2), (10, 3, 2), (10, 2, 3)])
 def test_words_for_another_table_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"this table takes \(count, 2, 2\)"):
-        noise(noise_table(300.0), np.zeros(shape, dtype=np.uint64))
+        noise_from_words(noise_table(300.0), np.zeros(shape, dtype=np.uint64))
 
 
 def test_rounded_noise_meets_delta_exactly_at_coarse_steps() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy import noise_table
 from cloakwork.privacy.cuts import cuts_error, discrete_cuts, rounded_cuts
-from cloakwork.privacy.table import DEVICE
+from cloakwork.privacy.noise_table import DEVICE_TABLES
 
 DIGESTS = {
     2.5: "591241f78bdeed83190f871b6022d2a6a0c72404e9a4396580877ff42d37d6bb",
@@ -96,7 +96,7 @@ def test_noise_far_below_a_step_is_never_anything_but_zero(ratio: float) -> None
 @pytest.mark.parametrize("ratio", [0.5, 100.0, 265.4, 265.5, 3017.3, 8500.0, 12_345.6, 1.6e5, 2.2e6, 2.0**24])
 def test_no_table_has_more_than_56_kib(ratio: float) -> None:
     table = noise_table(ratio)
-    assert len(table.cuts) == 16 * sum(level.count for level in table.levels) <= DEVICE.bytes == 56 * 1024
+    assert len(table.cuts) == 16 * sum(level.count for level in table.levels) <= DEVICE_TABLES.bytes == 56 * 1024
     assert table.levels[-1].factor == 1
 
 
@@ -119,4 +119,4 @@ def test_a_meaningless_ratio_is_refused(ratio: float) -> None:
 
 def test_a_ratio_without_a_table_is_refused_with_advice() -> None:
     with pytest.raises(CalibrationError, match=r"up to 16,777,216\. Give a coarser resolution"):
-        noise_table(DEVICE.ratio * 1.01)
+        noise_table(DEVICE_TABLES.ratio * 1.01)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor import noise as device_noise
 from cloakwork.sensor.device import FARTHEST, MOST_STEPS, SPENT, TAKE, WAIT, Device
 from cloakwork.sensor.errors import RandomError, StateError, TableError

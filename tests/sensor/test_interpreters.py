@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloakwork.privacy.keystream import keyed_noise
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import keyed_noise, noise_table
 from cloakwork.sensor.keystream import device_key, sequence
 from tests import micropython
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.errors import StateError
 from cloakwork.sensor.state import load_state

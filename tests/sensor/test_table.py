@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.privacy.sampler import noise, simulated_words
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_from_words, noise_table, simulated_words
 from cloakwork.sensor import TableError, look_up
 
 
@@ -23,7 +22,7 @@ def test_device_and_host_draw_the_same_from_the_same_words(ratio: float, rng: np
         )
         for draw in words
     ]
-    assert noise(table, words).tolist() == single
+    assert noise_from_words(table, words).tolist() == single
 
 
 @given(cuts=st.lists(st.integers(0, 2**127 - 1), min_size=1, max_size=40), word=st.integers(0, 2**128 - 1))

@@ -13,7 +13,7 @@ from cloakwork.sensor.wire import (
     LARGEST,
     LONGEST,
     STATES,
-    Witness,
+    ReplayCheck,
     parse_topic,
     read_reading,
     read_status,
@@ -158,7 +158,7 @@ def test_a_topic_has_plain_names_only() -> None:
 
 
 def test_two_values_under_one_number_raise_an_alarm() -> None:
-    witness = Witness(most=3)
-    assert [witness.see(1, 5), witness.see(1, 5), witness.see(1, 6)] == ["new", "again", "alarm"]
-    assert [witness.see(seq, 0) for seq in (2, 3, 4)] == ["new", "new", "new"]
-    assert witness.see(1, 6) == "new"  # forgotten by now
+    replays = ReplayCheck(most=3)
+    assert [replays.check(1, 5), replays.check(1, 5), replays.check(1, 6)] == ["new", "again", "alarm"]
+    assert [replays.check(seq, 0) for seq in (2, 3, 4)] == ["new", "new", "new"]
+    assert replays.check(1, 6) == "new"  # forgotten by now

@@ -7,9 +7,7 @@ import pytest
 from scipy import fft
 
 from cloakwork._checks import FloatArray
-from cloakwork.privacy import Profile, largest_mu
-from cloakwork.privacy.sampler import noise_of_frames, simulated_words
-from cloakwork.privacy.table import SERVER, noise_table
+from cloakwork.privacy import SERVER_TABLES, Profile, largest_mu, noise_of_frames, noise_table, simulated_words
 from cloakwork.series import (
     Coefficients,
     Filter,
@@ -199,7 +197,7 @@ def test_brute_force_neighbours_never_move_the_release_further(name: str, rng: n
 
 def test_the_error_of_the_tables_is_taken_off_delta_and_told() -> None:
     """At a large epsilon it is most of a tiny delta."""
-    loss = (1 + np.exp(30.0)) * 16 * SERVER.error
+    loss = (1 + np.exp(30.0)) * 16 * SERVER_TABLES.error
     cloak = SeriesCloak(Coefficients([1.0]), 16, epsilon=30.0, delta=2 * loss, mechanism=Fourier())
     assert isinstance(cloak.noise, GaussianNoise)
     assert Profile(cloak.noise.mu).delta(30.0) == pytest.approx(loss, rel=1e-6, abs=0)
@@ -210,7 +208,7 @@ def test_the_error_of_the_tables_is_taken_off_delta_and_told() -> None:
 
 def test_every_table_of_a_server_keeps_its_stated_error() -> None:
     for ratio in (1.0, 1000.0, 2.0**20, 2.0**31, 2.0**40):
-        assert noise_table(ratio, size=SERVER).error <= SERVER.error
+        assert noise_table(ratio, size=SERVER_TABLES).error <= SERVER_TABLES.error
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.2])
@@ -259,7 +257,7 @@ def test_the_spectral_shape_is_the_papers() -> None:
 @pytest.mark.parametrize("count", [1, 2, 1024, 1025, 2048, 2049, 5000])
 @pytest.mark.parametrize("ratio", [3.0, 3017.0, 2.0**30])
 def test_few_draws_are_the_same_as_those_of_the_sampler_for_frames(ratio: float, count: int) -> None:
-    table = noise_table(ratio, size=SERVER)
+    table = noise_table(ratio, size=SERVER_TABLES)
     frames = noise_of_frames([table], count, simulated_words(np.random.default_rng(3)))[:, 0]
     assert drawn(table, count, simulated_words(np.random.default_rng(3))).tolist() == frames.tolist()
     words = simulated_words(np.random.default_rng(3))

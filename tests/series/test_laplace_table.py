@@ -9,8 +9,7 @@ from scipy import stats
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.sampler import noise_of_frames, simulated_words
-from cloakwork.privacy.table import NoiseTable
+from cloakwork.privacy import NoiseTable, noise_of_frames, simulated_words
 from cloakwork.series.laplace_table import LARGEST_SCALE, laplace_table
 
 

@@ -10,8 +10,7 @@ from scipy import integrate, linalg
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.privacy import largest_mu
-from cloakwork.privacy.sampler import simulated_words
+from cloakwork.privacy import largest_mu, simulated_words
 from cloakwork.series import (
     Coefficients,
     Decay,

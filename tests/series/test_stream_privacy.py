@@ -14,7 +14,7 @@ from scipy import linalg
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.errors import BudgetError, CloakworkError, ReadingError
-from cloakwork.privacy.sampler import private_words
+from cloakwork.privacy import private_words
 from cloakwork.series import Filter, RunningSum, Stream, WindowSum
 from tests.series.stream_kit import CASES, NAMES, ratio, stream
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
-from cloakwork.privacy import Cloak, levels
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import Allowance, Cloak, noise_table
 from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
 from cloakwork.site.installation import canonical_json
 
@@ -99,8 +98,8 @@ def test_no_noise_is_searched_for(plan: Plan, monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("searched")
 
     site = parse_site(LINE)
-    monkeypatch.setattr(levels.Allowance, "least_error", search)
-    monkeypatch.setattr(levels.Allowance, "equal", search)
+    monkeypatch.setattr(Allowance, "least_error", search)
+    monkeypatch.setattr(Allowance, "equal", search)
     assert isinstance(plan.cloak(site), Cloak)
 
 

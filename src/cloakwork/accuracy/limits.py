@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, down
+from cloakwork._checks import FloatArray, rounded_down
 from cloakwork.accuracy.information import covariances_of_one
 from cloakwork.accuracy.le_cam import two_point_limit
 from cloakwork.accuracy.normal import radius_90
@@ -166,4 +166,4 @@ def _extent(physics: Physics) -> float:
 
 def _text(value: float, unit: str) -> str:
     """A lower limit in two digits, rounded down."""
-    return f"{down(value, 2)} {unit}".rstrip()
+    return f"{rounded_down(value, 2)} {unit}".rstrip()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import positive, up
+from cloakwork._checks import positive, rounded_up
 from cloakwork.accuracy.papers_constants import Constants, Setting, constants_of
 from cloakwork.accuracy.whitening import sigma_of_each_sensor
 from cloakwork.errors import InputError
@@ -64,9 +64,8 @@ class PapersBound:
             return "The papers' bound does not apply. It assumes that " + "; that ".join(failed) + "."
         if not self.informative:
             return "The papers' bound applies but says nothing: it is not below the length of the line."
-        return (
-            f"The papers' bound: with probability {self.probability:g} the distance (EMD) is at most {up(self.value)}."
-        )
+        value = rounded_up(self.value)
+        return f"The papers' bound: with probability {self.probability:g} the distance (EMD) is at most {value}."
 
 
 def papers_bound(

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, count, not_negative, number_of
+from cloakwork._checks import FloatArray, as_number, count, not_negative
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
 from cloakwork.auditing.choosing import Claim
 from cloakwork.auditing.independence import Watch
@@ -90,7 +90,7 @@ def audit(
         raise InputError(
             f"reports={reports}: an audit needs at least {_FIRST + _LEAST} on each input.", reports=reports
         )
-    sure = number_of("confidence", confidence)
+    sure = as_number("confidence", confidence)
     if not 0.5 <= sure < 1:
         raise InputError(f"confidence={confidence!r}: give a number from 0.5 to below 1.", confidence=confidence)
     if not callable(mechanism):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, down
+from cloakwork._checks import FloatArray, rounded_down
 from cloakwork.auditing.charts import bars, profile_chart
 from cloakwork.auditing.result import Audit, Verdict, Witness
 
@@ -250,7 +250,7 @@ class Report:
             (f"epsilon = {audit.epsilon:.6g}", "delta", audit.delta_lower),
         ):
             if lower > 0:
-                yield f"With {self._sure}: at {at}, {name} is at least {down(lower)}{allowed}."
+                yield f"With {self._sure}: at {at}, {name} is at least {rounded_down(lower)}{allowed}."
             else:
                 yield f"At {at}, these reports show no {name} above 0."
 
@@ -295,7 +295,7 @@ class Report:
 
     def _certain(self) -> str:
         audit = self.audit
-        factor, promised = down(math.exp(min(audit.epsilon_lower, 700.0))), _times(math.exp(audit.epsilon))
+        factor, promised = rounded_down(math.exp(min(audit.epsilon_lower, 700.0))), _times(math.exp(audit.epsilon))
         both = f", give or take {_percent(audit.delta)} again" if audit.delta else ""
         return (
             f"something is at least {factor} times as likely with one as with the other, where at most {promised} "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, down, frozen
+from cloakwork._checks import FloatArray, frozen, rounded_down
 from cloakwork.errors import InputError
 
 if TYPE_CHECKING:
@@ -234,8 +234,8 @@ class Audit:
         if self.verdict is Verdict.WITHHELD:
             return [f"seen: {self.dependence}. An audit counts reports as independent, so nothing is concluded."]
         bounds = (
-            f"epsilon is at least {down(self.epsilon_lower)} at delta {self.delta:g}; "
-            f"delta is at least {down(self.delta_lower)} at epsilon {self.epsilon:g}"
+            f"epsilon is at least {rounded_down(self.epsilon_lower)} at delta {self.delta:g}; "
+            f"delta is at least {rounded_down(self.delta_lower)} at epsilon {self.epsilon:g}"
         )
         if self.witness is not None:
             return [bounds, f"witness: {self.witness}"]
@@ -246,7 +246,8 @@ class Audit:
         if not len(at_claim) or at_claim[0] <= self.delta:
             return []
         return [
-            f"the band of the profile lies above the claim (delta at least {down(float(at_claim[0]))}): the verdict "
+            "the band of the profile lies above the claim (delta at least "
+            f"{rounded_down(float(at_claim[0]))}): the verdict "
             "counts. Each holds with its own confidence; more reports would tell."
         ]
 

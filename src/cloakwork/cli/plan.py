@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, down, up
+from cloakwork._checks import FloatArray, rounded_down, rounded_up
 from cloakwork.accuracy import Limits, limits, papers_bound
 from cloakwork.cli.frozen import planning, write_plan
 from cloakwork.cli.output import as_json, busy, counted, say, table
@@ -118,7 +118,7 @@ def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
     middle = float(physics.space.places[physics.places // 2, 0])
     bound = papers_bound(physics, [middle], float(cloak.sigmas.max()) / np.sqrt(cloak.readings_per_window))
     if bound.informative:
-        return (*said, f"The papers' upper bound for one source in the middle is {up(bound.value, 3)}.")
+        return (*said, f"The papers' upper bound for one source in the middle is {rounded_up(bound.value, 3)}.")
     return (*said, "The papers' upper bound for one source in the middle says nothing with this much noise.")
 
 
@@ -141,7 +141,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         ("against someone who sees", "all sensors" if cloak.scope == "network" else "one sensor"),
         (f"readings that the claim allows in {window}", f"{cloak.readings_per_window:,}"),
         ("a device reads every", _duration(plan.schedule.period_ms / 1000)),
-        ("sensitivity", up(cloak.sensitivity, 6) + unit),
+        ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
         ("largest reading of one source", f"{peak:.4g}{unit}"),
         ("frames in which a lone source is noticed", f"{100 * _noticed(cloak):.0f} %"),
@@ -166,7 +166,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         say(f"- Recovery will use {_estimator(site)}.\n")
     over = over_time(cloak, plan.schedule, site.spec.privacy.window)
     if over:
-        shown = [(one.time, f"{one.readings:,}", up(one.epsilon, 3)) for one in over]
+        shown = [(one.time, f"{one.readings:,}", rounded_up(one.epsilon, 3)) for one in over]
         title = f"Someone who keeps every reading (delta {cloak.delta:g})"
         table(title, ("over", "readings of a sensor", "epsilon"), shown)
         say("(An epsilon above about 10 hides nothing in practice.)\n")
@@ -215,12 +215,12 @@ def _print_design(cloak: Cloak) -> None:
         table(title, ("", "the same noise for all"), list(zip(names, equal, strict=True)))
         return
     table(title, ("", "the same noise for all", "this plan"), list(zip(names, equal, own, strict=True)))
-    say(f"(No noise at this guarantee has a mean variance below {down(report.bound or 0.0, 3)}.)\n")
+    say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound or 0.0, 3)}.)\n")
 
 
 def _range(values: FloatArray) -> str:
     low, high = float(values.min()), float(values.max())
-    return up(high) if low == high else f"{up(low)} to {up(high)}"
+    return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"
 
 
 def _duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from cloakwork.cli.series_given import Given, SeriesOptions
 from cloakwork.cli.series_input import from_file
 from cloakwork.cli.series_output import published_table, report, say_written, warn, write_table
 from cloakwork.errors import InputError
-from cloakwork.privacy.gaussian import claim as check_claim
+from cloakwork.privacy import check_claim
 from cloakwork.series import Coefficients, Published
 
 PICTURES = {".png", ".svg", ".pdf"}

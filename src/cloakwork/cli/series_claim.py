@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from cloakwork._checks import down
+from cloakwork._checks import rounded_down
 from cloakwork.cli.series_given import Given, SeriesOptions
 from cloakwork.errors import CalibrationError, InputError
-from cloakwork.privacy.table import SERVER
+from cloakwork.privacy import SERVER_TABLES
 from cloakwork.series import Filter, SeriesCloak
 
 _PADDED = 4  # times as many numbers as the series has are drawn, at the most
@@ -36,7 +36,7 @@ def _too_much(most: float, given: Given, options: SeriesOptions) -> str:
     step = given.series.step
     if not given.bound or most < (step or 1.0):
         return f"{claim} need more noise than can be drawn: give larger ones."
-    limit = f"{math.floor(most):,}" if step is None else f"{down(most, 3)}, in steps of {step:g}"
+    limit = f"{math.floor(most):,}" if step is None else f"{rounded_down(most, 3)}, in steps of {step:g}"
     coarser = ", a larger --step" if options.value else ""
     return (
         f"{given.bound}: one may change {given.series.contribution:g} in all, and the most that can be hidden at "
@@ -46,8 +46,8 @@ def _too_much(most: float, given: Given, options: SeriesOptions) -> str:
 
 def _too_fine(given: Given, options: SeriesOptions) -> str:
     """Why there is no noise that exact, and what to give instead."""
-    room = options.delta / (2 * SERVER.error * _PADDED * given.series.values.size)
-    smaller = f"--epsilon {down(math.log(room), 3)} or less, or " if room > math.e else ""
+    room = options.delta / (2 * SERVER_TABLES.error * _PADDED * given.series.values.size)
+    smaller = f"--epsilon {rounded_down(math.log(room), 3)} or less, or " if room > math.e else ""
     return (
         f"--epsilon {options.epsilon:g} with --delta {options.delta:g}: the noise cannot be drawn as exactly as that "
         f"needs. Give {smaller}a larger --delta."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, IntArray, up
+from cloakwork._checks import FloatArray, IntArray, rounded_up
 from cloakwork.cli.output import counted
 from cloakwork.cli.series_counts import from_counts
 from cloakwork.cli.series_filters import parse_span
@@ -93,7 +93,7 @@ def _check_sizes(options: SeriesOptions) -> None:
             raise InputError(f"--step {step:g} is more than {option} {bound:g}: give a smaller step.")
         if bound > MOST_UNITS * step:
             least = bound / MOST_UNITS
-            coarser = f"a --step of {up(least)} or more, or " if least <= min(given.values()) else ""
+            coarser = f"a --step of {rounded_up(least)} or more, or " if least <= min(given.values()) else ""
             raise InputError(
                 f"{option} {bound:g} is more than {MOST_UNITS:,} steps of {step:g}: give {coarser}a smaller {option}."
             )

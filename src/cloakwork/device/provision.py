@@ -13,7 +13,7 @@ from pathlib import Path
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, DeviceKind, load_keys, open_generation, wire_site
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy.table import noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
 from cloakwork.site import SHORTEST_MS, Plan, Schedule, make_schedule

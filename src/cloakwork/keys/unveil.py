@@ -14,8 +14,7 @@ from cloakwork._checks import IntArray
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
 from cloakwork.keys.key_check import KeyCheck, KeyVerdict
 from cloakwork.keys.keyring import KeyRing, SensorKeys, Unveiler, wire_site
-from cloakwork.privacy.keystream import Keystream
-from cloakwork.privacy.table import NoiseTable, noise_table
+from cloakwork.privacy import Keystream, NoiseTable, noise_table
 from cloakwork.readings.readings_file import ALARM, Problems, ReadingRows, Row
 from cloakwork.sensor import keystream, wire
 from cloakwork.site import Plan, PlannedSensor

@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import linalg
 
-from cloakwork._checks import FloatArray, down, frozen, up
+from cloakwork._checks import FloatArray, frozen, rounded_down, rounded_up
 from cloakwork.physics.space import Space
 
 RANK_TOLERANCE = 1e-10
@@ -58,7 +58,7 @@ class SpectralBound:
     value: float
 
     def __str__(self) -> str:
-        shown = (up if self.side is Side.UPPER else down)(self.value, 6)
+        shown = (rounded_up if self.side is Side.UPPER else rounded_down)(self.value, 6)
         return f"{self.side} {shown} ({self.name})"
 
 
@@ -82,7 +82,8 @@ class Description:
     def __str__(self) -> str:
         lines = [
             f"{self.places} places seen by {self.sensors} sensors; numerical rank {self.rank}",
-            f"a unit source that moves by one unit of distance shifts the readings by at most {up(self.slope, 6)}",
+            "a unit source that moves by one unit of distance shifts the readings by at most "
+            f"{rounded_up(self.slope, 6)}",
             f"condition number {self.condition:.3g}; coherence {self.coherence:.6g}",
         ]
         lines += [f"slope {bound}" for bound in self.bounds]

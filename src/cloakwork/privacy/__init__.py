@@ -1,31 +1,55 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise itself, and the cloak."""
 
-from cloakwork.privacy.choose import SensorChoice, choose_sensors, keep_sensors
+from cloakwork.privacy.allowed import allowed_mu
+from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
 from cloakwork.privacy.cloak import Cloak
+from cloakwork.privacy.cuts import CUT_BITS, cuts_error
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import Explanation
-from cloakwork.privacy.gaussian import Calibration, Profile, largest_mu, paper_mu
+from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.ledger import Ledger
+from cloakwork.privacy.levels import Allowance
+from cloakwork.privacy.noise_table import SERVER_TABLES, Level, NoiseTable, noise_table, table_ratio
+from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.sealed import Immutable
 from cloakwork.privacy.sensitivity import Scope, sensitivity
-from cloakwork.privacy.table import Level, NoiseTable, noise_table
+from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
 from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [
+    "CUT_BITS",
+    "SERVER_TABLES",
+    "Allowance",
     "Calibration",
     "Cloak",
     "Design",
     "DesignReport",
     "Explanation",
+    "Immutable",
+    "Keystream",
+    "Ledger",
     "Level",
     "NoiseTable",
     "Profile",
     "Scope",
     "SensorChoice",
+    "WordSource",
+    "allowed_mu",
+    "check_claim",
     "choose_sensors",
+    "cuts_error",
     "keep_sensors",
+    "keyed_noise",
+    "keyed_words",
     "largest_mu",
     "mean_variance",
+    "noise_from_words",
+    "noise_of_frames",
     "noise_table",
     "paper_mu",
     "place_variances",
+    "private_words",
     "sensitivity",
+    "simulated_words",
+    "table_ratio",
 ]

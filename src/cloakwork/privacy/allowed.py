@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.gaussian import Calibration, claim, largest_mu, paper_mu
-from cloakwork.privacy.table import DEVICE
+from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.noise_table import DEVICE_TABLES
 
 
 def allowed_mu(
@@ -14,7 +14,7 @@ def allowed_mu(
     delta: float,
     *,
     draws: int,
-    error: float = DEVICE.error,
+    error: float = DEVICE_TABLES.error,
     calibration: Calibration = Calibration.EXACT,
 ) -> float:
     """The largest mu that meets (epsilon, delta) with `draws` draws from noise tables, rounded down.
@@ -23,7 +23,7 @@ def allowed_mu(
     -----
     Each draw is off from its law by at most `error`, which costs (1 + e^epsilon) times as much of delta.
     """
-    claim(epsilon, delta)
+    check_claim(epsilon, delta)
     log_loss = math.log(error * draws) + np.logaddexp(0.0, epsilon)
     left = delta - math.exp(min(float(log_loss), 0.0))
     if left <= 0:

@@ -14,19 +14,19 @@ from cloakwork.physics import Family, Physics, Tolerance
 from cloakwork.privacy.allowed import allowed_mu
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
-from cloakwork.privacy.gaussian import Calibration, Profile, claim
+from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.levels import Allowance, Levels
-from cloakwork.privacy.sampler import Words, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.sealed import Sealed
+from cloakwork.privacy.levels import Allowance, NoiseLevels
+from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_ratio
+from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.sealed import Immutable
 from cloakwork.privacy.sensitivity import Scope, sensitivity
-from cloakwork.privacy.table import DEVICE, noise_table, rounded_up
 
 MOST_STEPS = 2.0**31
 
 
 @final
-class Cloak(Sealed):
+class Cloak(Immutable):
     """Noise that hides every move of up to `alpha`, and the releases it covers.
 
     Parameters
@@ -82,7 +82,7 @@ class Cloak(Sealed):
         tolerance: Tolerance | None = None,
         design: Design | str | None = None,
     ) -> None:
-        claim(epsilon, delta)
+        check_claim(epsilon, delta)
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
@@ -101,14 +101,14 @@ class Cloak(Sealed):
         self._sigma, self._step, self._bound = frozen(levels.sigma), frozen(levels.step), levels.bound
         self._frame_mu = self.allowance.cost(self._sigma, self._step)
         self._refuse_too_little_noise(step_follows_sigma=resolution is None)
-        self._ratios = frozen(np.array([rounded_up(ratio) for ratio in self._sigma / self._step]))
+        self._ratios = frozen(np.array([table_ratio(ratio) for ratio in self._sigma / self._step]))
         self._refuse_too_fine_a_step()
         self._ledger = Ledger(
             self.readings_per_window,
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak when the "
             "next window has begun; to experiment, use simulate(readings, rng=...).",
         )
-        self._seal()
+        self._freeze()
 
     @property
     def sigma(self) -> Any:
@@ -201,7 +201,7 @@ class Cloak(Sealed):
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
         return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration)
 
-    def _levels(self, sigma: ArrayLike | None) -> Levels:
+    def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:
             return self.allowance.given(sigma)
         return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
@@ -230,10 +230,10 @@ class Cloak(Sealed):
 
     def _refuse_too_fine_a_step(self) -> None:
         largest = int(np.argmax(self._ratios))
-        if self._ratios[largest] > DEVICE.ratio:
+        if self._ratios[largest] > DEVICE_TABLES.ratio:
             raise CalibrationError(
                 f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
-                f"steps; there are tables for up to {DEVICE.ratio:,.0f}. Give a coarser resolution.",
+                f"steps; there are tables for up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser resolution.",
                 resolution=float(self._step[largest]),
             )
 
@@ -256,7 +256,7 @@ class Cloak(Sealed):
             )
         return steps
 
-    def _noised(self, steps: FloatArray, words: Words) -> FloatArray:
+    def _noised(self, steps: FloatArray, words: WordSource) -> FloatArray:
         tables = {ratio: noise_table(float(ratio)) for ratio in np.unique(self._ratios)}
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)

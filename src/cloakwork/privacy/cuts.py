@@ -14,7 +14,7 @@ from cloakwork.sensor import WORD_BYTES
 
 BITS = 192
 ONE = 1 << BITS
-WORD = 127
+CUT_BITS = 127
 REACH = Fraction(27, 2)  # standard deviations: the mass beyond is below 2^-135
 _COARSEST = 32  # lattice points per standard deviation, at the least
 _LEAST = Fraction(1, 32)  # rounded noise of less is never anything but zero, to 2^-188
@@ -31,7 +31,7 @@ def cuts_error(count: int) -> float:
     A bound on the sum of the absolute errors of all probabilities, each the difference of two cut points that are off
     by at most one, plus the mass that the table leaves out.
     """
-    return (2 * count + 4) * 2.0**-WORD
+    return (2 * count + 4) * 2.0**-CUT_BITS
 
 
 def rounded_cuts(parameter: Fraction) -> bytes:
@@ -61,8 +61,8 @@ def discrete_cuts(parameter: Fraction) -> bytes:
 
 def _written(sums: Iterator[int], whole: int) -> bytes:
     """The parts `sums / whole` as cut points; none reaches 2^127, which no word does."""
-    most = (1 << WORD) - 1
-    cuts = (min(((total << (WORD + 1)) + whole) // (2 * whole), most) for total in sums)
+    most = (1 << CUT_BITS) - 1
+    cuts = (min(((total << (CUT_BITS + 1)) + whole) // (2 * whole), most) for total in sums)
     return b"".join(cut.to_bytes(WORD_BYTES, "big") for cut in cuts)
 
 

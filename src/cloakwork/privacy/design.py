@@ -10,8 +10,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, Physics
 from cloakwork.privacy.interior import Optimum, least, lower_bound
+from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.steepest import exceeding, steepest
-from cloakwork.privacy.table import DEVICE
 from cloakwork.privacy.variance import Moves
 
 MOST_SENSORS = 2_000
@@ -71,7 +71,7 @@ class DesignReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The best weights, the moves over which they are best, and the conditions rows @ w <= 1 that they meet."""
 
     optimum: Optimum
@@ -115,7 +115,7 @@ class Search:
     reach: float
     rounding: FloatArray | None = None
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         """The best weights, before anything is rounded."""
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
@@ -136,7 +136,7 @@ class Search:
         if few is not moves:
             bound = lower_bound(moves.of_sensors(seeing), rows[:, seeing], optimum.weights[seeing], optimum.prices)
             optimum = replace(optimum, bound=bound)
-        return Found(optimum, few, rows)
+        return SearchResult(optimum, few, rows)
 
     def rows(self, slopes: FloatArray, share: float) -> FloatArray:
         """The conditions rows @ w <= 1, with `share` of the budget for moves and the rest for rounding."""
@@ -183,7 +183,7 @@ def sensors_that_see(slopes: FloatArray) -> IntArray:
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     """Nearly the same noise with few different ratios of sigma to step, so that few tables serve all sensors."""
     ratios = 2.0 ** (np.rint(TABLES * np.log2(sigma / step)) / TABLES)
-    return np.asarray(step * np.minimum(ratios, max(DEVICE.ratio / 2, float(ratios.min()))))
+    return np.asarray(step * np.minimum(ratios, max(DEVICE_TABLES.ratio / 2, float(ratios.min()))))
 
 
 def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None) -> DesignReport:

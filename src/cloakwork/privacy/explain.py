@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, up
+from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.physics import FloorPlan, HeatLine, Metric, Physics, Placement
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.gaussian import Profile
@@ -49,7 +49,8 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     who = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, but no more than one"
     lines = [
         f"Someone who sees {window} of {who} cannot tell well whether a unit source moved by up to {cloak.alpha:g}: "
-        f"any event they wait for is at most e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times "
+        f"any event they wait for is at most e^{cloak.epsilon:g} = "
+        f"{rounded_up(math.exp(min(cloak.epsilon, 700)), 3)} times "
         f"likelier for the one than for the other, plus {cloak.delta:g}.",
         f"The same holds for weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"one of weight 2 only within {cloak.alpha / 2:g}.",
@@ -86,7 +87,7 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
         + (", and which side of a wall a source is on." if isinstance(cloak.physics, FloorPlan) else "."),
     ]
     window = Profile(cloak.frame_mu).times(cloak.readings_per_window)
-    two, day = (up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
+    two, day = (rounded_up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     lines.append(
         f"The same source over many windows: at delta {cloak.delta:g}, two windows together give epsilon {two}, and 24 "
         f"give {day}. A device counts every interval of the length of a window as one; release() counts one window "
@@ -99,17 +100,17 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
 
 def _cost(cloak: "Cloak") -> tuple[str, ...]:
     low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
-    noise = up(high) if low == high else f"{up(low)} to {up(high)}, by sensor"
+    noise = rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}, by sensor"
     lines = [
         f"Each reading carries noise of standard deviation {noise}; a hidden move shifts the readings by "
-        f"at most {up(cloak.sensitivity)}.",
+        f"at most {rounded_up(cloak.sensitivity)}.",
         f"Sending readings in steps of {float(cloak.steps.min()):.3g} costs "
         f"{100 * cloak.resolution_cost:.2g} % more noise.",
     ]
     if cloak.readings_per_window > 1:
         root = float(np.sqrt(cloak.readings_per_window))
         lines.append(
-            f"Covering {cloak.readings_per_window} frames costs {up(root, 3)} times the noise of covering one."
+            f"Covering {cloak.readings_per_window} frames costs {rounded_up(root, 3)} times the noise of covering one."
         )
     if cloak.design is Design.LEAST_ERROR:
         lines.append(_designed(cloak))
@@ -124,7 +125,7 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
 def _designed(cloak: "Cloak") -> str:
     """What sharing the noise achieves."""
     seen = cloak.design_report
-    equal = up(float(cloak.allowance.equal().sigma[0]))
+    equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     return (
         f"The noise is shared among the sensors such that a lone source is located best: {seen.carrying} of "
         f"{cloak.physics.sensors} carry 99 % of the information, the others hardly more than noise. One window tells "

@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import number_of
+from cloakwork._checks import as_number
 from cloakwork.errors import CalibrationError
 
 _ULP = float(np.finfo(float).eps)
@@ -47,10 +47,10 @@ def log_delta(epsilon: float, mu: float) -> float:
     return first + math.log(remains + slip)
 
 
-def claim(epsilon: float, delta: float) -> None:
+def check_claim(epsilon: float, delta: float) -> None:
     """Refuse an (epsilon, delta) that no Gaussian noise can meet or that means nothing."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        number_of(name, value, error=CalibrationError)
+        as_number(name, value, error=CalibrationError)
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise CalibrationError(f"epsilon={epsilon}: give a finite number above 0; 0.1 to 5 is usual.", epsilon=epsilon)
     if delta == 0:
@@ -68,7 +68,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / largest_mu(1.0, 1e-6), 6)
     4.224679
     """
-    claim(epsilon, delta)
+    check_claim(epsilon, delta)
     goal = math.log(delta)
     low, high = 0.0, 1.0
     while log_delta(epsilon, high) <= goal:
@@ -91,7 +91,7 @@ def paper_mu(epsilon: float, delta: float) -> float:
     -----
     sigma = 2 ln(1.25/delta) Delta / epsilon, Gilbert and McMillan, Lemma 4: not private for large epsilon.
     """
-    claim(epsilon, delta)
+    check_claim(epsilon, delta)
     mu = epsilon / (2 * math.log(1.25 / delta))
     if log_delta(epsilon, mu) > math.log(delta):
         limit = _largest_paper_epsilon(delta)
@@ -145,7 +145,7 @@ class Profile:
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at `delta`, rounded up; 0 when delta alone covers it."""
-        claim(1.0, delta)
+        check_claim(1.0, delta)
         goal = math.log(delta)
         if log_delta(0.0, self.mu) <= goal:
             return 0.0

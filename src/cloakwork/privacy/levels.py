@@ -10,8 +10,8 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family
 from cloakwork.privacy.design import BLIND, Search, few_ratios
+from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.sensitivity import Scope, exposure
-from cloakwork.privacy.table import DEVICE
 from cloakwork.privacy.variance import mean_variance
 
 RESOLUTION_COST = 0.01
@@ -19,7 +19,7 @@ _DIVISION = 1 + 2.0**-19  # covers what `exposure` adds to a step
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class NoiseLevels:
     """Standard deviation and step of each sensor, and a bound on the mean variance of a window where it is designed."""
 
     sigma: FloatArray
@@ -55,26 +55,26 @@ class Allowance:
     @property
     def ratio(self) -> float:
         """Noise in steps where they follow it: such that rounding costs 1 %, as far as there are tables."""
-        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE.ratio / 1.001)
+        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE_TABLES.ratio / 1.001)
 
     def cost(self, sigma: FloatArray, step: FloatArray) -> float:
         """The exact mu of a frame with this noise, rounded up."""
         return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, step=step)
 
-    def given(self, sigma: ArrayLike) -> Levels:
+    def given(self, sigma: ArrayLike) -> NoiseLevels:
         """The noise that someone chose; whether it is enough is for others to check."""
         chosen = per_sensor("sigma", sigma, self.sensors)
-        return Levels(chosen, self._steps(chosen))
+        return NoiseLevels(chosen, self._steps(chosen))
 
-    def equal(self) -> Levels:
+    def equal(self) -> NoiseLevels:
         """The least noise that is the same for all sensors."""
         coarse = self.sensitivity / (self.ratio * self.mu - self._root)
         step = np.full(self.sensors, coarse) if self.resolution is None else self._steps(np.ones(self.sensors))
         rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
         needed = (self.sensitivity + rounding * _DIVISION) / self.mu * (1 + 1e-11)
-        return Levels(np.full(self.sensors, needed), step)
+        return NoiseLevels(np.full(self.sensors, needed), step)
 
-    def least_error(self) -> Levels:
+    def least_error(self) -> NoiseLevels:
         """Noise that locates a lone source best, each sensor with its own; never worse than the same for all."""
         if self.scope is Scope.SENSOR:
             return self._least_each()
@@ -113,7 +113,7 @@ class Allowance:
         """What rounding costs where steps follow the noise."""
         return self._root / self.ratio * _DIVISION
 
-    def _scaled(self, sigma: FloatArray) -> Levels:
+    def _scaled(self, sigma: FloatArray) -> NoiseLevels:
         """The same proportions, at the size that the exact condition asks for."""
         fixed = self._rounded if self.resolution is None else 0.0
         cost = self.cost(sigma, self._steps(sigma))
@@ -122,9 +122,9 @@ class Allowance:
             cost = self.cost(sigma, self._steps(sigma))
             if cost <= self.mu:
                 break
-        return Levels(sigma, self._steps(sigma))
+        return NoiseLevels(sigma, self._steps(sigma))
 
-    def _least_each(self) -> Levels:
+    def _least_each(self) -> NoiseLevels:
         """Against someone who sees one sensor, each needs what it needs alone."""
         slopes = self.family.sensor_slopes()
         moved = self.alpha * np.maximum(slopes, BLIND * slopes.max())
@@ -132,7 +132,7 @@ class Allowance:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
             sigma = (moved + self._steps(moved) * _DIVISION) / self.mu * (1 + 1e-11)
-        return Levels(sigma, self._steps(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
+        return NoiseLevels(sigma, self._steps(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
 
     def _steps(self, sigma: FloatArray) -> FloatArray:
         """The steps of the devices, or such that all sensors have the same ratio and one table serves them."""

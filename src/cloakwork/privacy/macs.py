@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.privacy.sha256 import BLOCK_BYTES, BLOCK_WORDS, ROUNDS, START, Words, compress_lanes, expand, mix, padded
+from cloakwork.privacy.sha256 import (
+    BLOCK_BYTES,
+    BLOCK_WORDS,
+    ROUNDS,
+    START,
+    Words,
+    compress_lanes,
+    expand,
+    mix,
+    padded,
+)
 
 LongWords = NDArray[np.uint64]
 

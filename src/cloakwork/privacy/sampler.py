@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from cloakwork._checks import IntArray
 from cloakwork._compile import compiled
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.table import NoiseTable
+from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
 
-Words: TypeAlias = Callable[[int], NDArray[np.uint64]]
+WordSource: TypeAlias = Callable[[int], NDArray[np.uint64]]
 """Asked for a number of words, gives that many random words of 128 bits, shape (number, 2)."""
 _BLOCK = 1 << 16  # words at a time: they stay in the cache
 _WIDTH = 16
@@ -30,14 +30,14 @@ def private_words(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 
-def simulated_words(rng: np.random.Generator) -> Words:
+def simulated_words(rng: np.random.Generator) -> WordSource:
     """Words like `private_words`, but reproducible and therefore not private."""
     if not isinstance(rng, np.random.Generator):
         raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
     return lambda count: rng.integers(0, 2**64, size=(count, 2), dtype=np.uint64, endpoint=False)
 
 
-def noise(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
+def noise_from_words(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
     """The noise, in steps, that each draw stands for: words of shape (count, levels, 2) in, shape (count,) out."""
     if words.shape[1:] != (len(table.levels), 2):
         raise ValueError(f"words of shape {words.shape}: this table takes (count, {len(table.levels)}, 2).")
@@ -47,7 +47,7 @@ def noise(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
     return out
 
 
-def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: Words) -> IntArray:
+def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: WordSource) -> IntArray:
     """Noise for `count` frames of sensors with these tables, in steps, shape (count, sensors).
 
     A frame takes as many words as its sensors have levels, sensor by sensor: the stream of words, and with it the
@@ -67,7 +67,7 @@ def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: Words) -> I
             levels = len(table.levels)
             columns = (ends[which, None] - levels + np.arange(levels)).ravel()
             chosen = drawn if len(sensors) == 1 else drawn[:, columns]
-            part[:, which] = noise(table, chosen.reshape(-1, levels, 2)).reshape(len(part), -1)
+            part[:, which] = noise_from_words(table, chosen.reshape(-1, levels, 2)).reshape(len(part), -1)
     return out
 
 

@@ -1,17 +1,17 @@
 """What was claimed of a thing stays true: it does not change any more."""
 
 
-class Sealed:
-    """Base of all that makes a claim: once `_seal` was called, no attribute can be set."""
+class Immutable:
+    """Base of all that makes a claim: once `_freeze` was called, no attribute can be set."""
 
     _kind = "cloak"
-    _sealed = False
+    _frozen = False
 
-    def _seal(self) -> None:
-        object.__setattr__(self, "_sealed", True)
+    def _freeze(self) -> None:
+        object.__setattr__(self, "_frozen", True)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if self._sealed:
+        if self._frozen:
             raise AttributeError(
                 f"{name}: a {self._kind} does not change, or its claim would not hold. Make another one."
             )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
-from cloakwork.sensor.wire import Witness
+from cloakwork.sensor.wire import ReplayCheck
 
 HEADER = ("time", "sensor", "seq", "value")
 ALARM = "alarm: one seq with two values"
@@ -152,7 +152,7 @@ class ReadingsFile:
     def __init__(self, path: str | Path, sensor_ids: tuple[str, ...]) -> None:
         self._file = ReadingRows(path, sensor_ids)
         self._sensors = len(sensor_ids)
-        self._witnesses = [Witness(REMEMBERED) for _ in sensor_ids]
+        self._replay_checks = [ReplayCheck(REMEMBERED) for _ in sensor_ids]
 
     @property
     def path(self) -> Path:
@@ -183,7 +183,7 @@ class ReadingsFile:
         pending: dict[int, Frame] = {}
         finished = -1
         for row in self._file:
-            if self._witnesses[row.sensor].see(row.seq, row.value) == "alarm":
+            if self._replay_checks[row.sensor].check(row.seq, row.value) == "alarm":
                 self.problems.add(row.number, ALARM)
                 continue
             if row.time <= finished:

@@ -92,7 +92,7 @@ def read_status(payload: bytes) -> tuple[str, int, int]:
     return state, _whole(used), _whole(allowed)
 
 
-class Witness:
+class ReplayCheck:
     """Remembers what each sequence number of one sensor said, and notices when one says two things.
 
     Two values under one number mean that noise was used twice, or that someone else speaks in the sensor's name. It
@@ -104,7 +104,7 @@ class Witness:
         self._seen: dict[int, int] = {}
         self._order: list[int] = []
 
-    def see(self, seq: int, value: int) -> str:
+    def check(self, seq: int, value: int) -> str:
         """One of `new`, `again` (the same message once more) and `alarm` (another value under a known number)."""
         if seq in self._seen:
             return "again" if self._seen[seq] == value else "alarm"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, count, number_of
+from cloakwork._checks import FloatArray, IntArray, as_number, count
 from cloakwork.errors import InputError
 from cloakwork.series.noise import Claim, GaussianNoise, Noise
 from cloakwork.series.power import inverse, product, square_root
@@ -44,7 +44,7 @@ class SquareRoot:
     def __post_init__(self) -> None:
         if self.band is not None:
             count("band", self.band)
-        if not 0 < number_of("damping", self.damping) <= 1:
+        if not 0 < as_number("damping", self.damping) <= 1:
             raise InputError(f"damping={self.damping!r}: give a number above 0, up to 1.", damping=self.damping)
 
     def strategy(self, task: Task) -> Strategy:

@@ -8,14 +8,18 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, down, frames, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, positive, rounded_down
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation
-from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.sampler import Words, private_words, simulated_words
-from cloakwork.privacy.sealed import Sealed
-from cloakwork.privacy.table import SERVER
+from cloakwork.privacy import (
+    SERVER_TABLES,
+    Explanation,
+    Immutable,
+    Ledger,
+    WordSource,
+    check_claim,
+    private_words,
+    simulated_words,
+)
 from cloakwork.series.explain import explain
 from cloakwork.series.filters import Filter, check_circle, filters_of, taps_of
 from cloakwork.series.given import numbers, said
@@ -42,7 +46,7 @@ def _in_range(name: str, value: float) -> float:
 
 
 @final
-class SeriesCloak(Sealed):
+class SeriesCloak(Immutable):
     """Publishes filters of one or more private series, once, with the least noise that meets the claim.
 
     Parameters
@@ -116,7 +120,7 @@ class SeriesCloak(Sealed):
             remedy="Publishing once more costs as much again: make a new cloak with part of the budget for each "
             "release; to experiment, use simulate(x, rng=...).",
         )
-        self._seal()
+        self._freeze()
 
     @property
     def units(self) -> int:
@@ -211,10 +215,11 @@ class SeriesCloak(Sealed):
                 raise
             raise CalibrationError(
                 f"contribution={self.contribution:g}: the noise would be {ratio:.3g} steps of {self.step:g}, and there "
-                f"are tables for up to {SERVER.ratio:.3g}. Give a smaller contribution, a larger step or a larger "
+                f"are tables for up to {SERVER_TABLES.ratio:.3g}. Give a smaller contribution, a larger step or "
+                "a larger "
                 "epsilon.",
                 contribution=self.contribution,
-                most=self.step * (self.units * SERVER.ratio / ratio - self.touched),
+                most=self.step * (self.units * SERVER_TABLES.ratio / ratio - self.touched),
             ) from None
 
     def _touched(self, given: int | None) -> int:
@@ -249,7 +254,7 @@ class SeriesCloak(Sealed):
         if not np.abs(whole).max() < most:
             raise ReadingError(
                 f"values are too large for steps of {self.step:g}: give a coarser step, or values below "
-                f"{down(most * self.step)} in size.",
+                f"{rounded_down(most * self.step)} in size.",
                 step=self.step,
                 most=most * self.step,
             )
@@ -275,7 +280,7 @@ class SeriesCloak(Sealed):
             place=place,
         )
 
-    def _published(self, exact: IntArray, axes: int, words: Words) -> Published:
+    def _published(self, exact: IntArray, axes: int, words: WordSource) -> Published:
         released = exact + self.noise.draw(exact.size, words).reshape(exact.shape)
         values = self.strategy.outputs(released.astype(np.float64)) * self.step
         spread = np.sqrt(self.variances)

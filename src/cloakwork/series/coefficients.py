@@ -2,14 +2,12 @@
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.sealed import Sealed
+from cloakwork.privacy import Immutable, Ledger, check_claim
 from cloakwork.series.hadamard import CoefficientRelease
 from cloakwork.series.noise import Claim
 
 
-class CoefficientsCloak(Sealed):
+class CoefficientsCloak(Immutable):
     """Releases Walsh coefficients once, with the least noise for what each is worth to what is published."""
 
     def __init__(self, worth: FloatArray, *, epsilon: float, delta: float, contribution: int, owner: str) -> None:

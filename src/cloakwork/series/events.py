@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, number_of, positive
+from cloakwork._checks import FloatArray, IntArray, as_number, count, frames, positive
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series.bounded import Bins, BoundedSeries, Losses, bins_of, share_lost, whole
@@ -250,7 +250,7 @@ def _in_steps(name: str, most: float, step: float) -> int:
 
 def _as_count(most: float) -> int:
     """A limit on events, as a whole number."""
-    if not (1 <= number_of("most_per_person", most) <= _MOST_STEPS and most == int(most)):
+    if not (1 <= as_number("most_per_person", most) <= _MOST_STEPS and most == int(most)):
         raise InputError(
             f"most_per_person={most!r}: give a whole number of events, from 1 to {_MOST_STEPS:.2g}.",
             most_per_person=most,

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from cloakwork._checks import up
+from cloakwork._checks import rounded_up
 from cloakwork.privacy import Explanation
 from cloakwork.series.mechanisms import Least
 from cloakwork.series.strategies import CausalStrategy
@@ -26,7 +26,8 @@ def _hidden(cloak: "SeriesCloak") -> tuple[str, ...]:
     return (
         f"Someone who sees everything that is published cannot tell well whether a change of up to "
         f"{cloak.contribution:g} was made to the values{places}: any event they wait for is at most "
-        f"e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with it than without, plus "
+        f"e^{cloak.epsilon:g} = {rounded_up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with "
+        "it than without, plus "
         f"{cloak.delta:g}.",
         "If each event adds at most that much, single events are hidden (event level); if all that one person adds "
         "stays below it, persons are (user level).",

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from cloakwork._checks import up
+from cloakwork._checks import rounded_up
 from cloakwork.privacy import Explanation
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ def _hidden(stream: "Stream") -> tuple[str, ...]:
     return (
         "Someone who sees every output, from the first to the last, cannot tell well whether a change of up to "
         f"{stream.contribution} was made to the values, all times together: any event they wait for is at most "
-        f"e^{stream.epsilon:g} = {up(math.exp(min(stream.epsilon, 700)), 3)} times likelier with it than without, plus "
+        f"e^{stream.epsilon:g} = {rounded_up(math.exp(min(stream.epsilon, 700)), 3)} times likelier with "
+        "it than without, plus "
         f"{stream.delta:g}.",
         "That holds too where later values depend on what was published before.",
     )

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from cloakwork._checks import up
+from cloakwork._checks import rounded_up
 from cloakwork.privacy import Explanation
 from cloakwork.series.explain import percent
 
@@ -54,7 +54,8 @@ def _hidden(cloak: "MarginalsCloak | WalshCloak", what: str) -> tuple[str, ...]:
     rows = "one row was" if cloak.contribution == 1 else f"up to {cloak.contribution} rows were"
     return (
         f"Someone who sees {what} cannot tell well whether {rows} there or not: any event they wait for is at most "
-        f"e^{cloak.epsilon:g} = {up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with than without, plus "
+        f"e^{cloak.epsilon:g} = {rounded_up(math.exp(min(cloak.epsilon, 700)), 3)} times likelier with "
+        "than without, plus "
         f"{cloak.delta:g}.",
     )
 

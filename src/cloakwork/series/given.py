@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, number_of
+from cloakwork._checks import FloatArray, as_number
 from cloakwork.errors import InputError
 
 _TEXTS, _DATES = "texts: give numbers", "dates or times: give numbers"
@@ -66,7 +66,7 @@ def whole_number(name: str, value: object, what: str) -> int:
 
 def check_confidence(confidence: float) -> float:
     """A confidence between 0 and 1."""
-    if not 0 < number_of("confidence", confidence) < 1:
+    if not 0 < as_number("confidence", confidence) < 1:
         raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
     return float(confidence)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray, frozen
-from cloakwork.privacy.sampler import Words
+from cloakwork.privacy import WordSource
 from cloakwork.series.noise import Claim, GaussianNoise
 from cloakwork.series.strategies import Strategy, finest
 
@@ -98,7 +98,7 @@ class CoefficientRelease:
         """What weights and noise of any precision would reach."""
         return self.strategy.ideal * self.noise.ideal * self.units**2
 
-    def estimates(self, coefficients: IntArray, words: Words) -> FloatArray:
+    def estimates(self, coefficients: IntArray, words: WordSource) -> FloatArray:
         """The coefficients with their noise, shape (length,) in and out."""
         exact = self.strategy.applied(coefficients)
         return np.asarray(self.strategy.outputs((exact + self.noise.draw(exact.size, words)).astype(np.float64))[0])

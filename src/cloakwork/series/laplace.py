@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, frozen, up
+from cloakwork._checks import FloatArray, IntArray, frozen, rounded_up
 from cloakwork.errors import CalibrationError, InputError
-from cloakwork.privacy import NoiseTable
-from cloakwork.privacy.sampler import Words
-from cloakwork.privacy.table import rounded_up
+from cloakwork.privacy import NoiseTable, WordSource, table_ratio
 from cloakwork.series.accounting import largest_delta
 from cloakwork.series.laplace_table import laplace_table
 from cloakwork.series.noise import Claim, Noise, drawn, table_loss
@@ -123,7 +121,7 @@ class LaplaceNoise:
     def meeting(cls, strategy: Strategy, claim: Claim) -> "LaplaceNoise":
         """The noise of the paper, or a `CalibrationError` where it does not meet the claim."""
         wide = math.sqrt(2 * math.log(1 / claim.delta)) / claim.epsilon
-        table = laplace_table(rounded_up(claim.units * _NORM * wide))
+        table = laplace_table(table_ratio(claim.units * _NORM * wide))
         different = np.unique(np.sort(np.abs(strategy.weights), axis=0), axis=1)
         shifts = different.astype(np.float64) * (claim.units / table.ratio * (1 + 2.0**-50))
         noise = cls(table, frozen(shifts), strategy.length * claim.series, 2 * wide**2, claim.units * _NORM)
@@ -132,7 +130,7 @@ class LaplaceNoise:
         if found > claim.delta:
             raise CalibrationError(
                 f"epsilon={claim.epsilon:g} with delta={claim.delta:g}: the noise of the paper has a delta of "
-                f"{up(found)} for this filter. Use Fourier().",
+                f"{rounded_up(found)} for this filter. Use Fourier().",
                 epsilon=claim.epsilon,
                 delta=claim.delta,
                 found=found,
@@ -144,7 +142,7 @@ class LaplaceNoise:
         """Of one draw, with what rounding adds."""
         return 2 * self.table.ratio**2 + 1 / 12
 
-    def draw(self, count: int, words: Words) -> IntArray:
+    def draw(self, count: int, words: WordSource) -> IntArray:
         return drawn(self.table, count, words)
 
     def delta(self, epsilon: float) -> float:

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from cloakwork._checks import positive
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.cuts import WORD, cuts_error
-from cloakwork.privacy.table import Level, NoiseTable
+from cloakwork.privacy import CUT_BITS, Level, NoiseTable, cuts_error
 from cloakwork.sensor import WORD_BYTES
 
 LARGEST_SCALE = 2.0**52
@@ -106,6 +105,6 @@ def _decimal(value: Fraction) -> Decimal:
 
 def _written(chances: Iterable[Decimal]) -> bytes:
     """The chances as cut points; none reaches 2^127, which no word does."""
-    most = (1 << WORD) - 1
-    cuts = (min(int((chance * (1 << WORD)).to_integral_value(ROUND_HALF_EVEN)), most) for chance in chances)
+    most = (1 << CUT_BITS) - 1
+    cuts = (min(int((chance * (1 << CUT_BITS)).to_integral_value(ROUND_HALF_EVEN)), most) for chance in chances)
     return b"".join(cut.to_bytes(WORD_BYTES, "big") for cut in cuts)

@@ -9,10 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, count, down, frozen
+from cloakwork._checks import FloatArray, count, frozen, rounded_down
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.privacy import Explanation
-from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_marginals
 from cloakwork.series.given import array_of
@@ -129,7 +128,7 @@ class MarginalsCloak(CoefficientsCloak):
         super().__init__(
             self.wanted.worth, epsilon=epsilon, delta=delta, contribution=contribution, owner="marginals cloak"
         )
-        self._seal()
+        self._freeze()
 
     @property
     def sets(self) -> tuple[tuple[int, ...], ...]:
@@ -198,12 +197,13 @@ class MarginalsCloak(CoefficientsCloak):
         most = _MOST / float(self.plan.strategy.weights.max())
         if len(bits) >= most:
             raise ReadingError(
-                f"there are too many rows to release them with their noise in 63 bits: give fewer than {down(most)}.",
+                "there are too many rows to release them with their noise in 63 bits: give fewer than "
+                f"{rounded_down(most)}.",
                 most=most,
             )
         return np.asarray(bits)
 
-    def _published(self, bits: NDArray[np.bool_], words: Words) -> Marginals:
+    def _published(self, bits: NDArray[np.bool_], words: WordSource) -> Marginals:
         return Marginals(self.plan.estimates(self.wanted.coefficients(bits), words), self)
 
 

@@ -7,10 +7,18 @@ from typing import Protocol
 import numpy as np
 
 from cloakwork._checks import IntArray
-from cloakwork.privacy import NoiseTable, Profile, largest_mu, noise_table
-from cloakwork.privacy.allowed import allowed_mu
-from cloakwork.privacy.sampler import Words, noise, noise_of_frames
-from cloakwork.privacy.table import SERVER, rounded_up
+from cloakwork.privacy import (
+    SERVER_TABLES,
+    NoiseTable,
+    Profile,
+    WordSource,
+    allowed_mu,
+    largest_mu,
+    noise_from_words,
+    noise_of_frames,
+    noise_table,
+    table_ratio,
+)
 from cloakwork.series.strategies import Strategy, norm_above
 
 _FEW = 1 << 12  # words, far fewer than the sampler asks for at a time
@@ -41,7 +49,7 @@ class Noise(Protocol):
     def shift(self) -> float:
         """How far those who are protected move the release at the most, in its steps: what the noise was made for."""
 
-    def draw(self, count: int, words: Words) -> IntArray:
+    def draw(self, count: int, words: WordSource) -> IntArray:
         """`count` draws, in steps of the release."""
 
     def delta(self, epsilon: float) -> float:
@@ -53,12 +61,12 @@ def table_loss(epsilon: float, *, draws: int, error: float) -> float:
     return math.exp(min(math.log(error * draws) + float(np.logaddexp(0.0, epsilon)), 0.0)) * (1 + 1e-12)
 
 
-def drawn(table: NoiseTable, count: int, words: Words) -> IntArray:
+def drawn(table: NoiseTable, count: int, words: WordSource) -> IntArray:
     """`count` draws from one table; the same ones from the same words, whether they are few or many."""
     levels = len(table.levels)
     if count * levels > _FEW:
         return noise_of_frames([table], count, words)[:, 0]
-    return noise(table, words(count * levels).reshape(count, levels, 2))  # a push waits for this
+    return noise_from_words(table, words(count * levels).reshape(count, levels, 2))  # a push waits for this
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +89,9 @@ class GaussianNoise:
     def meeting(cls, strategy: Strategy, claim: Claim) -> "GaussianNoise":
         """The least noise with which a strategy meets a claim."""
         draws = strategy.length * claim.series
-        mu = allowed_mu(claim.epsilon, claim.delta, draws=draws, error=SERVER.error)
+        mu = allowed_mu(claim.epsilon, claim.delta, draws=draws, error=SERVER_TABLES.error)
         shift = claim.units * norm_above(strategy.weights) * (1 + 1e-15)
-        table = noise_table(rounded_up(shift / mu), size=SERVER)
+        table = noise_table(table_ratio(shift / mu), size=SERVER_TABLES)
         return cls(table, shift / table.ratio, draws, largest_mu(claim.epsilon, claim.delta) ** -2)
 
     @property
@@ -95,7 +103,7 @@ class GaussianNoise:
     def shift(self) -> float:
         return self.mu * self.table.ratio
 
-    def draw(self, count: int, words: Words) -> IntArray:
+    def draw(self, count: int, words: WordSource) -> IntArray:
         return drawn(self.table, count, words)
 
     def delta(self, epsilon: float) -> float:

@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation
-from cloakwork.privacy.gaussian import claim as check_claim
-from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.sampler import Words, private_words, simulated_words
-from cloakwork.privacy.sealed import Sealed
+from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
 from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.endless import causal, looking_back, settled_length
 from cloakwork.series.exact import convolve_whole
@@ -35,7 +31,7 @@ _ENDLESS = 1 << 62
 
 
 @final
-class Stream(Sealed):
+class Stream(Immutable):
     """Publishes a filter of a private series value by value, as the values arrive.
 
     Parameters
@@ -117,7 +113,7 @@ class Stream(Sealed):
             remedy="Begin a new stream with a budget of its own, or give a longer horizon next time; to experiment, "
             "use simulate(x, rng=...).",
         )
-        self._seal()
+        self._freeze()
 
     @property
     def time(self) -> int:
@@ -283,7 +279,7 @@ class Stream(Sealed):
             most=_MOST / self._weight,
         )
 
-    def _simulated(self, steps: IntArray, words: Words) -> FloatArray:
+    def _simulated(self, steps: IntArray, words: WordSource) -> FloatArray:
         n = steps.shape[1]
         released = convolve_whole(self.weights, steps)[:, :n] + self.noise.draw(steps.size, words).reshape(steps.shape)
         answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)

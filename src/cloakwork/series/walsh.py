@@ -6,10 +6,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, down, frames, frozen
+from cloakwork._checks import FloatArray, IntArray, frames, frozen, rounded_down
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.privacy import Explanation
-from cloakwork.privacy.sampler import Words, private_words, simulated_words
+from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.coefficients import CoefficientsCloak
 from cloakwork.series.explain_walsh import explain_convolution
 from cloakwork.series.filters import check_scale
@@ -83,7 +82,7 @@ class WalshCloak(CoefficientsCloak):
         super().__init__(
             worth[self._used], epsilon=epsilon, delta=delta, contribution=contribution, owner="convolution"
         )
-        self._seal()
+        self._freeze()
 
     @property
     def expected_mses(self) -> FloatArray:
@@ -120,12 +119,12 @@ class WalshCloak(CoefficientsCloak):
         if float(np.abs(values).sum()) >= most:
             raise ReadingError(
                 "the counts are too large to be released with their noise in 63 bits: give counts that are below "
-                f"{down(most)} in all.",
+                f"{rounded_down(most)} in all.",
                 most=most,
             )
         return values.astype(np.int64)
 
-    def _published(self, counts: IntArray, words: Words) -> Convolved:
+    def _published(self, counts: IntArray, words: WordSource) -> Convolved:
         found = np.zeros(self.size)
         found[self._used] = self.plan.estimates(transformed(counts)[self._used], words)
         values = transformed(self._spectra * found) / self.size

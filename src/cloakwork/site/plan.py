@@ -18,8 +18,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork.errors import CalibrationError, SiteError
-from cloakwork.privacy import Cloak
-from cloakwork.privacy.table import NoiseTable, noise_table
+from cloakwork.privacy import Cloak, NoiseTable, noise_table
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.schedule import Schedule

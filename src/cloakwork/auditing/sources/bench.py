@@ -9,7 +9,7 @@ from cloakwork._checks import not_negative, positive
 from cloakwork.auditing.audit import ANNOUNCED
 from cloakwork.errors import InputError
 from cloakwork.physics import Family
-from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy import Profile
 from cloakwork.site import Plan, Site
 
 FEWEST = 300  # reports that an audit needs at all

@@ -22,7 +22,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.readings.readings_file import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
-from cloakwork.sensor.wire import Witness, parse_topic, read_reading, topic
+from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic
 
 KEEP_ALIVE = 20  # seconds
 ANSWER = 20.0  # seconds for a broker to let us in
@@ -73,7 +73,7 @@ class Bench:
     ) -> None:
         self.sensor, self.patience, self.clock = sensor, patience, clock
         self.topic = topic(wire_site(site, DeviceKind.BENCH), sensor, DeviceKind.BENCH)
-        self.witness = Witness(REMEMBERED)
+        self.replay_check = ReplayCheck(REMEMBERED)
         self.recorded = 0  # readings, in all set-ups
         self._broker, self._note = broker, note
         self._heard: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
@@ -258,7 +258,7 @@ class Setup:
             self._behind = self._since - stamp
             self.dropped += 1
             return False
-        told = self._bench.witness.see(seq, value)
+        told = self._bench.replay_check.check(seq, value)
         if told == "alarm":
             raise ReadingError(
                 f"number {seq} has two values. Noise was used twice, or someone else speaks in the sensor's name: "

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import down
+from cloakwork._checks import rounded_down
 from cloakwork.auditing.testers.mechanism import Mechanism
 
 CONFIDENCE = 2 / 3
@@ -25,8 +25,9 @@ class Promise:
     def at(self, confidence: float) -> str:
         """The guarantee in words, for a probability of a right answer."""
         text = (
-            f"With probability at least {down(confidence)} it accepts if {self.private}, and with probability at least "
-            f"{down(confidence)} it rejects if {self.far}. In between it may say either."
+            f"With probability at least {rounded_down(confidence)} it accepts if {self.private}, and with "
+            "probability at least "
+            f"{rounded_down(confidence)} it rejects if {self.far}. In between it may say either."
         )
         return f"{text} {self.caveat}".rstrip()
 

@@ -15,10 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from cloakwork._checks import IntArray
 from cloakwork._checks import count as whole
 from cloakwork.errors import InputError
-from cloakwork.privacy.macs import KEY_WORDS, LongWords, follow_chain, key_row, keyed_message, keyed_states, macs
-from cloakwork.privacy.sampler import noise
+from cloakwork.privacy.macs import (
+    KEY_WORDS,
+    LongWords,
+    follow_chain,
+    key_row,
+    keyed_message,
+    keyed_states,
+    macs,
+)
+from cloakwork.privacy.noise_table import NoiseTable
+from cloakwork.privacy.sampler import noise_from_words
 from cloakwork.privacy.sha256 import Words
-from cloakwork.privacy.table import NoiseTable
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import COUNTER_BITS, EPOCH, KEY_BYTES, LARGEST_COUNTER, LARGEST_GENERATION
 from cloakwork.sensor.wire import LARGEST, topic
@@ -101,7 +109,7 @@ class Keystream:
         def work(share: slice) -> None:
             words = np.empty((len(numbers[share]), 2 * levels), dtype=np.uint64)
             _fill(states, which[share], numbers[share], words)
-            found[share] = noise(table, words.reshape(-1, levels, 2))
+            found[share] = noise_from_words(table, words.reshape(-1, levels, 2))
 
         _in_threads(work, len(numbers))
         return found

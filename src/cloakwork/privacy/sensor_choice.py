@@ -12,14 +12,7 @@ from cloakwork._checks import count as whole_number
 from cloakwork.errors import CalibrationError, PhysicsError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Tolerance
 from cloakwork.privacy.cloak import Cloak
-from cloakwork.privacy.design import (
-    ENOUGH,
-    ROUGHLY,
-    Design,
-    DesignReport,
-    best_weights,
-    sensors_that_see,
-)
+from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
 from cloakwork.privacy.gaussian import Calibration
 from cloakwork.privacy.interior import Optimum
 from cloakwork.privacy.sensitivity import Scope

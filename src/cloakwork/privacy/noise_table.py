@@ -33,8 +33,8 @@ class TableSize(NamedTuple):
     error: float
 
 
-DEVICE = TableSize(2.0**24, 56 * 1024, 1e-33)
-SERVER = TableSize(2.0**40, 512 * 1024, 2e-33)
+DEVICE_TABLES = TableSize(2.0**24, 56 * 1024, 1e-33)
+SERVER_TABLES = TableSize(2.0**40, 512 * 1024, 2e-33)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +88,14 @@ class Part:
     parameter: Fraction
 
 
-def rounded_up(ratio: float) -> float:
+def table_ratio(ratio: float) -> float:
     """Noise in steps, a hair more, to 40 bits: never less noise, and one table for ratios that differ by roundings."""
     mantissa, exponent = math.frexp(ratio * (1 + 1e-15))
     return math.ldexp(math.ceil(mantissa * 2**40) / 2**40, exponent)
 
 
 @lru_cache(maxsize=64)
-def noise_table(ratio: float, *, size: TableSize = DEVICE) -> NoiseTable:
+def noise_table(ratio: float, *, size: TableSize = DEVICE_TABLES) -> NoiseTable:
     """The table for noise of `ratio` steps standard deviation: as few levels as fit in `size`.
 
     >>> [(level.factor, level.count) for level in noise_table(3017.0).levels]
@@ -110,7 +110,7 @@ def noise_table(ratio: float, *, size: TableSize = DEVICE) -> NoiseTable:
     return composed(ratio, fewest_parts(ratio, size.bytes))
 
 
-def fewest_parts(ratio: float, most_bytes: int = DEVICE.bytes) -> tuple[Part, ...]:
+def fewest_parts(ratio: float, most_bytes: int = DEVICE_TABLES.bytes) -> tuple[Part, ...]:
     """Noise of at least `ratio` steps as the sum of as few terms as fit in `most_bytes`, from coarse to fine."""
     terms = 1
     while sum(cut_count(part.parameter) for part in parts(ratio, terms)) * WORD_BYTES > most_bytes:
