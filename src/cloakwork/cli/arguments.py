@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share, each declared once."""
 
 import re
 from pathlib import Path
@@ -9,29 +9,31 @@ import typer
 from cloakwork.errors import InputError
 
 
-def no_password(context: typer.Context, option: typer.CallbackParam, given: str | None) -> str | None:
-    """Refuse a password on the command line, where whoever lists processes sees it; the environment may have it."""
+def no_password(context: typer.Context, option: typer.CallbackParam, url: str | None) -> str | None:
+    """Refuse a password on the command line, where a list of processes shows it; the environment may hold one."""
     source = context.get_parameter_source(option.name or "")
-    if source is None or source.name != "COMMANDLINE" or given is None:
-        return given
-    if re.match(r"[\w+.-]+://[^:/]*:[^@]*@", given) or re.search(r"[?&]password=", given):
+    if source is None or source.name != "COMMANDLINE" or url is None:
+        return url
+    if re.match(r"[\w+.-]+://[^:/]*:[^@]*@", url) or re.search(r"[?&]password=", url):
         raise InputError(
-            f"{option.opts[0]}: leave the password out of the command line, where others can see it. Put it into the "
-            f"environment variable PGPASSWORD{', or the whole address into CLOAKWORK_STORE' if option.envvar else ''}."
+            f"{option.opts[0]}: do not put the password on the command line, where others can see it. Set the "
+            f"environment variable PGPASSWORD{', or CLOAKWORK_STORE to the whole address' if option.envvar else ''}.",
+            option=option.opts[0],
         )
-    return given
+    return url
 
 
 SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.")]
 PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="The frozen plan; that beside the site file if there is one.")
+    Path | None, typer.Option("--plan", help="The frozen plan; by default the one beside the site file, if any.")
 ]
+ReadingsCsv = Annotated[Path, typer.Argument(help="CSV file of time,sensor,seq,value.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-BrokerUrl = Annotated[str, typer.Option(help="Where it sends: mqtt://host, or mqtts://user@host:8883 with TLS.")]
-PasswordFile = Annotated[Path | None, typer.Option(help="File with the device's password at the broker.")]
-Authority = Annotated[Path | None, typer.Option(help="Certificate that the broker's is signed with, in PEM form.")]
-KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's file of keys.")]
-KeySensor = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
+BrokerUrl = Annotated[str, typer.Option(help="Broker to send to: mqtt://host, or mqtts://user@host:8883 with TLS.")]
+PasswordFile = Annotated[Path | None, typer.Option(help="File that holds the broker password.")]
+Authority = Annotated[Path | None, typer.Option(help="CA certificate of the broker, in PEM form.")]
+KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's key file.")]
+SensorId = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
 StoreUrl = Annotated[
     str,
     typer.Option(
@@ -42,6 +44,6 @@ StoreUrl = Annotated[
     ),
 ]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="The name of the site.")]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="From when on: a date, an ISO time or Unix ms.")]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Until when.")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start of the period: a date, an ISO time or Unix ms.")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, exclusive.")]
 DEFAULT_STORE = "cloakwork.db"

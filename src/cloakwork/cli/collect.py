@@ -4,13 +4,15 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Event
+from typing import Annotated
 
+import typer
+
+from cloakwork.cli.arguments import DEFAULT_STORE, Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note
 from cloakwork.collect.embedded import EmbeddedBroker
@@ -26,64 +28,65 @@ USUAL_PORT = 1883
 LOOK_S = 0.5
 _CLEAR = {
     False: "tokens and results cross the network unencrypted. Give --certificate and --private-key, or put a proxy "
-    "before it and say --proxied",
-    True: "whoever reaches this port does so unencrypted, past the proxy. Listen at 127.0.0.1, or let only the proxy "
-    "reach it",
+    "in front and add --proxied",
+    True: "clients can bypass the proxy and connect unencrypted. Listen on 127.0.0.1, or let only the proxy connect",
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command was given, as it was given."""
-
-    sites: list[Path]
-    broker: str
-    password_file: Path | None
-    ca: Path | None
-    store: str
-    listen: str
-    certificate: Path | None
-    private_key: Path | None
-    proxied: bool
-    group: str | None
-    name: str
-    keep: str | None
-    home_assistant: bool
-
-
-def run_collect(given: Options) -> None:
+def collect(
+    sites: Annotated[list[Path], typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.")],
+    broker: Annotated[
+        str,
+        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded` (for trials) or `none`."),
+    ] = EMBEDDED,
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    store: StoreUrl = DEFAULT_STORE,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the page and API.")] = "127.0.0.1:8080",
+    certificate: Annotated[Path | None, typer.Option(help="Certificate for https, in PEM form.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="Private key of the certificate.")] = None,
+    proxied: Annotated[bool, typer.Option("--proxied", help="A proxy on this machine serves https.")] = False,
+    group: Annotated[str | None, typer.Option(help="Share the readings with other collectors of this group.")] = None,
+    name: Annotated[str, typer.Option(help="Session name at the broker, unique.")] = "cloakwork-collector",
+    keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove older data: 90d, 12h or 4w.")] = None,
+    home_assistant: Annotated[
+        bool, typer.Option("--home-assistant", help="Publish the occupancy of zones to Home Assistant.")
+    ] = False,
+) -> None:
     """Collect until stopped."""
-    host, port = parse_listen(given.listen)
-    listen = Listen(host, port, given.certificate, given.private_key, given.proxied)
-    keep = parse_days("--keep", given.keep)
+    host, port = parse_listen(listen)
+    address = Listen(host, port, certificate, private_key, proxied)
+    keep_days = parse_days("--keep", keep)
     with busy("reading the site files"):
-        sites = watch_all(given.sites)
+        watched = watch_all(sites)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("cloakwork").setLevel(logging.INFO)
     with ExitStack() as stack:
-        store = stack.enter_context(open_store(given.store))
-        broker = stack.enter_context(_broker(given))
+        opened = stack.enter_context(open_store(store))
+        if broker in {EMBEDDED, NONE} and not (password_file is None and ca is None and group is None):
+            raise InputError("--password-file, --ca and --group need --broker with the address of a real broker.")
         service = Service(
-            sites,
-            store,
-            broker=broker,
-            listen=listen,
-            group=given.group,
-            name=given.name,
-            keep_days=keep,
-            home_assistant=given.home_assistant,
+            watched,
+            opened,
+            broker=_reach(broker, password_file, ca, stack),
+            listen=address,
+            group=group,
+            name=name,
+            keep_days=keep_days,
+            home_assistant=home_assistant,
         )
         stopping = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
         service.start()
         stack.callback(service.stop)
-        note(f"collecting {', '.join(sites)} ({counted(sum(len(one.ids) for one in sites.values()), 'sensor')})")
-        _greet(store, service, listen)
+        sensors = sum(len(site.ids) for site in watched.values())
+        note(f"collecting {', '.join(watched)} ({counted(sensors, 'sensor')})")
+        _greet(opened, service, address)
         while not stopping.wait(LOOK_S):
             if service.failed:
-                raise RuntimeError("the HTTP server ended by itself")
-        note("stopping: what was taken in is being stored ...")
+                raise RuntimeError("the HTTP server ended unexpectedly")
+        note("stopping: storing what has been received ...")
     note("stopped")
 
 
@@ -95,48 +98,43 @@ def parse_listen(text: str) -> tuple[str, int]:
     """
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):([0-9]{1,5})", text)
     if match is None or int(match[3]) > 65535:
-        raise InputError(f"--listen {text[:64]}: give an address and a port, such as 127.0.0.1:8080 or [::1]:8080.")
+        raise InputError(
+            f"--listen {text[:64]}: give an address and a port, such as 127.0.0.1:8080 or [::1]:8080.", listen=text
+        )
     return match[1] or match[2], int(match[3])
 
 
-@contextmanager
-def _broker(given: Options) -> Iterator[BrokerAddress | None]:
-    """The broker to listen to, which may be one inside."""
-    if given.broker not in {EMBEDDED, NONE}:
-        yield parse_broker(given.broker, password_file=given.password_file, authority=given.ca)
-        return
-    if given.password_file is not None or given.ca is not None or given.group is not None:
-        raise InputError("--password-file, --ca and --group go with --broker and the address of a real broker.")
-    if given.broker == NONE:
-        yield None
-        return
-    inside = EmbeddedBroker(USUAL_PORT)
-    inside.start()
+def _reach(url: str, password_file: Path | None, authority: Path | None, stack: ExitStack) -> BrokerAddress | None:
+    """The address of the broker to use; starts the embedded one if asked for, and stops it with `stack`."""
+    if url == NONE:
+        return None
+    if url != EMBEDDED:
+        return parse_broker(url, password_file=password_file, authority=authority)
+    embedded = EmbeddedBroker(USUAL_PORT)
+    embedded.start()
+    stack.callback(embedded.stop)
     note(
-        f"a broker inside, at mqtt://localhost:{inside.port}: for trying out. It serves this machine only, without "
-        "passwords, and keeps nothing. For real devices give a real one with --broker"
+        f"embedded broker at mqtt://localhost:{embedded.port}, for trials: it serves this machine only, without "
+        "passwords, and stores nothing. For real devices, run a real broker and give its address with --broker"
     )
-    try:
-        yield inside.broker
-    finally:
-        inside.stop()
+    return embedded.broker
 
 
 def _greet(store: Store, service: Service, listen: Listen) -> None:
-    """Say where the page is, and how to get in."""
+    """Print the address of the page, and how to sign in."""
     url = service.url
     readers = [token for token in store.tokens() if token.role is not Role.DEVICE and token.revoked is None]
     if readers:
         note(f"the page is at {url}/")
     elif err.is_terminal and sys.stdin.isatty():
-        # on a terminal only: what a service says is kept in logs, where a way in must not be
+        # on a terminal only: a service writes to logs, which must not hold a way in
         made = store.new_token(Role.OPERATOR, label="made at the first start")
         note(
-            "sign in, as the operator, at this address; it works once, within ten minutes. Later make a token with "
+            "sign in as the operator at this address, which works once, within ten minutes. Later, create a token with "
             f"cloakwork token new --role operator:\n  {service.invite(made.token)}"
         )
     else:
-        note(f"the page is at {url}/; nobody can sign in yet: make a token with cloakwork token new --role operator")
+        note(f"the page is at {url}/; to sign in, create a token with: cloakwork token new --role operator")
     if listen.certificate is None and not _is_loopback(listen.host):
         note(f"warning: {_CLEAR[listen.proxied]}")
 

@@ -7,6 +7,9 @@ import time
 import webbrowser
 from pathlib import Path
 from threading import Event
+from typing import Annotated
+
+import typer
 
 from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
@@ -16,15 +19,21 @@ from cloakwork.demo.show import usual_port
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 
-FRAMES = 3  # that --once waits for: the first ones may come while the solvers are still being compiled
-PATIENCE = 120.0  # seconds for them
+FRAMES = 3  # that --once waits for: the first ones may arrive while the solvers are still compiling
+PATIENCE = 120.0  # seconds
 LOOK_S = 1.0
-STOPPED = "stopped; nothing was kept"
+STOPPED = "stopped; all data is removed"
 
 
-def run_demo(out: Path, *, once: bool, browser: bool) -> None:
-    """Show the flat until stopped; or, asked to or with nobody to look on, draw it once."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends it: what it wrote goes with it
+def demo(
+    once: Annotated[
+        bool, typer.Option("--once", help="Draw one picture and exit; the default without a terminal or with CI=true.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for that picture.")] = Path("out"),
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the map in a browser.")] = True,
+) -> None:
+    """Run the flat until stopped, or draw it once."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary files are removed
     try:
         if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
             _draw(out)
@@ -49,8 +58,8 @@ def _draw(out: Path) -> None:
         picture = out / "demo.png"
         show_picture(picture, show.watched, result, show.store.frame(site.name, result.time))
     note(
-        f"drew {picture} in {time.perf_counter() - began:.1f} s; for a living map run `cloakwork demo` on a terminal. "
-        "Or try: cloakwork init, then cloakwork plan site.toml"
+        f"drew {picture} in {time.perf_counter() - began:.1f} s; for a live map run `cloakwork demo` in a terminal. "
+        "Next, try: cloakwork init, then cloakwork plan site.toml"
     )
 
 
@@ -60,25 +69,25 @@ def _live(*, browser: bool) -> None:
     movement = _movement(site)
     with Show(site, movement, port=usual_port()) as show:
         say(f"The map: {show.invite()}")
-        note(f"that address works once, within ten minutes; later sign in at {show.service.url}/ with {show.secret}")
+        note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
-            f"simulated people move {movement.told}. Tick `Simulated truth` on the page to see how near the map comes, "
-            "and `With this window's data` for what all frames of a minute say of people who sit still. All is gone "
-            "when this ends, with Ctrl-C"
+            f"simulated people move {movement.told}. Tick `Simulated truth` on the page to compare the map with it, "
+            "and `With this window's data` to combine all frames of a minute, which suits people who sit still. "
+            "Ctrl-C stops the demo and removes its data"
         )
-        stopping = Event()  # no exception, which could come up where it is lost
+        stopping = Event()  # not an exception, which could be raised where it is lost
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
-        with err.status(_words(show.progress())) as line:
+        with err.status(_status_line(show.progress())) as line:
             shown = not browser
             while not stopping.wait(LOOK_S):
                 if show.service.failed:
-                    raise RuntimeError("the HTTP server ended by itself")
+                    raise RuntimeError("the HTTP server ended unexpectedly")
                 now = show.progress()
                 if now.frames and not shown:
                     shown = True
                     _open(show.invite())
-                line.update(_words(now))
+                line.update(_status_line(now))
     note(STOPPED)
 
 
@@ -88,7 +97,7 @@ def _announce(site: Site) -> None:
 
 
 def _movement(site: Site) -> Movement:
-    """Real movement where the data folder has it, else walks."""
+    """Recorded movement if the data folder has it, else simulated walks."""
     flat, path = site.physics, data_file(POSITIONS)
     if not isinstance(flat, FloorPlan):
         raise TypeError("the flat is a floor plan")
@@ -97,14 +106,14 @@ def _movement(site: Site) -> Movement:
     return recorded(path, flat.rooms, most=site.spec.sources.max_count or 1)
 
 
-def _words(now: Progress) -> str:
+def _status_line(now: Progress) -> str:
     people = "1 person" if now.people == 1 else f"{now.people} people"
     behind = "waiting for the first frame" if now.delay_ms is None else f"map {now.delay_ms / 1000:.1f} s behind"
     return f"{people}, {counted(now.readings, 'reading')}, {counted(now.frames, 'frame')} recovered, {behind}"
 
 
 def _open(address: str) -> None:
-    """Open the page where there is a screen: a browser of the terminal would take that over."""
+    """Open the page if there is a screen: a text browser would take over the terminal."""
     screen = sys.platform in {"darwin", "win32"} or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not os.environ.get("SSH_CONNECTION"):
         webbrowser.open(address)

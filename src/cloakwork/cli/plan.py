@@ -1,46 +1,65 @@
-"""`cloakwork plan`."""
+"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--choose` ranks its sensors instead."""
 
+import json as text_form
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from cloakwork._checks import FloatArray, rounded_down, rounded_up
 from cloakwork.accuracy import Limits, limits, papers_bound
-from cloakwork.cli.frozen import planning, write_plan
-from cloakwork.cli.output import as_json, busy, counted, say, table
-from cloakwork.physics import FloorPlan, HeatLine
-from cloakwork.privacy import Cloak, Design, DesignReport, Profile
+from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.cli.planned_noise import planning, write_plan
+from cloakwork.errors import InputError
+from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
+from cloakwork.privacy import Cloak, Design, DesignReport, Profile, SensorChoice
 from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
-EVEN = 0.95  # share of the readings that come although slots are whole milliseconds
+EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
+LOCATING = "Locating a lone source from one window, along one axis"
 HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
 
 
 @dataclass(frozen=True)
 class OverTime:
-    """What someone has who keeps all readings: at most so many, and the epsilon that they come to."""
+    """The most readings of a sensor in a span of time, and the epsilon of all of them together."""
 
     time: str
     readings: int
     epsilon: float
 
 
-def run_plan(path: Path, *, out: Path | None, json: bool) -> None:
-    """Print the plan of a site, and write it to a file."""
+def plan(
+    path: SiteFile,
+    choose: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Instead, show which N of the sensors to keep.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
+    json: Json = False,
+) -> None:
+    """Print the plan of a site and write it to a file, or choose sensors."""
+    if choose is not None and out is not None:
+        raise InputError("--choose with --out: change the site file first, then write its plan with --out.")
     site = load_site(path)
+    if choose is not None:
+        _choose(site, choose, json=json)
+        return
     with busy(planning(site)):
         cloak = site.cloak()
-        plan = freeze(site, cloak)
-        values = plan_values(site, cloak, plan)
+        frozen = freeze(site, cloak)
+        values = plan_values(site, cloak, frozen)
     if out is not None:
-        write_plan(plan, out, path, *site.files.values())
+        write_plan(frozen, out, path, *site.files.values())
     if json:
         as_json(values)
     else:
-        _print(site, cloak, plan)
+        _print(site, cloak, frozen)
 
 
 def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
@@ -63,26 +82,26 @@ def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
         "schedule": asdict(plan.schedule),
-        "noise_tables": {digest: asdict(one) for digest, one in plan.tables.items()},
+        "noise_tables": {digest: asdict(noise) for digest, noise in plan.tables.items()},
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
         "noticed": _noticed(cloak),
         "limits": _limit_values(cloak),
         "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
-        "over_time": [asdict(one) for one in over_time(cloak, plan.schedule, site.spec.privacy.window)],
+        "over_time": [asdict(span) for span in over_time(cloak, plan.schedule, site.spec.privacy.window)],
         "model_set": list(cloak.family.tolerance.sentences()),
         "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
     }
 
 
 def achieved(report: DesignReport) -> dict[str, float | int | None]:
-    """What a design achieves, as plain values."""
+    """The accuracy of a noise design, as plain values."""
     return {**asdict(report), "gap": report.gap}
 
 
 def _noticed(cloak: Cloak) -> float:
-    """In what share of frames a lone unit source, at a typical place, is noticed at all."""
+    """The share of frames in which a lone unit source at a typical place is detected at all."""
     return float(np.median(noticed(Problem.of(cloak.physics, cloak.sigmas, cloak.steps))))
 
 
@@ -92,38 +111,35 @@ def _estimator(site: Site) -> str:
 
 
 def _limits(cloak: Cloak) -> Limits | None:
-    """What any method can learn from a whole window; nothing where there is only one place."""
+    """The limits of any method for a whole window; none if there is only one place."""
     if cloak.physics.places < 2:
         return None
     return limits(cloak.physics, cloak.sigmas / np.sqrt(cloak.readings_per_window))
 
 
 def _limit_values(cloak: Cloak) -> dict[str, object] | None:
-    found = _limits(cloak)
-    if found is None:
+    bounds = _limits(cloak)
+    if bounds is None:
         return None
-    values = {name: value if np.isfinite(value) else None for name, value in _numbers(found)}
-    return {**values, "method": str(found.method), "sentences": list(_limit_sentences(cloak, found))}
+    numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
+    values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
+    return {**values, "method": str(bounds.method), "sentences": list(_limit_sentences(cloak, bounds))}
 
 
-def _numbers(found: Limits) -> list[tuple[str, float]]:
-    return [(name, value) for name, value in asdict(found).items() if isinstance(value, float)]
-
-
-def _limit_sentences(cloak: Cloak, found: Limits) -> tuple[str, ...]:
+def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     physics = cloak.physics
-    said = found.sentences("m" if isinstance(physics, FloorPlan) else "")
+    sentences = bounds.sentences("m" if isinstance(physics, FloorPlan) else "")
     if not isinstance(physics, HeatLine):
-        return said
+        return sentences
     middle = float(physics.space.places[physics.places // 2, 0])
     bound = papers_bound(physics, [middle], float(cloak.sigmas.max()) / np.sqrt(cloak.readings_per_window))
     if bound.informative:
-        return (*said, f"The papers' upper bound for one source in the middle is {rounded_up(bound.value, 3)}.")
-    return (*said, "The papers' upper bound for one source in the middle says nothing with this much noise.")
+        return (*sentences, f"The papers' upper bound for one source in the middle is {rounded_up(bound.value, 3)}.")
+    return (*sentences, "The papers' upper bound for one source in the middle is vacuous with this much noise.")
 
 
 def over_time(cloak: Cloak, schedule: Schedule, window: float) -> list[OverTime]:
-    """What a day, a week and a year of readings come to; none that is no longer than the window."""
+    """The epsilon of a day, a week and a year of readings, for spans longer than the window."""
     most = [(name, schedule.most(clock_ms(seconds))) for name, seconds in HORIZONS if seconds > window]
     return [OverTime(name, n, Profile(cloak.frame_mu).times(n).epsilon(cloak.delta)) for name, n in most]
 
@@ -138,83 +154,83 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         ("numerical rank", f"{cloak.physics.range().rank}"),
         ("hidden distance, alpha", f"{cloak.alpha:g}"),
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
-        ("against someone who sees", "all sensors" if cloak.scope == "network" else "one sensor"),
-        (f"readings that the claim allows in {window}", f"{cloak.readings_per_window:,}"),
-        ("a device reads every", _duration(plan.schedule.period_ms / 1000)),
+        ("observer sees", "all sensors" if cloak.scope == "network" else "one sensor"),
+        (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
+        ("reading period of a device", _duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
         ("largest reading of one source", f"{peak:.4g}{unit}"),
-        ("frames in which a lone source is noticed", f"{100 * _noticed(cloak):.0f} %"),
+        ("frames that detect a lone source", f"{100 * _noticed(cloak):.0f} %"),
         ("step of a reading", _range(cloak.steps) + unit),
         ("cost of the step", f"{100 * cloak.resolution_cost:.3g} % more noise"),
-        ("table of noise on a device", _sizes(plan)),
+        ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
     if site.spec.privacy.resolution is None:
         say(
-            "Note: this takes readings to be exact before they are rounded to the step. Hardware that reads in steps "
-            "of its own needs more noise: set resolution under [privacy] to that step before you provision devices.\n"
+            "Note: this assumes readings that are exact before they are rounded to the step. Hardware that reads in "
+            "steps of its own needs more noise: set resolution under [privacy] to that step before you provision "
+            "devices.\n"
         )
     for sentence in _rhythm(site, plan.schedule):
         say(f"{sentence}\n")
     _print_design(cloak)
-    found = _limits(cloak)
-    if found is not None:
-        say("What can be learnt from one window, by any method\n")
-        for sentence in _limit_sentences(cloak, found):
+    bounds = _limits(cloak)
+    if bounds is not None:
+        say("How much one window reveals, by any method\n")
+        for sentence in _limit_sentences(cloak, bounds):
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
     over = over_time(cloak, plan.schedule, site.spec.privacy.window)
     if over:
-        shown = [(one.time, f"{one.readings:,}", rounded_up(one.epsilon, 3)) for one in over]
-        title = f"Someone who keeps every reading (delta {cloak.delta:g})"
-        table(title, ("over", "readings of a sensor", "epsilon"), shown)
+        spans = [(span.time, f"{span.readings:,}", rounded_up(span.epsilon, 3)) for span in over]
+        title = f"An observer who keeps every reading (delta {cloak.delta:g})"
+        table(title, ("over", "readings of a sensor", "epsilon"), spans)
         say("(An epsilon above about 10 hides nothing in practice.)\n")
     size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
     if 0 < size < cloak.alpha:
         say(f"Note: alpha = {cloak.alpha:g} is larger than the whole space ({size:g}); check its unit.\n")
     if _noticed(cloak) < 0.5:
-        say("Note: with this noise most lone sources leave no trace. Allow a larger epsilon or a smaller alpha.\n")
+        say("Note: with this noise most lone sources go undetected. Allow a larger epsilon or a smaller alpha.\n")
     say(cloak.explain(sensor_names=site.sensor_ids))
 
 
 def _sizes(plan: Plan) -> str:
-    sizes = [one.bytes for one in plan.tables.values()]
+    sizes = [noise.bytes for noise in plan.tables.values()]
     low, high = min(sizes), max(sizes)
     return f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes, by sensor"
 
 
 def _rhythm(site: Site, schedule: Schedule) -> list[str]:
-    """What the period does: the budget runs out before the window ends, or is never used up."""
-    told = site.spec.privacy
-    window, touched = _duration(told.window), schedule.slots_in(clock_ms(told.window))
+    """Notes on a period with which the budget runs out before the window ends, or is never used up."""
+    privacy = site.spec.privacy
+    window, slots = _duration(privacy.window), schedule.slots_in(clock_ms(privacy.window))
     if schedule.pauses:
         return [
-            f"After {counted(schedule.allowed, 'reading')} in a row all devices are silent until {window} is over: "
-            f"they use {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}, the same ones. For even "
-            "readings, leave out the period."
+            f"After {counted(schedule.allowed, 'reading')} in a row, all devices are silent until {window} is over: "
+            f"they use the same {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}. For even readings, "
+            "leave out the period."
         ]
-    if touched < (1.0 if told.period else EVEN) * schedule.allowed:
+    if slots < (1.0 if privacy.period else EVEN) * schedule.allowed:
         return [
-            f"A device takes at most {counted(touched, 'reading')} in {window}, and there is noise for "
-            f"{schedule.allowed:,}. With readings_per_window = {touched} there would be less. What is said below of a "
-            f"window is for {schedule.allowed:,}: standard deviations are {math.sqrt(schedule.allowed / touched):.2g} "
-            "times as large."
+            f"A device takes at most {counted(slots, 'reading')} in {window}, but the noise is enough for "
+            f"{schedule.allowed:,}. With readings_per_window = {slots} it would be less. The figures for a window "
+            f"below assume {schedule.allowed:,} readings: real standard deviations are "
+            f"{math.sqrt(schedule.allowed / slots):.2g} times as large."
         ]
     return []
 
 
 def _print_design(cloak: Cloak) -> None:
-    """How well a lone source is located, with the same noise for all and with the plan's, side by side."""
+    """Compare how well a lone source is located with equal noise and with the plan's."""
     report = cloak.design_report
     equal = (_range(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
     own = (_range(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
     names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
-    title = "Where a lone source is, along one axis, from one window"
     if cloak.design is Design.EQUAL:
-        table(title, ("", "the same noise for all"), list(zip(names, equal, strict=True)))
+        table(LOCATING, ("", "equal noise"), list(zip(names, equal, strict=True)))
         return
-    table(title, ("", "the same noise for all", "this plan"), list(zip(names, equal, own, strict=True)))
+    table(LOCATING, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound or 0.0, 3)}.)\n")
 
 
@@ -231,3 +247,69 @@ def _duration(seconds: float) -> str:
             count = int(seconds // size)
             return f"{count} {unit}{'s' if count > 1 else ''}"
     return f"{seconds:g} seconds"
+
+
+def _choose(site: Site, count: int, *, json: bool) -> None:
+    """Print which sensors to keep, how accurate they are, and their tables for the site file."""
+    if count > site.physics.sensors:
+        raise InputError(
+            f"--choose {count}: {site.name} has {site.physics.sensors} sensors to choose from.", choose=count
+        )
+    with bar("choosing sensors", 100) as progress:
+        choice = site.choose_sensors(count, progress=lambda part: progress(int(100 * part)))
+    tables = sensor_tables(site, choice.sensors)
+    if json:
+        as_json(choice_values(site, choice) | {"tables": tables})
+        return
+    sensors = [(site.sensor_ids[k], _position(site.physics, k) or f"row {k + 1}") for k in choice.sensors]
+    table(f"{counted(count, 'sensor')} of {site.name} to keep", ("sensor", "at"), sensors)
+    every = choice.all_report
+    accuracy = [
+        ("these, least-error noise", choice.report.vicinity, choice.report.variance),
+        ("as many spread evenly, least-error noise", choice.even_report.vicinity, choice.even_report.variance),
+        (f"all {site.physics.sensors}, least-error noise", every.vicinity, every.variance),
+        (f"all {site.physics.sensors}, equal noise", every.equal_vicinity, every.equal_variance),
+    ]
+    rows = [(name, f"{vicinity:.3g}", f"{variance:.3g}") for name, vicinity, variance in accuracy]
+    table(LOCATING, ("sensors", "standard deviation at a typical place", "mean variance over all places"), rows)
+    if site.spec.physics.kind == "matrix":
+        say(f"Keep these rows of the matrix file, in this order: {', '.join(str(k + 1) for k in choice.sensors)}.\n")
+    say("To put into the site file instead of its sensors:\n")
+    say(tables)
+
+
+def choice_values(site: Site, choice: SensorChoice) -> dict[str, object]:
+    """A choice of sensors as plain values."""
+    return {
+        "site": site.name,
+        "sensors": [site.sensor_ids[k] for k in choice.sensors],
+        "chosen": achieved(choice.report),
+        "even": achieved(choice.even_report) | {"sensors": [site.sensor_ids[k] for k in choice.even]},
+        "all": achieved(choice.all_report),
+    }
+
+
+def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
+    """The [[sensor]] tables of some of a site's sensors."""
+    lines = []
+    for k in sensors:
+        lines += ["[[sensor]]", f'id = "{site.sensor_ids[k]}"']
+        at = _position(site.physics, k)
+        if at:
+            lines.append(f"at = {at}")
+        baseline = site.spec.sensor[k].baseline if site.spec.sensor else None
+        if baseline is not None:
+            lines.append(f"baseline = {baseline!r}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _position(physics: Physics, sensor: int) -> str:
+    """The position of a sensor as a site file has it; empty if unknown."""
+    if isinstance(physics, HeatLine):
+        return repr(float(physics.sensor_positions[sensor]))
+    if isinstance(physics, FloorPlan | HeatPlane):
+        return repr([float(value) for value in physics.sensor_positions[sensor]])
+    if isinstance(physics, Graph) and physics.space.labels is not None:
+        return text_form.dumps(str(physics.space.labels[physics.sensor_places[sensor]]), ensure_ascii=False)
+    return ""

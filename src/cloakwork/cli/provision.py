@@ -2,9 +2,13 @@
 
 import shlex
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SensorId, SiteFile
 from cloakwork.cli.output import as_json, note, say
-from cloakwork.device import provision
+from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
 from cloakwork.site import load_plan, load_site, plan_beside
@@ -12,19 +16,22 @@ from cloakwork.site import load_plan, load_site, plan_beside
 FLASH = 64 * 1024
 
 
-def run_provision(
-    path: Path,
-    sensor: str,
-    *,
-    out: Path | None,
-    keys: Path | None,
-    plan: Path | None,
-    broker: str,
-    password_file: Path | None,
-    ca: Path | None,
-    bench: bool,
-    period: float | None,
-    json: bool,
+def provision(
+    path: SiteFile,
+    sensor: SensorId,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write; by default devices/ID beside the site file.")
+    ] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="Key file: its holder can remove the noise.")] = None,
+    plan: PlanFile = None,
+    broker: BrokerUrl = "mqtt://localhost",
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    bench: Annotated[bool, typer.Option("--bench", help="For audits: own key and site name, no budget.")] = False,
+    period: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Reading period of a --bench device, if not as planned.")
+    ] = None,
+    json: Json = False,
 ) -> None:
     """Write the folder of one device."""
     site = load_site(path)
@@ -38,7 +45,7 @@ def run_provision(
     frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
     folder = out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
     reached = parse_broker(broker, password_file=password_file, authority=ca)
-    made = provision(
+    made = provision_device(
         frozen,
         sensor,
         folder,

@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
+from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
 from cloakwork.cli.draw import check_picture, draw_map
-from cloakwork.cli.frozen import noise_of
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
-from cloakwork.cli.report import Readings, Summary, report
+from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.cli.recover_report import FrameSource, RecoverySummary, report
 from cloakwork.errors import InputError
 from cloakwork.readings import Frame, ReadingsFile
 from cloakwork.readings.frames import Found, Recoveries
@@ -22,29 +24,30 @@ from cloakwork.site import Site, load_site
 BATCH = 512
 
 
-def run_recover(
-    path: Path,
-    readings: Path | None,
-    *,
-    from_store: str | None,
-    since: str | None,
-    until: str | None,
-    plan: Path | None,
-    out: Path | None,
-    plot: Path | None,
-    json: bool,
+def recover(
+    path: SiteFile,
+    readings: Annotated[Path | None, typer.Argument(help="CSV file of time,sensor,seq,value.")] = None,
+    from_store: Annotated[
+        str | None, typer.Option(metavar="URL", callback=no_password, help="Read from a collector's store instead.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    plan: PlanFile = None,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file of recovered sources to write.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
+    json: Json = False,
 ) -> None:
-    """Recover every frame of a file or of a store, in batches, and write what was found."""
+    """Recover every frame of a file or of a store, in batches, and write the sources."""
     if plot is not None:
         check_picture(plot)
     if readings is not None and from_store is not None:
-        raise InputError("give either a file of readings, or --from-store.")
+        raise InputError("give either a file of readings or --from-store, not both.")
     if from_store is None and (since is not None or until is not None):
-        raise InputError("--since and --until go with --from-store; a file is recovered as a whole.")
+        raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
     site = load_site(path)
     with ExitStack() as stack:
-        frames = _of_file(readings, site) if from_store is None else _of_store(from_store, site, since, until, stack)
-        noise = noise_of(site, path, plan)
+        frames = _file_frames(readings, site) if from_store is None else _stored(from_store, site, since, until, stack)
+        noise = planned_noise(site, path, plan)
         inputs = (path, *(() if readings is None else (readings,)), *noise.files)
         if plot is not None:
             refuse_input(plot, *inputs)
@@ -54,27 +57,27 @@ def run_recover(
         label = "weight" if summary.last_counts is None else "expected sources"
         draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title, label=label)
         note(f"wrote the picture to {plot}")
-    report(summary, frames.readings, site, out, plan=noise.digest, json=json)
+    report(summary, frames.source, site, out, plan=noise.digest, json=json)
 
 
 @dataclass(frozen=True, eq=False)
 class _Frames:
-    """Frames to recover, where they come from, how much there is and how much is done after a frame."""
+    """Frames to recover, their source, and for the progress bar its size and how much is done after a frame."""
 
     frames: Iterable[Frame]
-    readings: Readings
+    source: FrameSource
     size: int
     done: Callable[[Frame], int]
 
 
-def _of_file(readings: Path | None, site: Site) -> _Frames:
+def _file_frames(readings: Path | None, site: Site) -> _Frames:
     if readings is None:
         raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
     file = ReadingsFile(readings, site.sensor_ids)
     return _Frames(file, file, file.size, lambda _: file.bytes_read)
 
 
-def _of_store(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
+def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
     from cloakwork.collect.history import StoredFrames  # noqa: PLC0415 - a file needs no database
     from cloakwork.collect.store import open_store  # noqa: PLC0415
 
@@ -85,14 +88,14 @@ def _of_store(url: str, site: Site, since: str | None, until: str | None, stack:
     return _Frames(frames, frames, last - first + 1, lambda frame: frame.time - first)
 
 
-def _recovered(given: _Frames, recoveries: Recoveries, write: Callable[[Found], None], site: Site) -> Summary:
-    summary = Summary()
-    with bar("recovering", given.size) as progress:
-        for batch in _batches(given.frames):
+def _recovered(frames: _Frames, recoveries: Recoveries, write: Callable[[Found], None], site: Site) -> RecoverySummary:
+    summary = RecoverySummary()
+    with bar("recovering", frames.size) as progress:
+        for batch in _batches(frames.frames):
             for found in recoveries.of(batch):
                 summary.add(found, len(site.sensor_ids))
                 write(found)
-            progress(given.done(batch[-1]))
+            progress(frames.done(batch[-1]))
     return summary
 
 
@@ -108,7 +111,7 @@ def _batches(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
 
 
 def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: ExitStack) -> Any:
-    """A function that writes one row a source, and one row for a frame in which none was found."""
+    """A function that writes one row per source, and one row for a frame without any."""
     if path is None:
         return lambda _: None
     space = site.physics.space

@@ -6,8 +6,11 @@ import signal
 import subprocess
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from cloakwork.cli.arguments import Authority, PasswordFile
 from cloakwork.cli.output import note
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource
 from cloakwork.errors import InputError, ReadingError
@@ -16,23 +19,26 @@ from cloakwork.sensor.board import UNSTATED
 from cloakwork.site import load_site
 
 
-def run_sensor(
-    path: Path,
-    *,
-    sensor: str | None,
-    source: str,
-    broker: str | None,
-    password_file: Path | None,
-    ca: Path | None,
-    home_assistant: bool,
+def sensor(
+    path: Annotated[Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.")],
+    source: Annotated[
+        str, typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file.")
+    ],
+    sensor_id: Annotated[str | None, typer.Option("--id", help="Id of the sensor.")] = None,
+    broker: Annotated[str | None, typer.Option(help="Broker to use instead of the folder's.")] = None,
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    home_assistant: Annotated[
+        bool, typer.Option("--home-assistant", help="Announce the sensor to Home Assistant.")
+    ] = False,
 ) -> None:
     """Work as one device until stopped."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder.")
-    folder = path if path.is_dir() else _folder(path, sensor)
+    folder = path if path.is_dir() else _folder(path, sensor_id)
     config = _config(folder)
-    if sensor is not None and sensor != config["sensor"]:
-        raise InputError(f"--id {sensor}: {folder} is the folder of {config['sensor']}.")
+    if sensor_id is not None and sensor_id != config["sensor"]:
+        raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
     if broker is None and (password_file is not None or ca is not None):
         raise InputError("--password-file and --ca go with --broker; without it the folder's own settings are used.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)

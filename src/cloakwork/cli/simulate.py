@@ -3,13 +3,15 @@
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import numpy as np
+import typer
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.frozen import noise_of
+from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, note, written
+from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
@@ -19,25 +21,27 @@ from cloakwork.site import Site, load_site
 BATCH = 1000
 
 
-def run_simulate(
-    path: Path,
-    given: list[str],
-    *,
-    plan: Path | None,
-    frames: int,
-    out: Path,
-    truth: Path | None,
-    seed: int | None,
+def simulate(
+    site_file: SiteFile,
+    out: Annotated[Path, typer.Option("--out", help="CSV file of noisy readings to write.")],
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="AT[:WEIGHT]", help="A source: 0.24, 3.5,2 or a node; repeat for more."),
+    ] = None,
+    plan: PlanFile = None,
+    frames: Annotated[int, typer.Option(min=1, help="Number of frames.")] = 1,
+    truth: Annotated[Path | None, typer.Option(help="CSV file of the true sources to write as well.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Make the noise reproducible.")] = None,
 ) -> None:
     """Write simulated readings."""
-    site = load_site(path)
+    site, texts = load_site(site_file), source or []
     space = site.physics.space
-    placed = [parse_source(text, space) for text in given]
+    placed = [parse_source(text, space) for text in texts]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    noise = noise_of(site, path, plan)
-    cloak, inputs = noise.cloak, (path, *noise.files)
+    noise = planned_noise(site, site_file, plan)
+    cloak, inputs = noise.cloak, (site_file, *noise.files)
     rng = np.random.default_rng(seed)
-    for at, place in zip(given, np.array([space.index(at) for at, _ in placed]), strict=True):
+    for at, place in zip(texts, np.array([space.index(at) for at, _ in placed]), strict=True):
         note(f"source {at} is at ({space.name(int(place))})")
     heaviest = max((weight for _, weight in placed), default=0.0)
     if heaviest > 1:

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, note, part_of, written
 from cloakwork.collect.history import StoredFrames
@@ -39,7 +42,14 @@ RESULTS = {
 }
 
 
-def run_export(store: str, site: str, *, out: Path, results: bool, since: str | None, until: str | None) -> None:
+def export(
+    site: SiteName,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv or .parquet.")],
+    results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
+    since: Since = None,
+    until: Until = None,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
     """Write readings, or what was recovered from them, to a CSV or Parquet file."""
     kinds: dict[str, _Opener] = {".csv": _csv, ".parquet": _parquet}
     if out.suffix not in kinds:
@@ -58,7 +68,14 @@ def run_export(store: str, site: str, *, out: Path, results: bool, since: str | 
     note(f"wrote {counted(rows, 'row')} to {out}")
 
 
-def run_erase(store: str, site: str, *, sensor: str | None, since: str | None, until: str | None, sure: bool) -> None:
+def erase(
+    site: SiteName,
+    sensor: Annotated[str | None, typer.Option("--id", help="Only readings of this sensor.")] = None,
+    since: Since = None,
+    until: Until = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
     """Remove stored readings and everything that was made from them."""
     start, end = parse_moment("--since", since), parse_moment("--until", until)
     if start is not None and end is not None and start >= end:
@@ -68,7 +85,7 @@ def run_erase(store: str, site: str, *, sensor: str | None, since: str | None, u
         if site not in known:
             raise InputError(f"{site[:64]}: the store has nothing of it. It has: {', '.join(known) or 'no site'}.")
         what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(start, end)}"
-        _confirm(what, sure=sure)
+        _confirm(what, sure=yes)
         erased = opened.erase(site, sensor, start, end)
         server = not opened.is_file
     counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]

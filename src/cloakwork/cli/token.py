@@ -1,13 +1,18 @@
 """`cloakwork token`."""
 
 from dataclasses import asdict
+from typing import Annotated
 
+import typer
+
+from cloakwork.cli.arguments import DEFAULT_STORE, Json, StoreUrl
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, note, out, say, table
 from cloakwork.collect.records import Role
 from cloakwork.collect.store import open_store
 from cloakwork.errors import InputError
 
+token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 MAY = {
     Role.DEVICE: "send the readings of its own sensor, and nothing else",
     Role.ANALYST: "read noisy readings and results",
@@ -15,8 +20,15 @@ MAY = {
 }
 
 
-def run_new(store: str, *, role: Role, site: str | None, sensor: str | None, label: str) -> None:
-    """Make a token; its secret is all that goes to standard output."""
+@token.command()
+def new(
+    role: Annotated[Role, typer.Option(help="What its holder may do.")],
+    site: Annotated[str | None, typer.Option(help="Restrict it to one site.")] = None,
+    sensor: Annotated[str | None, typer.Option("--id", help="Id of the sensor, for a device token.")] = None,
+    label: Annotated[str, typer.Option(help="A note on its holder, for the list.")] = "",
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Create a token and print it, once; standard output has nothing else."""
     if role is Role.DEVICE and (site is None or sensor is None):
         raise InputError("--role device: say whose token it is, with --site and --id.")
     if role is not Role.DEVICE and sensor is not None:
@@ -36,34 +48,39 @@ def run_new(store: str, *, role: Role, site: str | None, sensor: str | None, lab
     out.out(made.secret, highlight=False)
 
 
-def run_list(store: str, *, json: bool) -> None:
-    """Say which tokens there are; never shows a secret."""
+@token.command("list")
+def list_tokens(store: StoreUrl = DEFAULT_STORE, json: Json = False) -> None:
+    """List the tokens, without their secrets."""
     with open_store(store, make=False) as opened:
         tokens = opened.tokens()
     if json:
-        as_json({"tokens": [asdict(token) | {"role": str(token.role)} for token in tokens]})
+        as_json({"tokens": [asdict(each) | {"role": str(each.role)} for each in tokens]})
         return
     if not tokens:
         say("no tokens yet; make one with: cloakwork token new --role operator")
         return
     rows = [
         (
-            token.id,
-            str(token.role),
-            token.site or "all sites",
-            token.sensor or "",
-            shown(token.made)[:10],
-            "works" if token.revoked is None else f"revoked {shown(token.revoked)[:10]}",
-            token.label,
+            each.id,
+            str(each.role),
+            each.site or "all sites",
+            each.sensor or "",
+            shown(each.made)[:10],
+            "works" if each.revoked is None else f"revoked {shown(each.revoked)[:10]}",
+            each.label,
         )
-        for token in tokens
+        for each in tokens
     ]
     table("Tokens", ("id", "role", "site", "sensor", "made", "state", "label"), rows)
 
 
-def run_revoke(store: str, token: str) -> None:
-    """Make a token useless."""
+@token.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as listed.")],
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Revoke a token; a running collector refuses it within a second."""
     with open_store(store, make=False) as opened:
-        if not opened.revoke_token(token):
-            raise InputError(f"{token[:64]}: there is no such token. `cloakwork token list` has their ids.")
-    note(f"revoked {token}; a running collector refuses it within a second")
+        if not opened.revoke_token(token_id):
+            raise InputError(f"{token_id[:64]}: there is no such token. `cloakwork token list` has their ids.")
+    note(f"revoked {token_id}; a running collector refuses it within a second")

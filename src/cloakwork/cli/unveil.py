@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
+import typer
+
+from cloakwork.cli.arguments import PlanFile, ReadingsCsv, SiteFile
 from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
@@ -13,7 +16,13 @@ from cloakwork.site import Plan, load_plan, load_site, plan_beside
 SHOWN = 8  # sensors that a message names
 
 
-def run_unveil(site: Path, readings: Path, *, keys: Path, out: Path, plan: Path | None) -> None:
+def unveil(
+    site: SiteFile,
+    readings: ReadingsCsv,
+    keys: Annotated[Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file of true readings to write.")],
+    plan: PlanFile = None,
+) -> None:
     """Write the true readings of a file of noisy ones."""
     chosen = plan or plan_beside(site)
     found = _plan(site, chosen)

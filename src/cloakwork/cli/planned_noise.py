@@ -13,8 +13,8 @@ SHOWN = 12  # characters of a digest
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """The noise of a site, and the file of the plan that it was read from, if any."""
+class PlannedNoise:
+    """The cloak of a site, with the plan and plan file that it comes from, if any."""
 
     cloak: Cloak
     plan: Plan | None
@@ -27,31 +27,32 @@ class Noise:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What was read, and must not be written over."""
+        """Files that were read and must not be overwritten."""
         return () if self.file is None else (self.file,)
 
 
-def noise_of(site: Site, path: Path, given: Path | None) -> Noise:
-    """The noise of the given plan, or of the plan beside the site file; worked out anew where there is neither."""
-    beside = plan_beside(path)
-    file = given or (beside if beside.is_file() else None)
+def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> PlannedNoise:
+    """The noise of the given plan or of the plan beside the site file; without either, calibrate it now."""
+    beside = plan_beside(site_file)
+    file = plan_file or (beside if beside.is_file() else None)
     if file is None:
         with busy(planning(site)):
-            return Noise(site.cloak(), None, None)
+            return PlannedNoise(site.cloak(), None, None)
     plan = load_plan(file)
     cloak = plan.cloak(site, file=file)
-    note(f"with the noise of the plan {file} ({plan.digest[:SHOWN]})")
-    return Noise(cloak, plan, file)
+    note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
+    return PlannedNoise(cloak, plan, file)
 
 
 def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
-    """Write a plan; one that it takes the place of is kept, for only that one fits the readings made under it."""
+    """Write a plan; keep a copy of the one that it replaces, which the readings made under it still need."""
     refuse_input(out, *inputs)
     try:
         old = load_plan(out) if out.is_file() else None
     except SiteError:
-        advice = "give another name, or move it away"
-        raise InputError(f"{out} is there, and is no plan: {advice}.", path=str(out)) from None
+        raise InputError(
+            f"{out} exists and is not a plan: give another name, or move it away.", path=str(out)
+        ) from None
     kept = None
     if old is not None and old.digest != plan.digest:
         kept = out.with_name(f"{out.stem}.{old.digest[:SHOWN]}{out.suffix}")
@@ -60,14 +61,14 @@ def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
     note(f"wrote the plan {plan.digest[:SHOWN]} to {out}")
     if old is not None and kept is not None:
         note(
-            f"it takes the place of the plan {old.digest[:SHOWN]}: provision the devices again that were provisioned "
-            f"under that one. It is kept as {kept}, for the readings that they made"
+            f"it replaces plan {old.digest[:SHOWN]}: provision all devices of that plan again. The old plan is kept as "
+            f"{kept}, for readings made under it"
         )
 
 
 def planning(site: Site) -> str:
-    """What to say while the noise of a site is worked out."""
+    """Status text while the noise of a site is calibrated."""
     models = counted(len(Family(site.physics, site.tolerance).members), "model")
     if Design(site.spec.privacy.design) is Design.EQUAL:
-        return f"planning the noise over {models}"
-    return f"sharing the noise among {counted(site.physics.sensors, 'sensor')} over {models}"
+        return f"calibrating the noise over {models}"
+    return f"designing the noise of {counted(site.physics.sensors, 'sensor')} over {models}"

@@ -1,4 +1,4 @@
-"""What was recovered from a file of readings, and how it is told."""
+"""The summary that `cloakwork recover` prints: sources, statuses, goodness of fit, rows left out."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ SHOWN_FRAMES = 10
 SHOWN_SENSORS = 5
 
 
-class Readings(Protocol):
-    """Where frames came from: `rows` readings were read, `problems` says which were left out."""
+class FrameSource(Protocol):
+    """Where frames come from: the number of readings, and the problems of those left out."""
 
     @property
     def rows(self) -> int: ...
@@ -28,8 +28,8 @@ class Readings(Protocol):
 
 
 @dataclass
-class Summary:
-    """What is said at the end; nothing here grows with the number of frames."""
+class RecoverySummary:
+    """Totals over all frames; its size does not grow with their number."""
 
     frames: int = 0
     incomplete: int = 0
@@ -48,7 +48,7 @@ class Summary:
 
     @property
     def fit_together(self) -> float:
-        """The p-value of all frames taken together."""
+        """The p-value of all frames together."""
         return together([Fit(1.0, self.misfit, self.degrees)])
 
     def add(self, found: Found, all_sensors: int) -> None:
@@ -69,41 +69,43 @@ class Summary:
             self.shown.append(found)
 
 
-def report(summary: Summary, file: Readings, site: Site, out: Path | None, *, plan: str | None, json: bool) -> None:
-    """Warn, then print the values as JSON or in words; `plan` is the digest of the plan that was used."""
-    for line in file.problems.shown:
+def report(
+    summary: RecoverySummary, source: FrameSource, site: Site, out: Path | None, *, plan: str | None, json: bool
+) -> None:
+    """Print warnings, then the result as JSON or text; `plan` is the digest of the plan in use."""
+    for line in source.problems.shown:
         note(line)
-    hidden = file.problems.total - len(file.problems.shown)
+    hidden = source.problems.total - len(source.problems.shown)
     if hidden > 0:
         note(f"... and {counted(hidden, 'more row')} left out")
     for warning in _warnings(summary, site):
         note(f"warning: {warning}")
     if json:
-        as_json(_values(summary, file, site) | {"plan": plan})
+        as_json(_values(summary, source, site) | {"plan": plan})
         return
     _say_sources(summary, site)
     for status, number in summary.status.items():
         say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
     if summary.incomplete:
-        say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors; recovered from the rest")
-    if file.problems.total:
-        say(f"{file.problems.total:,} of {file.rows:,} rows left out: " + _reasons(file))
+        say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors and used the rest")
+    if source.problems.total:
+        say(f"{source.problems.total:,} of {source.rows:,} rows left out: " + _reasons(source))
     say(f"largest gap {summary.worst_gap:.2g}")
     if out is not None:
         note(f"wrote {out}")
 
 
-def _say_sources(summary: Summary, site: Site) -> None:
+def _say_sources(summary: RecoverySummary, site: Site) -> None:
     rows = [
         (
             str(found.time),
-            shown_place(source.at),
-            f"{source.weight:.3f}",
-            f"{source.radius:.3g}",
-            f"{source.probability:.2f}",
+            shown_place(spot.at),
+            f"{spot.weight:.3f}",
+            f"{spot.radius:.3g}",
+            f"{spot.probability:.2f}",
         )
         for found in summary.shown
-        for source in found.sources
+        for spot in found.sources
     ]
     if rows:
         table("Recovered sources" + _first(summary), ("time", "at", "weight", "within", "probability"), rows)
@@ -116,55 +118,55 @@ def _say_sources(summary: Summary, site: Site) -> None:
         say(f"number of sources in the last frame: {', '.join(likely)}")
 
 
-def _warnings(summary: Summary, site: Site) -> list[str]:
-    """What makes the result as a whole implausible, whatever each frame says."""
+def _warnings(summary: RecoverySummary, site: Site) -> list[str]:
+    """Signs that the result as a whole is implausible, whatever the single frames say."""
     check = "check the baseline, and that the site file has not changed since the readings were made"
-    said = []
+    warnings = []
     most = site.spec.sources.max_count
     if most is not None and summary.heaviest > 1.5 * most:
-        said.append(f"a frame has sources of {summary.heaviest:.3g} units, the site says at most {most}: {check}")
+        warnings.append(f"a frame has sources of {summary.heaviest:.3g} units, but the site allows {most}: {check}")
     misfits = summary.status[Status.BEST_FIT]
-    said += _doubts(summary, site)
+    warnings += _doubts(summary, site)
     estimator = site.estimator().estimator
     if isinstance(estimator, PointSources) and 2 * summary.at_most > summary.frames:
-        said.append(
-            f"the most likely number of sources is the most that the site allows ({estimator.most}) in "
+        warnings.append(
+            f"the most likely number of sources is the largest that the site allows ({estimator.most}) in "
             f"{summary.at_most:,} of {counted(summary.frames, 'frame')}: there may be more, or stronger ones"
         )
     if summary.frames >= 3 and misfits > 0.4 * summary.frames:
-        said.append(
+        warnings.append(
             f"nothing fits {misfits:,} of {counted(summary.frames, 'frame')}, where one in ten would be usual: {check}"
         )
-    return said
+    return warnings
 
 
-def _doubts(summary: Summary, site: Site) -> list[str]:
-    """What the goodness of fit says."""
-    said = []
+def _doubts(summary: RecoverySummary, site: Site) -> list[str]:
+    """Warnings from the goodness of fit."""
+    warnings = []
     if summary.fit_together < DOUBTFUL:
-        said.append(
+        warnings.append(
             f"the frames together do not fit the model (p = {summary.fit_together:.1g}): the strength or the largest "
             "number of sources, the baseline or the physics of the site file may be off"
         )
     elif summary.doubtful > 3 + 0.02 * summary.frames:
-        said.append(f"{summary.doubtful:,} of {counted(summary.frames, 'frame')} do not fit the model")
+        warnings.append(f"{summary.doubtful:,} of {counted(summary.frames, 'frame')} do not fit the model")
     for sensor, number in summary.set_aside.most_common(SHOWN_SENSORS):
         name = site.sensor_ids[sensor]
-        said.append(
+        warnings.append(
             f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
         )
-    return said
+    return warnings
 
 
-def _first(summary: Summary) -> str:
+def _first(summary: RecoverySummary) -> str:
     return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
 
 
-def _reasons(file: Readings) -> str:
-    return "; ".join(f"{number:,} {reason}" for reason, number in file.problems.counts.most_common())
+def _reasons(source: FrameSource) -> str:
+    return "; ".join(f"{number:,} {reason}" for reason, number in source.problems.counts.most_common())
 
 
-def _values(summary: Summary, file: Readings, site: Site) -> dict[str, object]:
+def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[str, object]:
     return {
         "site": site.name,
         "frames": summary.frames,
@@ -178,8 +180,8 @@ def _values(summary: Summary, file: Readings, site: Site) -> dict[str, object]:
         "set_aside": {site.sensor_ids[sensor]: number for sensor, number in summary.set_aside.items()},
         "last_counts": None if summary.last_counts is None else summary.last_counts.tolist(),
         "warnings": _warnings(summary, site),
-        "rows": file.rows,
-        "rows_left_out": dict(file.problems.counts),
+        "rows": source.rows,
+        "rows_left_out": dict(source.problems.counts),
         "last_sources": [
             {"place": s.place, "at": s.at, "weight": s.weight, "radius": s.radius, "probability": s.probability}
             for s in summary.last
