@@ -124,7 +124,7 @@ def test_without_a_terminal_it_says_where_the_page_is_and_no_token_and_ends_when
     with started("collect", site, "--broker", "none", "--listen", "127.0.0.1:0", "--store", store) as one:
         port = int(one.wait_for(PAGE.pattern)[3])
         assert "collecting hall (4 sensors)" in one.said
-        assert "nobody can sign in yet: make a token with cloakwork token new --role operator" in one.said
+        assert "create a token with: cloakwork token new --role operator" in one.said
         assert ask(port, "GET", "/healthz")[0] == 200
         assert b"<html" in ask(port, "GET", "/")[2]
         assert ask(port, "GET", "/v1/sites")[0] == 401
@@ -222,8 +222,8 @@ def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: P
         (("--store", "postgresql://me@127.0.0.1:1/db?password=hush"), 2, "leave the password out of the command line"),
         (("--store", "no/such/folder/x.db"), 1, "give a file in a folder that exists"),
         (("--home-assistant",), 2, "--home-assistant goes through the broker that devices publish to: give one"),
-        (("--group", "a"), 2, "--group go with --broker and the address of a real broker"),
-        (("--password-file", "site.toml"), 2, "go with --broker and the address of a real broker"),
+        (("--group", "a"), 2, "--group need --broker"),
+        (("--password-file", "site.toml"), 2, "need --broker"),
         (("--certificate", "site.toml"), 2, "--certificate and --private-key go together"),
         (("--certificate", "site.toml", "--private-key", "site.toml"), 2, "not a certificate with its key in PEM form"),
         (("--certificate", "no.pem", "--private-key", "no.pem"), 2, "not a certificate with its key in PEM form"),
@@ -352,7 +352,7 @@ def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path
     for k in range(1, 5):
         assert run("provision", site, "--id", f"s{k}").code == 0
     with started("collect", site, "--listen", "127.0.0.1:0", "--store", store, before=inside) as one:
-        one.wait_for(f"a broker inside, at mqtt://localhost:{port}: for trying out")
+        one.wait_for(f"embedded broker at mqtt://localhost:{port}")
         one.wait_for("connected to the broker")
         agents = [
             Agent(

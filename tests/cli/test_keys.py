@@ -78,7 +78,7 @@ def test_new_keys_are_for_the_site_and_for_their_owner_alone(site: Path, run: Ru
     assert load_keys(path).site == "corridor"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert f"wrote the keys of corridor to {path}" in done.err
-    assert "can take the noise off every reading" in done.err
+    assert "can remove the noise from every reading" in done.err
     assert not any(key in done.err for key in secrets(path))
 
 
@@ -87,12 +87,12 @@ def test_new_keys_are_not_written_over_anything(site: Path, keys: Path, run: Run
     for path in (keys, site):
         done = run("keys", "new", site, "--out", path)
         assert done.code == 2
-        assert re.search("is there already|is read by this command", done.err)
+        assert re.search("exists|already|is read by this command", done.err)
     assert (keys.read_bytes(), site.read_bytes()) == before
 
 
 def test_a_list_without_devices_says_so(keys: Path, run: Run) -> None:
-    assert "no device was provisioned with these keys yet" in run("keys", "list", keys).out
+    assert "no device has been provisioned" in run("keys", "list", keys).out
     found = json.loads(run("keys", "list", keys, "--json").out)
     assert found == {"site": "corridor", "masters": 1, "devices": []}
 
@@ -158,9 +158,9 @@ def test_a_new_master_names_the_devices_to_provision_again(keys: Path, run: Run)
     revoke(keys, "s2", NOW)
     done = run("keys", "rotate", keys)
     assert done.code == 0
-    assert "Provision these again" in done.out
+    assert "Provision these devices again" in done.out
     assert done.out.rstrip().endswith(": s1, s3")
-    assert "the old ones are kept" in done.err
+    assert "old masters are kept" in done.err
     assert not any(key in done.out + done.err for key in secrets(keys))
 
 
@@ -169,7 +169,7 @@ def test_revoking_says_what_else_to_do(keys: Path, run: Run) -> None:
     done = run("keys", "revoke", keys, "--id", "s1")
     assert done.code == 0
     assert "revoked s1, generations 400000, at 20" in done.err
-    for part in ("Remove the password of s1 at the broker", "Provision a new device for s1", "at most 64"):
+    for part in ("Remove the password of s1 at the broker", "Provision a new device for s1", "at most the last 64"):
         assert part in done.out
     again = run("keys", "revoke", keys, "--id", "s1")
     assert (again.code, again.out) == (0, "")

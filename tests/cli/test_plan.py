@@ -119,9 +119,9 @@ def test_the_choice_is_told_in_words(run: Run, tmp_path: Path) -> None:
     for name in values["sensors"]:
         assert re.search(rf"^ ?{name} +\[", out, flags=re.MULTILINE)
     assert values["tables"].strip() in out
-    for who, which in (("these, noise of least error", "chosen"), ("all 12, noise of least error", "all")):
+    for who, which in (("these, least-error noise", "chosen"), ("all 12, least-error noise", "all")):
         assert row(out, who)[-1] == pytest.approx(values[which]["variance"], rel=1e-2)
-    assert row(out, "all 12, the same noise for all")[-1] == pytest.approx(values["all"]["equal_variance"], rel=1e-2)
+    assert row(out, "all 12, equal noise")[-1] == pytest.approx(values["all"]["equal_variance"], rel=1e-2)
 
 
 def test_chosen_sensors_keep_their_names_and_baselines(run: Run, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns
     done = run("plan", written(tmp_path, LINE.replace("alpha = 0.05", "alpha = 0.06")), "--out", out)
     assert done.code == 0
     kept = tmp_path / f"site.plan.{old[:12]}.json"
-    assert f"it takes the place of the plan {old[:12]}: provision the devices again" in done.err
+    assert f"it replaces plan {old[:12]}" in done.err
     assert f"kept as {kept}" in done.err
     assert load_plan(kept).digest == old != load_plan(out).digest
 
@@ -193,7 +193,7 @@ def test_a_plan_never_takes_the_place_of_something_else(run: Run, tmp_path: Path
     site, out = written(tmp_path, LINE), tmp_path / "readings.csv"
     out.write_text("precious")
     done = run("plan", site, "--out", out)
-    assert (done.code, f"{out} is there, and is no plan: give another name" in done.err) == (2, True)
+    assert (done.code, f"{out} exists and is not a plan" in done.err) == (2, True)
     assert out.read_text() == "precious"
 
 
@@ -245,9 +245,9 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     out = run("plan", site).out
     loaded = load_site(site)
     (table,) = freeze(loaded, loaded.cloak()).tables.values()
-    assert row(out, "readings that the claim allows in 1 hour") == [60]
-    assert row(out, "a device reads every") == [60.046]
-    assert re.search(rf"table of noise on a device +{table.bytes:,} bytes", out)
+    assert row(out, "readings allowed in 1 hour") == [60]
+    assert row(out, "reading period of a device") == [60.046]
+    assert re.search(rf"noise table on a device +{table.bytes:,} bytes", out)
     assert re.search(r"cost of the step +1 % more noise", out)
     assert re.search(r"noise of a reading, sigma +[0-9.]+ to [0-9.]+ °C", out)
     assert "is silent" not in out
@@ -258,13 +258,16 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     [
         (
             'period = "1min"\nreadings_per_window = 10\n',
-            "After 10 readings in a row all devices are silent until 1 hour is over: they use 10 of 61",
+            "After 10 readings in a row, all devices are silent until 1 hour is over: they use the same 10 of 61",
         ),
         (
             'period = "1h"\nreadings_per_window = 10\n',
-            "A device takes at most 2 readings in 1 hour, and there is noise for 10. With readings_per_window = 2",
+            "A device takes at most 2 readings in 1 hour, but the noise is enough for 10. With readings_per_window = 2",
         ),
-        ('period = "1h"\nreadings_per_window = 8\n', "is for 8: standard deviations are 2 times as large."),
+        (
+            'period = "1h"\nreadings_per_window = 8\n',
+            "assume 8 readings: real standard deviations are 2 times as large.",
+        ),
         ("readings_per_window = 1000000\n", "A device takes at most 360,073 readings in 1 hour"),
     ],
 )

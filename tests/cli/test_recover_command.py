@@ -203,7 +203,7 @@ def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> No
     planned = done.values
     assert plain["plan"] is None
     assert planned["plan"] == load_plan(plan).digest
-    assert f"with the noise of the plan {plan} ({planned['plan'][:12]})" in done.err
+    assert f"using the noise of plan {plan} ({planned['plan'][:12]})" in done.err
     for ours, theirs in zip(planned["last_sources"], plain["last_sources"], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-6)
     assert planned["last_counts"] == pytest.approx(plain["last_counts"], abs=1e-6)
@@ -215,7 +215,7 @@ def test_the_plan_beside_the_site_file_is_used(succeed: Run, case: Case) -> None
     succeed("plan", case.site, "--out", case.site.with_name("site.plan.json"))
     done = succeed("recover", case.site, case.readings, "--json")
     assert done.values["plan"] == load_plan(case.site.with_name("site.plan.json")).digest
-    assert "with the noise of the plan" in done.err
+    assert "using the noise of plan" in done.err
 
 
 @pytest.mark.parametrize("option", [True, False], ids=["given", "beside"])

@@ -136,7 +136,7 @@ def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> N
     succeed("simulate", site, "--out", plain, *words)
     succeed("plan", site, "--out", site.with_name("p.json"))
     done = succeed("simulate", site, "--out", planned, "--plan", site.with_name("p.json"), *words)
-    assert "with the noise of the plan" in done.err
+    assert "using the noise of plan" in done.err
     succeed("plan", site, "--out", site.with_name("site.plan.json"))
     assert "site.plan.json" in succeed("simulate", site, "--out", beside, *words).err
     assert plain.read_text() == planned.read_text() == beside.read_text()
