@@ -53,3 +53,7 @@ class KeyFileError(InputError):
 
 class BudgetError(CloakworkError):
     """A release that would spend more privacy than the cloak was made for."""
+
+
+class BrokerError(CloakworkError):
+    """The broker, or the device behind it, did not answer in time. What was recorded until then is in its file."""

@@ -17,9 +17,8 @@ from scipy.stats import norm
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.sources import Bench, BenchSource, Setup, bench_claim
-from cloakwork.auditing.sources.mqtt import BrokerError
 from cloakwork.device import Agent, ConstantReading, provision
-from cloakwork.errors import InputError, ReadingError
+from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
@@ -317,7 +316,7 @@ def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Pa
     ):
         with (
             Setup(bench, tmp_path / "one.csv") as setup,
-            pytest.raises(BrokerError, match=r"provisioned with --bench\?$"),
+            pytest.raises(BrokerError, match="no reading on"),
         ):
             setup.take(1)
         assert not (tmp_path / "one.csv").exists()  # nothing was recorded, and it does not say that it was kept
@@ -375,7 +374,7 @@ def test_brokers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     users = {"s2": "right", READER: "battery"}
     with running_broker(tmp_path / "tls", tls=True, users=users, site="hall-bench") as broker:
         wrong = BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)
-        with pytest.raises(BrokerError, match="refuses us"):
+        with pytest.raises(BrokerError, match="refuses"):
             Bench(wrong, site="hall", sensor="s2").__enter__()
         untrusted = BrokerAddress(broker.host, broker.port, True, READER, "battery", None)
         with pytest.raises(BrokerError, match="is not trusted"):

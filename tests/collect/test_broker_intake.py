@@ -17,14 +17,15 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.collect.broker import HELD_BACK, Subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Reading, Report
 from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt.client import HELD_BACK
 from cloakwork.sensor.wire import write_reading, write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
 from tests.devices import SENSOR, make_folder
@@ -90,7 +91,7 @@ class Collector:
             self.store, WATCHED, on_new=self.new.extend, on_report=self.reports.extend, capacity=capacity
         )
         reached = broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port)
-        self.subscriber = Subscriber(reached, self.intake, **options)
+        self.subscriber = make_subscriber(reached, self.intake, **options)
 
     def __enter__(self) -> "Collector":
         self.intake.start()
@@ -175,13 +176,14 @@ def test_the_broker_going_away_is_said_and_it_is_found_again(broker: Broker, pat
 
 CHILD = """
 import sys, threading
-from cloakwork.collect.broker import Subscriber
+from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.store import open_store
 from cloakwork.mqtt import BrokerAddress
+
 intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len, on_report=len)
 intake.start()
-Subscriber(BrokerAddress("localhost", int(sys.argv[2])), intake).start()
+make_subscriber(BrokerAddress("localhost", int(sys.argv[2])), intake).start()
 threading.Event().wait()
 """
 
@@ -377,7 +379,7 @@ def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
         (tmp_path / "other").mkdir()
         make_certificates(tmp_path / "other")
         refusals = {
-            "refuses this collector": BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca),
+            "refuses collector": BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca),
             "is not trusted": BrokerAddress(
                 broker.host, broker.port, True, READER, "battery", tmp_path / "other" / "ca.pem"
             ),
@@ -396,7 +398,7 @@ def test_a_host_that_is_not_there_is_named(path: Path) -> None:
 
 
 def test_a_broker_that_says_nothing_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.collect.broker.ANSWER", 0.3)
+    monkeypatch.setattr("cloakwork.mqtt.client.ANSWER", 0.3)
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         collector = stack.enter_context(Collector(BrokerAddress("127.0.0.1", silent.getsockname()[1]), path))
@@ -412,17 +414,17 @@ def test_a_group_is_a_name(group: str, path: Path) -> None:
     with open_store(str(path)) as store:
         intake = quiet_intake(store)
         with pytest.raises(InputError, match="group"):
-            Subscriber(BrokerAddress(), intake, group=group)
+            make_subscriber(BrokerAddress(), intake, group=group)
 
 
 def test_settings_that_cannot_work_are_refused(path: Path, tmp_path: Path) -> None:
     with open_store(str(path)) as store:
         intake = quiet_intake(store)
         with pytest.raises(InputError, match="client id is empty"):
-            Subscriber(BrokerAddress(), intake, client_id="")
+            make_subscriber(BrokerAddress(), intake, client_id="")
         for content in (None, "no certificate"):
             file = tmp_path / "ca.pem"
             if content is not None:
                 file.write_text(content)
             with pytest.raises(InputError, match=r"ca\.pem: cannot be read"):
-                Subscriber(BrokerAddress(tls=True, authority=file), intake)
+                make_subscriber(BrokerAddress(tls=True, authority=file), intake)

@@ -16,11 +16,11 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.collect import home_assistant, reach
-from cloakwork.collect.home_assistant import ZonesToHomeAssistant
 from cloakwork.collect.place import Watched
+from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.zone_kit import FLAT, found, watched
 from tests.parts import ROOT
@@ -94,11 +94,11 @@ def listening(broker: Broker, *, user: str | None = None) -> Iterator[Listener]:
 
 
 @contextmanager
-def telling(broker: Broker | BrokerAddress, *sites: Watched, **options: Any) -> Iterator[ZonesToHomeAssistant]:
+def telling(broker: Broker | BrokerAddress, *sites: Watched, **options: Any) -> Iterator[ZonePublisher]:
     reached = (
         broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port, broker.ca is not None)
     )
-    teller = ZonesToHomeAssistant(reached, {one.name: one for one in sites or (watched(),)}, **options)
+    teller = ZonePublisher(reached, {one.name: one for one in sites or (watched(),)}, **options)
     teller.start()
     try:
         yield teller
@@ -190,10 +190,10 @@ def test_a_result_of_a_strange_site_or_without_a_map_is_passed_over(broker: Brok
 def test_the_broker_says_for_a_killed_collector_that_it_is_gone(broker: Broker) -> None:
     program = (
         "import time\n"
-        "from cloakwork.collect.home_assistant import ZonesToHomeAssistant\n"
+        "from cloakwork.collect.zone_publisher import ZonePublisher\n"
         "from cloakwork.mqtt import BrokerAddress\n"
         "from tests.collect.zone_kit import watched\n"
-        f"ZonesToHomeAssistant(BrokerAddress('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
+        f"ZonePublisher(BrokerAddress('localhost', {broker.port}), {{'flat': watched()}}).start()\n"
         "time.sleep(60)\n"
     )
     with listening(broker) as listener:
@@ -219,13 +219,13 @@ def test_who_stops_says_so(broker: Broker) -> None:
 @pytest.fixture
 def may_connect(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """While it is clear nobody connects: a state is not kept by the broker, so who listens has to come first."""
-    allowed, usual = threading.Event(), reach.client_for
+    allowed, usual = threading.Event(), make_client
 
     def client_for(*args: Any, **options: Any) -> paho.Client:
         assert allowed.wait(60)
         return usual(*args, **options)
 
-    monkeypatch.setattr(home_assistant, "client_for", client_for)
+    monkeypatch.setattr("cloakwork.mqtt.client.make_client", client_for)
     allowed.set()
     return allowed
 
@@ -299,7 +299,7 @@ def test_with_tls_a_password_and_two_rights_it_works_and_without_them_nothing_ar
                 time.sleep(1.0)
         assert bool(listener.heard) is allowed
         with telling(BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)) as teller:
-            until(lambda: teller.state.reason == "the broker refuses us (Not authorized)")
+            until(lambda: teller.state.reason.startswith("the broker refuses collector (Not authorized)"))
     finally:
         broker.kill()
 
@@ -318,16 +318,16 @@ def test_a_site_without_odds_is_not_announced(broker: Broker, caplog: pytest.Log
         teller.result(found(watched(MANY), now(), zone=0))
         time.sleep(0.5)
         assert [topic for topic, *_ in listener.heard] == [AVAILABLE]
-    assert "flat: no zones for Home Assistant, because BasisPursuit gives no odds" in caplog.text
+    assert "flat: no zones for Home Assistant, because BasisPursuit gives no probabilities" in caplog.text
 
 
 def test_names_that_would_be_mistaken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="without /, \\+ and #"):
-        ZonesToHomeAssistant(BrokerAddress(), {}, name="a/b")
+        ZonePublisher(BrokerAddress(), {}, name="a/b")
     with pytest.raises(InputError, match="cannot be read"):
-        ZonesToHomeAssistant(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {})
+        ZonePublisher(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {})
     zone = '[[zone]]\nid = "{}"\nroom = [1.0, 1.0]\n'
     one = watched(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
     other = watched(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
     with pytest.raises(InputError, match='a_b: its zone "c" and one of another site are both homeassistant/'):
-        ZonesToHomeAssistant(BrokerAddress(), {"a": one, "a_b": other})
+        ZonePublisher(BrokerAddress(), {"a": one, "a_b": other})

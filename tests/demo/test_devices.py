@@ -8,9 +8,9 @@ from typing import cast
 
 import numpy as np
 
-from cloakwork.collect.broker import Subscriber
 from cloakwork.collect.embedded import EmbeddedBroker
 from cloakwork.collect.intake import Intake
+from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.demo import World, staying
 from cloakwork.demo.devices import Fleet
 from cloakwork.demo.world import unix_ms
@@ -56,7 +56,7 @@ def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp
     world, heard = World(site, staying([(1.0, 1.0)]), unix_ms()), Listener()
     broker = EmbeddedBroker()
     broker.start()
-    subscriber = Subscriber(broker.broker, cast(Intake, heard), sites=["small"])
+    subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])
     fleet = Fleet(plan, tmp_path / "devices", broker=broker.broker, measure=world.reading, unit=site.unit)
     try:
         subscriber.start()
@@ -90,7 +90,7 @@ def test_a_device_that_cannot_measure_sends_like_the_others(tmp_path: Path) -> N
     site = small_flat()
     plan, heard, broker = freeze(site, site.cloak()), Listener(), EmbeddedBroker()
     broker.start()
-    subscriber = Subscriber(broker.broker, cast(Intake, heard), sites=["small"])
+    subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])
     fleet = Fleet(plan, tmp_path / "devices", broker=broker.broker, measure=_broken)
     try:
         subscriber.start()

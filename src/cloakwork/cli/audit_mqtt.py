@@ -18,11 +18,10 @@ from cloakwork.auditing.report import Subject
 from cloakwork.auditing.sources import Bench, BenchClaim, BenchSource, Setup, bench_claim, compare
 from cloakwork.auditing.sources.bench import FEWEST
 from cloakwork.auditing.sources.comparison import HALF
-from cloakwork.auditing.sources.mqtt import BrokerError
 from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
-from cloakwork.errors import InputError
+from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
 

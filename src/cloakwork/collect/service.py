@@ -15,8 +15,6 @@ from cloakwork.collect.api import Hub, Settings, make_app
 from cloakwork.collect.api.doors import Entrance, door
 from cloakwork.collect.api.gate import Gate
 from cloakwork.collect.api.truth import Simulation
-from cloakwork.collect.broker import Subscriber
-from cloakwork.collect.home_assistant import ZonesToHomeAssistant, for_zones
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
@@ -24,8 +22,10 @@ from cloakwork.collect.records import Token
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.spent import rules_of
 from cloakwork.collect.store import Store
+from cloakwork.collect.subscriber import make_subscriber
+from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
-from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt import BrokerAddress, MqttClient
 
 STARTING = 20.0  # seconds for the server to listen
 ENDING = 15.0
@@ -68,7 +68,7 @@ class Service:
     broker
         Where devices publish; None for HTTP only.
     group, name
-        As for `Subscriber`: who shares the readings, and the name of this one's session.
+        As for `make_subscriber`: who shares the readings, and the name of this one's session.
     keep_days
         What is older is removed, every hour, as long as the clock can be believed; None keeps everything.
     home_assistant
@@ -107,12 +107,12 @@ class Service:
             periods={site: watched.schedule.period_ms for site, watched in sites.items()},
             rules={site: rules_of(watched) for site, watched in sites.items()},
         )
-        self.subscriber: Subscriber | None = None
+        self.subscriber: MqttClient | None = None
         if broker is not None:
-            self.subscriber = Subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
+            self.subscriber = make_subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
         self._zones = None
         if home_assistant and broker is not None:
-            self._zones = ZonesToHomeAssistant(for_zones(broker), sites, name=f"{name}-zones")
+            self._zones = ZonePublisher(zone_broker(broker), sites, name=f"{name}-zones")
             self.live.listen(self._zones.result)
         app = make_app(
             store,

@@ -1,10 +1,17 @@
 """MQTT: broker addresses, the client that stays connected, and the messages for Home Assistant."""
 
 from cloakwork.mqtt.address import BrokerAddress, parse_broker
+from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
+from cloakwork.mqtt.connection import Connection, MqttMessage
 from cloakwork.mqtt.home_assistant import expire_after, sensor_discovery, zone_discovery, zone_state, zone_topic
 
 __all__ = [
+    "KEEP_ALIVE",
     "BrokerAddress",
+    "BrokerState",
+    "Connection",
+    "MqttClient",
+    "MqttMessage",
     "expire_after",
     "parse_broker",
     "sensor_discovery",

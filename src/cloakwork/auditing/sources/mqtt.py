@@ -2,37 +2,28 @@
 
 import csv
 import queue
-import socket
-import ssl
 import time
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork._checks import IntArray
-from cloakwork.errors import CloakworkError, InputError, ReadingError
+from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.keys import DeviceKind, wire_site
-from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings.readings_file import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
 from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic
 
 KEEP_ALIVE = 20  # seconds
-ANSWER = 20.0  # seconds for a broker to let us in
 REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
-_LATER = 10  # seconds at most between two attempts to reach a broker
+_LONGEST_RETRY = 10.0  # seconds between two attempts to reach a broker
 _PACED = 3  # readings from which it is seen how often the device reads
-
-
-class BrokerError(CloakworkError):
-    """The broker, or the device behind it, did not come back in time. What was recorded is in its file."""
 
 
 class _Heard(NamedTuple):
@@ -42,7 +33,7 @@ class _Heard(NamedTuple):
 
 
 class Bench:
-    """Hears one device that was provisioned with `--bench`. Use it as a context.
+    """Records one device that was provisioned for the bench. Use it as a context.
 
     Parameters
     ----------
@@ -75,40 +66,31 @@ class Bench:
         self.topic = topic(wire_site(site, DeviceKind.BENCH), sensor, DeviceKind.BENCH)
         self.replay_check = ReplayCheck(REMEMBERED)
         self.recorded = 0  # readings, in all set-ups
-        self._broker, self._note = broker, note
+        self._note = note
         self._heard: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
-        self._granted, self._lost, self._refused = False, False, ""
-        self._client = paho.Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=True)
-        self._client.reconnect_delay_set(1, _LATER)
-        if broker.user is not None:
-            self._client.username_pw_set(broker.user, broker.password)
-        self._context = _context(broker) if broker.tls else None
-        if self._context is not None:
-            self._client.tls_set_context(self._context)
-        self._client.on_connect = self._on_connect
-        self._client.on_subscribe = self._on_subscribe
-        self._client.on_message = self._on_message
-        self._client.on_disconnect = self._on_disconnect
+        self._first_state: queue.SimpleQueue[BrokerState] = queue.SimpleQueue()
+        self._connected: bool | None = None
+        self._client = MqttClient(
+            broker,
+            filters=[self.topic],
+            on_message=self._on_message,
+            on_state=self._on_state,
+            keep_alive=KEEP_ALIVE,
+            longest_retry=_LONGEST_RETRY,
+        )
 
     def __enter__(self) -> Self:
-        try:
-            self._greet()
-            self._client.connect(self._broker.host, self._broker.port, KEEP_ALIVE)
-        except (OSError, ValueError) as problem:
-            raise BrokerError(f"{_why(problem, self._broker)}.") from None
-        self._client.loop_start()
-        end = time.monotonic() + ANSWER
-        while not self._granted:
-            if self._refused or time.monotonic() > end:
-                self._close()
-                raise BrokerError(f"{self._refused or f'{self._broker.host}:{self._broker.port} does not answer'}.")
-            time.sleep(0.01)
+        self._client.start()
+        state = self._first_state.get()  # the client gives up its first attempt after a while
+        if not state.connected:
+            self._client.stop()
+            raise BrokerError(f"{state.reason}.", reason=state.reason)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self._client.stop()
 
     def next(self, seconds: float) -> _Heard | None:
         """The next message of the device, None if none comes in time."""
@@ -140,60 +122,34 @@ class Bench:
     def silence(self) -> BrokerError:
         """What to raise when no reading comes."""
         kept = " What was recorded is kept." if self.recorded else ""
-        if not self._granted:
-            why = self._refused or "the connection was lost"
-            return BrokerError(f"the broker was away for {self.patience:g} s ({why}).{kept}")
+        state = self._client.state
+        if not state.connected:
+            return BrokerError(
+                f"the broker was away for {self.patience:g} s ({state.reason}).{kept}", reason=state.reason
+            )
         return BrokerError(
-            f"no reading on {self.topic} for {self.patience:g} s. Is the device on, and was it provisioned with "
-            f"--bench?{kept}"
+            f"no reading on {self.topic} for {self.patience:g} s. Is the device on, and was it provisioned for the "
+            f"bench?{kept}",
+            topic=self.topic,
+            patience=self.patience,
         )
 
-    def _greet(self) -> None:
-        """Try the certificate first: the client would leave its socket open where it is not trusted."""
-        if self._context is not None:
-            where = self._broker.host, self._broker.port
-            with (
-                socket.create_connection(where, timeout=ANSWER) as plain,
-                self._context.wrap_socket(plain, server_hostname=self._broker.host),
-            ):
-                pass
-
-    def _close(self) -> None:
-        client = self._client
-        client.disconnect()
-        client.loop_stop()
-        # a client that is held in a circle closes its sockets late
-        client.on_connect = client.on_subscribe = client.on_message = client.on_disconnect = None
-
-    def _on_connect(self, client: paho.Client, _: object, __: object, code: Any, ___: object) -> None:
-        if code.is_failure:
-            self._refused = f"the broker refuses us ({code}): check user and password"
-        else:
-            self._refused = ""
-            client.subscribe(self.topic, 1)
-
-    def _on_subscribe(self, _: paho.Client, __: object, ___: int, codes: list[Any], ____: object) -> None:
-        if any(code.is_failure for code in codes):
-            self._refused = f"the broker does not let this user subscribe to {self.topic}"
-        else:
-            if self._lost:
-                self._note("the broker is back")
-            self._granted, self._lost = True, False
-
-    def _on_message(self, _: paho.Client, __: object, message: paho.MQTTMessage) -> None:
-        if message.retain:
+    def _on_message(self, message: MqttMessage) -> None:
+        message.acknowledge()
+        if message.retained:
             return  # the last reading that the broker kept: of whatever set-up was there then
         try:
             kind = parse_topic(message.topic)[2]
-        except (WireError, UnicodeDecodeError):
+        except WireError:
             return
-        self._heard.put(_Heard(kind, bytes(message.payload), self.clock()))
+        self._heard.put(_Heard(kind, message.payload, self.clock()))
 
-    def _on_disconnect(self, _: paho.Client, __: object, ___: object, code: Any, ____: object) -> None:
-        if self._granted and code.is_failure:
-            self._lost = True
-            self._note("the broker is away: waiting for it")
-        self._granted = False
+    def _on_state(self, state: BrokerState) -> None:
+        if self._connected is None:
+            self._first_state.put(state)
+        elif state.connected != self._connected:
+            self._note("the broker is back" if state.connected else "the broker is away: waiting for it")
+        self._connected = state.connected
 
 
 class Setup:
@@ -332,19 +288,3 @@ def _reading(heard: _Heard) -> tuple[int, int, int]:
         return read_reading(heard.payload)
     except WireError as problem:
         raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
-
-
-def _context(broker: BrokerAddress) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=None if broker.authority is None else str(broker.authority))
-    except (OSError, ssl.SSLError):
-        raise InputError(f"{broker.authority}: cannot be read. Give a file of certificates in PEM form.") from None
-
-
-def _why(problem: Exception, broker: BrokerAddress) -> str:
-    where = f"{broker.host}:{broker.port}"
-    if isinstance(problem, ssl.SSLCertVerificationError):
-        return f"the certificate of {where} is not trusted ({problem.verify_message}). Give its authority with --ca"
-    if isinstance(problem, socket.gaierror):
-        return f"the host {broker.host} is not found"
-    return f"{where} cannot be reached ({getattr(problem, 'strerror', None) or type(problem).__name__})"

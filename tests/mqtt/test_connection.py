@@ -2,22 +2,23 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
 
-from cloakwork.collect.connection import Bell, Connection
+from cloakwork.mqtt import Connection, MqttMessage
+from cloakwork.mqtt.connection import Waker
 
 
-class Paper:
-    """A client that keeps what it is told to acknowledge."""
+class FakeClient:
+    """A client that records acknowledgements."""
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
         self.acknowledged: list[int] = []
-        self.read = 0
+        self.reads = 0
         self.on_message: Any = None
 
     def socket(self) -> socket.socket:
@@ -30,58 +31,52 @@ class Paper:
         return False
 
     def loop_read(self) -> None:
-        self.read += 1
+        self.reads += 1
 
     def loop_misc(self) -> None:
         """Nothing to do."""
 
     def deliver(self, number: int, *, topic: bytes = b"cloakwork/v1/flat/s1/reading", qos: int = 1) -> None:
-        found = paho.MQTTMessage(number, topic)
-        found.payload, found.qos = b"", qos
-        self.on_message(self, None, found)
-
-
-class Slow:
-    """An intake that is done when the test says so."""
-
-    def __init__(self) -> None:
-        self.has_room = True
-        self.topics: list[str] = []
-        self.done: list[Callable[[], None]] = []
-
-    def offer(self, topic: str, _: bytes, done: Callable[[], None]) -> None:
-        self.topics.append(topic)
-        self.done.append(done)
+        message = paho.MQTTMessage(number, topic)
+        message.payload, message.qos = b"", qos
+        self.on_message(self, None, message)
 
 
 class Line:
-    """Connections, one after the other, over one socket to one intake."""
+    """Connections, one after the other, over one socket to one receiver."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = socket.socketpair()
-        self.bell = Bell()
-        self.intake = Slow()
-        self.made: list[Connection] = []
+        self.waker = Waker()
+        self.room = True
+        self.messages: list[MqttMessage] = []
+        self.connections: list[Connection] = []
 
-    def connect(self) -> tuple[Connection, Paper]:
-        client: Any = Paper(self.ours)
-        intake: Any = self.intake
-        self.made.append(Connection(client, intake, self.bell, []))
-        return self.made[-1], client
+    def connect(self) -> tuple[Connection, FakeClient]:
+        client: Any = FakeClient(self.ours)
+        connection = Connection(
+            client,
+            self.waker,
+            on_message=self.messages.append,
+            has_room=lambda: self.room,
+            on_ready=lambda _: None,
+        )
+        self.connections.append(connection)
+        return connection, client
 
     def close(self) -> None:
-        for connection in self.made:
+        for connection in self.connections:
             connection.close()
-        self.bell.close()
+        self.waker.close()
         self.ours.close()
         self.theirs.close()
 
 
 @pytest.fixture
 def line() -> Iterator[Line]:
-    found = Line()
-    yield found
-    found.close()
+    made = Line()
+    yield made
+    made.close()
 
 
 def test_an_acknowledgement_does_not_outlive_its_connection(line: Line) -> None:
@@ -91,10 +86,10 @@ def test_an_acknowledgement_does_not_outlive_its_connection(line: Line) -> None:
     first.step(reading=False)
     second, after = line.connect()
     after.deliver(1)
-    line.intake.done[0]()
+    line.messages[0].acknowledge()
     second.step(reading=False)
     assert (before.acknowledged, after.acknowledged) == ([], [])
-    line.intake.done[1]()
+    line.messages[1].acknowledge()
     second.step(reading=False)
     assert (before.acknowledged, after.acknowledged) == ([], [1])
 
@@ -103,56 +98,57 @@ def test_acknowledgements_go_out_in_the_order_of_the_messages(line: Line) -> Non
     connection, client = line.connect()
     for number in (7, 8, 9):
         client.deliver(number)
-    line.intake.done[1]()
+    line.messages[1].acknowledge()
     connection.step(reading=False)
     assert client.acknowledged == []
-    line.intake.done[0]()
+    line.messages[0].acknowledge()
     connection.step(reading=False)
     assert client.acknowledged == [7, 8]
 
 
-def test_what_needs_no_acknowledgement_gets_none(line: Line) -> None:
+def test_a_message_of_qos_0_is_not_acknowledged(line: Line) -> None:
     connection, client = line.connect()
     client.deliver(0, qos=0)
-    line.intake.done[0]()
+    line.messages[0].acknowledge()
     connection.step(reading=False)
     assert client.acknowledged == []
 
 
-def test_a_topic_that_is_no_text_is_left_to_the_intake(line: Line) -> None:
+def test_a_topic_that_is_not_text_is_delivered_as_an_empty_one(line: Line) -> None:
     _, client = line.connect()
     client.deliver(1, topic=b"\xff\xfe")
-    assert line.intake.topics == [""]
+    assert [message.topic for message in line.messages] == [""]
 
 
-def test_nothing_is_read_for_a_full_intake(line: Line) -> None:
+def test_nothing_is_read_for_a_full_receiver(line: Line) -> None:
     connection, client = line.connect()
     line.theirs.send(b"something")
-    line.intake.has_room = False
+    line.room = False
     connection.step()
-    assert client.read == 0
-    line.intake.has_room = True
+    assert client.reads == 0
+    line.room = True
     connection.step()
-    assert client.read == 1
+    assert client.reads == 1
 
 
-def test_who_is_done_wakes_the_connection(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.collect.connection.IDLE", 3600.0)
+def test_an_acknowledgement_wakes_the_connection(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloakwork.mqtt.connection.IDLE", 3600.0)
     connection, client = line.connect()
     client.deliver(1)
     worker = threading.Thread(target=connection.step, daemon=True)
     worker.start()
-    line.intake.done[0]()
-    worker.join(10)
+    line.messages[0].acknowledge()
+    worker.join(60)
     assert client.acknowledged == [1]
 
 
-def test_rings_that_nobody_hears_do_not_stop_the_one_who_rings(line: Line) -> None:
-    for _ in range(100_000):
-        line.bell.ring()
-    line.bell.hush()
+def test_a_thread_may_wake_one_that_never_looks(line: Line) -> None:
+    for _ in range(1_000):
+        line.waker.wake()
+        line.waker._pending = False  # noqa: SLF001 - as if each wake-up raced with a look
+    line.waker.clear()
     connection, client = line.connect()
     client.deliver(1)
-    line.intake.done[0]()
+    line.messages[0].acknowledge()
     connection.step()
     assert client.acknowledged == [1]

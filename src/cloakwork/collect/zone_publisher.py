@@ -1,0 +1,160 @@
+"""Publishes the occupancy of zones to Home Assistant, through the broker.
+
+Home Assistant discovers each zone as a binary sensor. States are not retained: one that a broker kept for hours would
+look like a new one.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import Lock
+
+from cloakwork.collect.occupancy import Occupancy, occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Result
+from cloakwork.errors import InputError
+from cloakwork.mqtt import (
+    BrokerAddress,
+    BrokerState,
+    Connection,
+    MqttClient,
+    expire_after,
+    zone_discovery,
+    zone_state,
+    zone_topic,
+)
+from cloakwork.recovery import PointSources
+
+USER_SUFFIX = "-zones"  # after the name of the collector's user at the broker
+log = logging.getLogger(__name__)
+
+
+def zone_broker(broker: BrokerAddress) -> BrokerAddress:
+    """Return the broker with the user that publishes zones: the collector's name with `-zones`, the same password.
+
+    A broker that ties sessions to users, as it should, would take two connections of one user for the same client and
+    end one whenever the other begins. Besides, the user that reads everything need not be able to write anything.
+    """
+    return broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX)
+
+
+class ZonePublisher:
+    """Publishes the zones of some sites from `start` to `stop`, whenever the broker can be reached.
+
+    Only the newest result of a site counts, and only until Home Assistant would let it expire. A site whose estimator
+    gives no probabilities is left out.
+
+    Parameters
+    ----------
+    name
+        Client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is online.
+    """
+
+    def __init__(
+        self,
+        broker: BrokerAddress,
+        sites: Mapping[str, Watched],
+        *,
+        name: str = "cloakwork-zones",
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        if not name or set(name) & set("/+#"):
+            raise InputError(f"name={name!r}: give a name without /, + and #.", name=name)
+        self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
+        self._clock = clock
+        availability = f"cloakwork/zones/{name}"
+        self._discovery = _discovery_messages(self._sites, availability)
+        self._lock = Lock()
+        self._newest: dict[str, Result] = {}
+        self._waiting: set[str] = set()
+        self._client = MqttClient(
+            broker,
+            client_id=name,
+            availability=availability,
+            on_ready=self._announce,
+            on_turn=self._publish,
+            on_state=_log_state,
+            clock=clock,
+        )
+        self.start, self.stop = self._client.start, self._client.stop
+
+    @property
+    def state(self) -> BrokerState:
+        """State of the connection."""
+        return self._client.state
+
+    def result(self, result: Result) -> None:
+        """Publish the zones of a recovered frame soon; returns at once."""
+        if result.site not in self._sites or result.map is None or not self._is_current(result):
+            return
+        with self._lock:
+            before = self._newest.get(result.site)
+            if before is None or result.time >= before.time or not self._is_current(before):
+                self._newest[result.site] = result
+                self._waiting.add(result.site)
+        self._client.wake()
+
+    def _is_current(self, result: Result) -> bool:
+        """Whether a result is neither expired nor from the future; a fast clock must not hide later results."""
+        schedule = self._sites[result.site].schedule
+        age = self._clock() - result.time
+        return -schedule.period_ms <= age <= 1000 * expire_after(schedule.window_slots, schedule.period_ms)
+
+    def _announce(self, connection: Connection) -> None:
+        for topic, payload in self._discovery.items():
+            connection.publish(topic, payload, retain=True)
+        with self._lock:
+            self._waiting = set(self._newest)
+
+    def _publish(self, connection: Connection) -> None:
+        with self._lock:
+            waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
+        for result in waiting:
+            for zone in self._occupancies(result):
+                state = zone_state(
+                    occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
+                )
+                connection.publish(zone_topic(result.site, zone.zone.id), state)
+
+    def _occupancies(self, result: Result) -> tuple[Occupancy, ...]:
+        if not self._is_current(result):
+            return ()
+        try:
+            return occupancies(self._sites[result.site].site, result) or ()
+        except Exception:  # a damaged result must not silence the next
+            log.exception("%s: the zones of the frame of %d are not published", result.site, result.time)
+            return ()
+
+
+def _log_state(state: BrokerState) -> None:
+    if state.connected:
+        log.info("zones are published to Home Assistant")
+    else:
+        log.warning("zones are not published to Home Assistant: %s", state.reason)
+
+
+def _gives_probabilities(watched: Watched) -> bool:
+    if isinstance(watched.estimator.estimator, PointSources):
+        return True
+    log.warning(
+        "%s: no zones for Home Assistant, because %s gives no probabilities", watched.name, watched.estimator_name
+    )
+    return False
+
+
+def _discovery_messages(sites: Mapping[str, Watched], availability: str) -> dict[str, bytes]:
+    """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
+    messages: dict[str, bytes] = {}
+    for site, watched in sites.items():
+        for zone in watched.site.zones:
+            topic, payload = zone_discovery(site, zone, watched.schedule, availability)
+            if topic in messages:
+                raise InputError(
+                    f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',
+                    site=site,
+                    zone=zone.id,
+                    topic=topic,
+                )
+            messages[topic] = payload
+    return messages
