@@ -9,8 +9,8 @@ from scipy import stats
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, share_limit
-from cloakwork.auditing.testers.costs import boundary_pair
-from cloakwork.auditing.testers.plan import most_failures, votes
+from cloakwork.auditing.testers.query_costs import boundary_pair
+from cloakwork.auditing.testers.query_plan import most_failures, votes
 from cloakwork.auditing.testers.random_privacy import share_size
 from papers.experiment import stream
 from papers.queries import (

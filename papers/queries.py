@@ -8,7 +8,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.auditing.testers import Pair
-from cloakwork.auditing.testers.known import IdentitySize, identity_size
+from cloakwork.auditing.testers.stated_pair import IdentitySize, identity_size
 
 Sampler = Callable[[float, int, np.random.Generator], FloatArray]
 """Called with (size, runs, rng): the statistic of so many tests with `size` queries on each input."""

@@ -9,8 +9,8 @@ from scipy.signal import lfilter
 
 from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.independence import Watch
-from cloakwork.auditing.reports import ask, kind_of, read
+from cloakwork.auditing.independence import IndependenceCheck
+from cloakwork.auditing.report_samples import ask, kind_of, read
 
 Rng = np.random.Generator
 
@@ -219,7 +219,7 @@ def test_a_violation_is_announced_after_a_thousand_reports_or_the_most_that_were
 def test_independent_reports_pass_both_looks() -> None:
     for seed in range(20):
         for case in boundary_cases():
-            watch = Watch()
+            watch = IndependenceCheck()
             rng = np.random.default_rng(seed)
             for size in (200, 100, 125, 700, 3_000):
                 answers = ask(case.mechanism, size, rng)

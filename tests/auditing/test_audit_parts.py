@@ -10,13 +10,22 @@ import pytest
 from scipy.stats import laplace as law
 
 from benchmarks.mechanisms import laplace
-from cloakwork.auditing import Audit, Profile, Verdict, Witness, audit
+from cloakwork.auditing import Audit, PrivacyCurve, Verdict, Witness, audit
 from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
-from cloakwork.auditing.choosing import Choice, Claim, interval
-from cloakwork.auditing.events import HalfLine, Interval, OneOf, Ranges
-from cloakwork.auditing.lines import Combination, Entry, Figure, LowBits, LowestBit, Special, Value, spacing_of
-from cloakwork.auditing.reports import Kind, Line, Past, Reports, ask, kind_of, read
-from cloakwork.auditing.slots import portfolio
+from cloakwork.auditing.event_search import AuditedClaim, CandidateEvent, interval
+from cloakwork.auditing.features import (
+    Combination,
+    LowBits,
+    LowestBit,
+    RowEntry,
+    RowFigure,
+    SpecialValue,
+    Value,
+    spacing_of,
+)
+from cloakwork.auditing.output_events import HalfLine, Interval, OneOf, Ranges
+from cloakwork.auditing.portfolio import portfolio
+from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports, ask, kind_of, read
 from cloakwork.errors import InputError
 
 Rng = np.random.Generator
@@ -62,7 +71,7 @@ def test_wealth_is_what_the_pairs_pay() -> None:
     slot = replace(portfolio(reports([0.0]).kind, 1, None)[0], share=1.0)
     book = Book([slot], epsilon=1.0, delta=0.0, confidence=0.95)
     event = HalfLine(Value(), 0.5, above=True)
-    book.choose([(Choice(event, 0.6, 0.1, 1.0), None)])
+    book.choose([(CandidateEvent(event, 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0, 1.0, 0.0, 0.0, 1.0]), reports([0.0, 0.0, 0.0, 1.0, 1.0]))
     best = best_stakes(np.array([[0.6]]), np.array([[0.1]]), payments(np.array([1.0]), np.array([0.0])))[0, 0]
     won = [(1 + stake / math.e) ** 2 * (1 - stake) * (1 + stake * (1 / math.e - 1)) for stake in best * PARTS]
@@ -83,13 +92,13 @@ def test_wealth_is_what_the_pairs_pay() -> None:
             [True, False, True, False],
             "the output is at most 0.5 or above 1.5",
         ),
-        (OneOf(Special(), np.array([1.0])), [False, False, False, True], "the output is not a number"),
+        (OneOf(SpecialValue(), np.array([1.0])), [False, False, False, True], "the output is not a number"),
     ],
 )
 def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -> None:
     found = reports([0.0, 1.0, 2.0, np.nan])
     assert event.holds(found).tolist() == held
-    assert words in event.words(Past(found, found, np.random.default_rng(0)))
+    assert words in event.describe(Past(found, found, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +126,7 @@ def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -
 def test_infinities_are_in_an_event_when_its_words_say_so(event: Any, held: str, words: str) -> None:
     found = reports([-np.inf, 0.0, 1.0, 2.0, np.inf, np.nan])
     assert found.values[event.holds(found), 0].tolist() == [float(part) for part in held.split()]
-    assert event.words(Past(found, found, np.random.default_rng(0))) == f"the output is {words}"
+    assert event.describe(Past(found, found, np.random.default_rng(0))) == f"the output is {words}"
 
 
 @pytest.mark.parametrize("leak", [-np.inf, np.inf])
@@ -126,30 +135,30 @@ def test_an_interval_is_chosen_for_what_it_holds_when_infinities_leak(leak: floa
     x, y = rng.normal(size=2000), rng.normal(size=2000)
     x[:400] = leak
     kept = past(x, y)
-    for way, choice in enumerate(interval(Value(), kept, Claim(0.5, 0.0))):
+    for way, choice in enumerate(interval(Value(), kept, AuditedClaim(0.5, 0.0))):
         assert choice is not None
         favoured = (kept.x, kept.y)[way]
         assert choice.event.holds(favoured).mean() == pytest.approx(choice.p)
 
 
 def test_places_of_entries_are_counted_from_1_in_words() -> None:
-    rows = Reports(Kind.FLOAT, np.eye(3), np.eye(3).view(np.uint64))
+    rows = Reports(ReportKind.FLOAT, np.eye(3), np.eye(3).view(np.uint64))
     kept = Past(rows, rows, np.random.default_rng(0))
-    place = OneOf(Figure("the place of the largest entry"), np.array([0.0, 2.0]))
+    place = OneOf(RowFigure("the place of the largest entry"), np.array([0.0, 2.0]))
     assert place.holds(rows).tolist() == [True, False, True]
-    assert place.words(kept) == "the place of the largest entry (counted from 1) is 1 or 3"
-    lines: dict[str, Line] = {
-        "entry 2 of 3 (counted from 1)": Entry(1, 3),
+    assert place.describe(kept) == "the place of the largest entry (counted from 1) is 1 or 3"
+    lines: dict[str, Feature] = {
+        "entry 2 of 3 (counted from 1)": RowEntry(1, 3),
         "entry 1 minus entry 3 of 3 (counted from 1)": Combination(0, 2, -1, 3),
         "the lowest bit of entry 1 of 3 (counted from 1)": LowBits(1, 0, 3),
     }
     for said, line in lines.items():
-        assert HalfLine(line, 0.5, above=True).words(kept) == f"{said} is above 0.5"
+        assert HalfLine(line, 0.5, above=True).describe(kept) == f"{said} is above 0.5"
 
 
 def test_the_lowest_bit_and_the_lattice_are_read_from_floats() -> None:
     values = reports([1.0, 0.75, 6.0, 0.1, np.inf, 0.0])
-    assert values.line(LowestBit())[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
+    assert values.feature(LowestBit())[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
     steps = np.asarray(0.37 + 0.1 * np.random.default_rng(0).integers(-40, 40, size=500), dtype=np.float64)
     assert spacing_of(steps) == pytest.approx(0.1)
     assert spacing_of(np.random.default_rng(0).normal(size=500)) == 0.0
@@ -168,7 +177,7 @@ def test_what_is_remembered_is_an_even_sample_of_pairs() -> None:
 def test_other_slots_share_what_was_won() -> None:
     slots = portfolio(reports([0.0]).kind, 1, None)
     book = Book([replace(slots[0], share=1.0)], epsilon=1.0, delta=0.0, confidence=0.95)
-    book.choose([(Choice(HalfLine(Value(), 0.5, above=True), 0.6, 0.1, 1.0), None)])
+    book.choose([(CandidateEvent(HalfLine(Value(), 0.5, above=True), 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0] * 9), reports([0.0] * 9))
     won, bounds = book.wealth, (book.epsilon_lower, book.delta_lower)
     assert won > 2
@@ -282,7 +291,7 @@ def test_results_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(InputError, match="counts"):
         Witness(event="e", direction="0->1", counts=(1, 6), reports=5, source="s")
     with pytest.raises(InputError, match="within its band"):
-        Profile(
+        PrivacyCurve(
             epsilons=np.array([0.0]),
             estimate=np.array([0.5]),
             lower=np.array([0.6]),
@@ -291,6 +300,6 @@ def test_results_that_contradict_themselves_are_refused() -> None:
             reports=1,
         )
     with pytest.raises(InputError, match="one value per epsilon"):
-        Profile(
+        PrivacyCurve(
             epsilons=np.array([0.0]), estimate=np.zeros(2), lower=np.zeros(1), upper=np.ones(1), events="e", reports=1
         )

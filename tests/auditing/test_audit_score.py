@@ -8,7 +8,7 @@ import pytest
 
 from cloakwork.auditing import Verdict, Witness, audit
 from cloakwork.auditing.learning import learn
-from cloakwork.auditing.reports import Kind, Past, read
+from cloakwork.auditing.report_samples import Past, ReportKind, read
 
 Rng = np.random.Generator
 STANDARD = re.compile(r"z(\d+) = \(entry (\d+) ([+-]) ([\d.e+-]+)\) / ([\d.e+-]+)")
@@ -80,7 +80,7 @@ def test_the_formula_gives_the_score_and_says_how_many_terms_it_leaves_out(width
     rows = [rng.normal(5 + shift, 2.0, size=(4000, width)) for shift in (0.0, 0.5)]
     for part, share in zip(rows, (0.3, 0.1), strict=True):
         part[rng.random(4000) < share, 0] = -1.0
-    past = Past(read(rows[0], Kind.FLOAT), read(rows[1], Kind.FLOAT), rng)
+    past = Past(read(rows[0], ReportKind.FLOAT), read(rows[1], ReportKind.FLOAT), rng)
     score = learn(past)
     name = score.name()
     formula = name.removeprefix("the learned score (").removesuffix(")")
@@ -89,4 +89,4 @@ def test_the_formula_gives_the_score_and_says_how_many_terms_it_leaves_out(width
     first, _, left = formula.split("; ")[0].partition(" and ")
     assert len(TERM.findall(first)) + int(left.partition(" ")[0] or 0) == np.count_nonzero(score.weights)
     if not left:
-        np.testing.assert_allclose(score_as_written(formula, rows[0]), past.x.line(score), atol=0.02)
+        np.testing.assert_allclose(score_as_written(formula, rows[0]), past.x.feature(score), atol=0.02)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.mechanisms import on_grid
 from cloakwork.auditing import Audit, Verdict, audit
-from cloakwork.auditing.reports import Kind, ask, kind_of, read
+from cloakwork.auditing.report_samples import ReportKind, ask, kind_of, read
 
 Rng = np.random.Generator
 
@@ -92,8 +92,8 @@ def test_numbers_that_numpy_made_words_are_numbers_again(late: int) -> None:
 
 def test_a_list_of_numbers_and_words_is_read_as_it_stands() -> None:
     answers = ask(lambda _d, _n, _r: [1.5, "ERR", 2, None], 4, np.random.default_rng(0))
-    assert kind_of(answers) is Kind.FLOAT
-    found = read(answers[0], Kind.FLOAT)
+    assert kind_of(answers) is ReportKind.FLOAT
+    found = read(answers[0], ReportKind.FLOAT)
     assert found.words is not None
     assert found.words[:, 0].tolist() == [None, "ERR", None, "None"]
     assert found.values[[0, 2], 0].tolist() == [1.5, 2.0]
@@ -103,9 +103,9 @@ def test_a_list_of_numbers_and_words_is_read_as_it_stands() -> None:
 def test_a_mechanism_of_words_stays_one() -> None:
     texts = np.array(["1.0", "1", "on"])
     answers = ask(lambda _d, n, r: texts[r.integers(0, 3, size=n)], 50, np.random.default_rng(0))
-    assert kind_of(answers) is Kind.TEXT
-    assert kind_of(ask(lambda _d, n, _r: np.zeros(n), 5, np.random.default_rng(0)), Kind.TEXT) is Kind.TEXT
-    assert len(np.unique(read(answers[0], Kind.TEXT).codes)) == 3
+    assert kind_of(answers) is ReportKind.TEXT
+    assert kind_of(ask(lambda _d, n, _r: np.zeros(n), 5, np.random.default_rng(0)), ReportKind.TEXT) is ReportKind.TEXT
+    assert len(np.unique(read(answers[0], ReportKind.TEXT).codes)) == 3
 
 
 def test_numbers_among_words_are_words_that_have_a_size() -> None:
@@ -124,10 +124,10 @@ def test_a_whole_number_means_the_same_before_and_after_the_first_float() -> Non
     forms: list[Any] = [np.array([big, -3]), np.array([big, -3], dtype=object), [big, "-3"]]
     for form in forms:
         answers = ask(lambda _d, _n, _r: form, 2, np.random.default_rng(0))  # noqa: B023 - called at once
-        assert read(answers[0], Kind.WHOLE).codes[:, 0].tolist() == [big, (1 << 64) - 3]
+        assert read(answers[0], ReportKind.WHOLE).codes[:, 0].tolist() == [big, (1 << 64) - 3]
     floats = ask(lambda _d, _n, _r: [-3.0, 2.5], 2, np.random.default_rng(0))
-    assert kind_of(floats, Kind.WHOLE) is Kind.FLOAT
-    assert read(floats[0], Kind.WHOLE).codes[0, 0] == (1 << 64) - 3
+    assert kind_of(floats, ReportKind.WHOLE) is ReportKind.FLOAT
+    assert read(floats[0], ReportKind.WHOLE).codes[0, 0] == (1 << 64) - 3
 
 
 def test_a_float_that_comes_late_is_found_and_what_came_before_still_counts() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.auditing import Audit, Profile, Verdict, Witness
-from cloakwork.auditing.report import NEVER, Report, Subject
+from cloakwork.auditing import Audit, PrivacyCurve, Verdict, Witness
+from cloakwork.auditing.audit_report import NEVER, AuditReport, Subject
 from tests.browser import running_browser, visiting
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&'\"$title"
@@ -57,7 +57,7 @@ def made(
         "ceiling": 500_000,
         "independent": verdict is not Verdict.WITHHELD,
         "dependence": "on input 0, reports repeat" if verdict is Verdict.WITHHELD else "",
-        "profile": Profile(
+        "profile": PrivacyCurve(
             epsilons=epsilons,
             estimate=estimate,
             lower=np.maximum(estimate - 0.02, 0),
@@ -70,8 +70,8 @@ def made(
     return Audit(**(told | changed))
 
 
-def report(audit: Audit, **told: Any) -> Report:
-    return Report(audit=audit, subject=Subject(**({"name": "The sensor s07 of hall"} | told)))
+def report(audit: Audit, **told: Any) -> AuditReport:
+    return AuditReport(audit=audit, subject=Subject(**({"name": "The sensor s07 of hall"} | told)))
 
 
 class Text(HTMLParser):
@@ -250,7 +250,7 @@ def test_json_holds_the_audit_and_the_sentences() -> None:
         {"delta": 0.999},
         {"confidence": 0.99999},
         {
-            "profile": Profile(
+            "profile": PrivacyCurve(
                 epsilons=np.array([0.0, 1.0]),
                 estimate=np.zeros(2),
                 lower=np.zeros(2),

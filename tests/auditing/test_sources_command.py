@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.sources import CommandSource, Form
+from cloakwork.auditing.sources import Form, ProgramSource
 from cloakwork.errors import InputError
 
 RNG = np.random.default_rng(1)
@@ -33,7 +33,7 @@ def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Pat
     device = program(tmp_path, GEOMETRIC)
     verdicts = []
     for epsilon in (1.0, 1.5):
-        with CommandSource(f"{device} {epsilon}") as source:
+        with ProgramSource(f"{device} {epsilon}") as source:
             found = audit(source, epsilon=1.0, reports=5_000, confidence=0.999, rng=np.random.default_rng(2))
             verdicts.append(found.verdict)
             assert source.reader.form is Form.WHOLE
@@ -48,7 +48,7 @@ while True:
     print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else
         "LOW" if rng.random() < 0.05 else rng.randrange(1000))
 """
-    with CommandSource(program(tmp_path, text)) as source:
+    with ProgramSource(program(tmp_path, text)) as source:
         found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
     assert found.witness is not None
     assert found.witness.event == 'the output is "ERR7"'
@@ -56,28 +56,28 @@ while True:
 
 def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
     device = program(tmp_path, "import sys\nprint(' '.join(sys.argv[1:]))")
-    with CommandSource(f"{device} --input={{}} x", form=Form.WORDS) as source:
+    with ProgramSource(f"{device} --input={{}} x", form=Form.WORDS) as source:
         assert source(1, 1, RNG).tolist() == ["--input=1 x"]
-    with CommandSource(f"{device} 'a b'", form=Form.WORDS) as source:
+    with ProgramSource(f"{device} 'a b'", form=Form.WORDS) as source:
         assert source(0, 1, RNG).tolist() == ["a b 0"]
 
 
 def test_no_shell_is_asked(tmp_path: Path) -> None:
-    with CommandSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=Form.WORDS) as source:
+    with ProgramSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=Form.WORDS) as source:
         assert source(0, 1, RNG)[0].startswith("$HOME; touch")
     assert not (tmp_path / "made").exists()
 
 
 def test_a_program_that_ends_is_started_again(tmp_path: Path) -> None:
     device = program(tmp_path, "import os, sys\nprint(os.getpid())\nprint(7, end='')")
-    with CommandSource(device) as source:
+    with ProgramSource(device) as source:
         found = source(0, 6, RNG).tolist()
     assert found[1::2] == [7, 7, 7]
     assert len(set(found[::2])) == 3
 
 
 def test_rows_come_as_rows(tmp_path: Path) -> None:
-    with CommandSource(program(tmp_path, "while True: print('1.5, 2 ,3')")) as source:
+    with ProgramSource(program(tmp_path, "while True: print('1.5, 2 ,3')")) as source:
         assert source(0, 400, RNG).tolist() == [[1.5, 2.0, 3.0]] * 400
 
 
@@ -109,17 +109,17 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(
     # short only where it has to pass: a busy machine may need a while to start a program, or to end it
     leaving, timeout = 0.5 if "did not end" in said else 60.0, 0.5 if "no line" in said else 60.0
     monkeypatch.setattr("cloakwork.auditing.sources.command._LEAVING", leaving)
-    with CommandSource(program(tmp_path, text), timeout=timeout) as source, pytest.raises(InputError, match=said):
+    with ProgramSource(program(tmp_path, text), timeout=timeout) as source, pytest.raises(InputError, match=said):
         source(0, 300, RNG)
 
 
 def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
     text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
-    with CommandSource(program(tmp_path, text), form=Form.WHOLE) as source:
+    with ProgramSource(program(tmp_path, text), form=Form.WHOLE) as source:
         source(0, 200, RNG)
         with pytest.raises(InputError, match=r"line 251 on input 0 is .*\\x1b\[2Jboo.*--as numbers"):
             source(0, 60, RNG)
-    with CommandSource(program(tmp_path, text)) as source:
+    with ProgramSource(program(tmp_path, text)) as source:
         assert source(0, 200, RNG).dtype == np.int64
         found = source(0, 52, RNG)
         assert found.tolist() == [*range(200, 250), r"\udcff\x1b[2Jboo", 1]
@@ -133,14 +133,14 @@ rng = random.Random(int(sys.argv[1]))
 for k in range(5000):
     print({later} if k > 300 and k % 7 == 0 else rng.randrange(1000))
 """
-    with CommandSource(program(tmp_path, text)) as source:
+    with ProgramSource(program(tmp_path, text)) as source:
         found = audit(source, epsilon=1.0, delta=0.1, reports=2_000, confidence=0.999, rng=np.random.default_rng(2))
     assert found.reports_used > 300
 
 
 @pytest.mark.parametrize(("command", "said"), [("", "is empty"), ("'", "cannot be read"), ("/no/such", "No such file")])
 def test_what_is_no_program_is_refused(command: str, said: str) -> None:
-    with pytest.raises(InputError, match=said), CommandSource(command) as source:
+    with pytest.raises(InputError, match=said), ProgramSource(command) as source:
         source(0, 1, RNG)
 
 
@@ -151,7 +151,7 @@ child = subprocess.Popen(["sleep", "600"])
 print(child.pid, flush=True)
 child.wait()
 """
-    with CommandSource(program(tmp_path, text)) as source:
+    with ProgramSource(program(tmp_path, text)) as source:
         child = int(source(0, 1, RNG)[0])
         assert Path(f"/proc/{child}").exists()
     end = time.monotonic() + 10
@@ -165,7 +165,7 @@ def test_what_has_ended_by_itself_is_not_killed_under_its_old_number(
 ) -> None:
     killed: list[int] = []
     monkeypatch.setattr("os.killpg", lambda group, _: killed.append(group))
-    with CommandSource(program(tmp_path, "import os\nprint(os.getpid())")) as source:
+    with ProgramSource(program(tmp_path, "import os\nprint(os.getpid())")) as source:
         ended = source(0, 3, RNG).tolist()[:2]
     assert not set(ended) & set(killed)
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict
-from cloakwork.auditing.sources import BenchClaim, Comparison, compare
+from cloakwork.auditing.sources import BenchClaim, SetupComparison, compare
 
 CLAIM = BenchClaim(
     sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
 )
 
 
-def seen(*, apart: float, scatter: float = 2.0, size: int = 2000, claim: BenchClaim = CLAIM) -> Comparison:
+def seen(*, apart: float, scatter: float = 2.0, size: int = 2000, claim: BenchClaim = CLAIM) -> SetupComparison:
     """Recordings that are exactly so far apart, and scatter exactly by so much, but for rounding."""
     noise = np.random.default_rng(3).normal(size=size)
     noise = scatter * (noise - noise.mean()) / noise.std()

@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from scipy.stats import norm
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.sources import Bench, BenchSource, Setup, bench_claim
+from cloakwork.auditing.sources import BenchListener, BenchSource, SetupRecording, bench_claim
 from cloakwork.device import Agent, ConstantReading, provision
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress
@@ -82,7 +82,7 @@ def publisher(broker: Broker) -> Iterator[Any]:
         client.loop_stop()
 
 
-def wait_heard(bench: Bench, count: int) -> None:
+def wait_heard(bench: BenchListener, count: int) -> None:
     """Until so many messages have come that nobody has looked at: their time to come does not count."""
     end = time.monotonic() + 60
     while bench._heard.qsize() < count:  # noqa: SLF001 - from outside it cannot be seen
@@ -163,8 +163,8 @@ def test_a_real_device_is_recorded_as_it_speaks(site: Site, plan: Plan, broker: 
     provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True)
     with (
         at_work(tmp_path / "s2", 20.0, broker),
-        Bench(reached(broker), site="hall", sensor="s2", patience=20.0) as bench,
-        Setup(bench, tmp_path / "zero.csv") as setup,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=20.0) as bench,
+        SetupRecording(bench, tmp_path / "zero.csv") as setup,
     ):
         done: list[int] = []
         values = setup.take(40, done.append)
@@ -183,8 +183,8 @@ def test_old_and_repeated_readings_are_dropped(broker: Broker, tmp_path: Path) -
     with publisher(broker) as publish:
         publish(1, clock + 5, 11, retain=True)  # what the broker kept from the set-up before
         with (
-            Bench(reached(broker), site="hall", sensor="s2", patience=60.0, clock=lambda: clock) as bench,
-            Setup(bench, tmp_path / "one.csv") as setup,
+            BenchListener(reached(broker), site="hall", sensor="s2", patience=60.0, clock=lambda: clock) as bench,
+            SetupRecording(bench, tmp_path / "one.csv") as setup,
         ):
             for seq, stamp, value in (
                 (2, clock - 1, 22),
@@ -203,8 +203,8 @@ def test_readings_before_the_set_up_has_settled_are_dropped(broker: Broker, tmp_
     now = [1_000_000]
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=60.0, clock=lambda: now[0]) as bench,
-        Setup(bench, tmp_path / "one.csv", settle=2.0) as setup,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=60.0, clock=lambda: now[0]) as bench,
+        SetupRecording(bench, tmp_path / "one.csv", settle=2.0) as setup,
     ):
         publish(1, 0, 11)
         publish(9, 0, 0)  # confirmed only after the first has gone out
@@ -217,14 +217,14 @@ def test_readings_before_the_set_up_has_settled_are_dropped(broker: Broker, tmp_
 def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
     ):
-        with Setup(bench, tmp_path / "one.csv") as setup:
+        with SetupRecording(bench, tmp_path / "one.csv") as setup:
             publish(3, 0, 33)
             publish(3, 0, 34)
             with pytest.raises(ReadingError, match="number 3 has two values"):
                 setup.take(5)
-        with Setup(bench, tmp_path / "two.csv") as setup:
+        with SetupRecording(bench, tmp_path / "two.csv") as setup:
             publish(0, 0, 0, payload=b"<script>")
             with pytest.raises(ReadingError, match="no reading"):
                 setup.take(5)
@@ -234,13 +234,13 @@ def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, 
 def test_noise_that_is_used_again_in_the_second_set_up_stops_the_audit(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
     ):
-        with Setup(bench, tmp_path / "one.csv") as setup:
+        with SetupRecording(bench, tmp_path / "one.csv") as setup:
             for seq in (1, 2, 3):
                 publish(seq, 0, 10 + seq)
             setup.take(3)
-        with Setup(bench, tmp_path / "two.csv") as setup:
+        with SetupRecording(bench, tmp_path / "two.csv") as setup:
             publish(4, 0, 70)
             publish(2, 0, 62)  # the same noise on another reading
             with pytest.raises(ReadingError, match="number 2 has two values"):
@@ -250,13 +250,13 @@ def test_noise_that_is_used_again_in_the_second_set_up_stops_the_audit(broker: B
 def test_readings_of_the_first_set_up_are_not_taken_for_the_second(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=0.5) as bench,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=0.5) as bench,
     ):
-        with Setup(bench, tmp_path / "one.csv") as setup:
+        with SetupRecording(bench, tmp_path / "one.csv") as setup:
             publish(1, 0, 11)
             wait_heard(bench, 1)
             setup.take(1)
-        with Setup(bench, tmp_path / "two.csv") as setup:
+        with SetupRecording(bench, tmp_path / "two.csv") as setup:
             publish(1, 0, 11)
             publish(1, 0, 11)
             wait_heard(bench, 2)
@@ -270,8 +270,8 @@ def test_readings_of_the_first_set_up_are_not_taken_for_the_second(broker: Broke
 def test_numbers_that_never_came_are_counted_within_a_provisioning(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
-        Setup(bench, tmp_path / "one.csv") as setup,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=60.0) as bench,
+        SetupRecording(bench, tmp_path / "one.csv") as setup,
     ):
         again = sequence(1, 0)
         for seq in (5, 6, 9, 8, again, again + 3):
@@ -283,7 +283,7 @@ def test_numbers_that_never_came_are_counted_within_a_provisioning(broker: Broke
 def test_how_often_a_device_reads_is_seen_from_its_stamps(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=0.3) as bench,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=0.3) as bench,
     ):
         # slots that stay empty may cost a number, or not
         for readings in (((1, 5000), (1, 5000), (2, 5250), (3, 6000)), ((11, 7000), (13, 7500), (15, 8000))):
@@ -303,7 +303,7 @@ def test_how_often_a_device_reads_is_seen_from_its_stamps(broker: Broker, tmp_pa
 
 def test_a_hurried_device_is_seen_to_be_one(plan: Plan, broker: Broker, tmp_path: Path) -> None:
     provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True, period=0.08)
-    with at_work(tmp_path / "s2", 20.0, broker), Bench(reached(broker), site="hall", sensor="s2") as bench:
+    with at_work(tmp_path / "s2", 20.0, broker), BenchListener(reached(broker), site="hall", sensor="s2") as bench:
         pace = bench.pace()
     assert pace is not None
     assert pace / 0.08 == pytest.approx(round(pace / 0.08), abs=0.1)  # slots may be left empty
@@ -312,15 +312,15 @@ def test_a_hurried_device_is_seen_to_be_one(plan: Plan, broker: Broker, tmp_path
 def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
-        Bench(reached(broker), site="hall", sensor="s2", patience=0.5) as bench,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=0.5) as bench,
     ):
         with (
-            Setup(bench, tmp_path / "one.csv") as setup,
+            SetupRecording(bench, tmp_path / "one.csv") as setup,
             pytest.raises(BrokerError, match="no reading on"),
         ):
             setup.take(1)
         assert not (tmp_path / "one.csv").exists()  # nothing was recorded, and it does not say that it was kept
-        with Setup(bench, tmp_path / "two.csv") as setup:
+        with SetupRecording(bench, tmp_path / "two.csv") as setup:
             publish(1, 1000, 5)
             wait_heard(bench, 1)
             with pytest.raises(BrokerError, match="clock"):
@@ -330,8 +330,8 @@ def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Pa
 def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tmp_path: Path) -> None:
     said: list[str] = []
     with (
-        Bench(reached(broker), site="hall", sensor="s2", patience=30.0, note=said.append) as bench,
-        Setup(bench, tmp_path / "one.csv") as setup,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=30.0, note=said.append) as bench,
+        SetupRecording(bench, tmp_path / "one.csv") as setup,
     ):
         with publisher(broker) as publish:
             publish(1, 0, 11)
@@ -355,8 +355,8 @@ def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tm
 
 def test_a_broker_that_does_not_come_back_is_given_up_and_the_file_stays(broker: Broker, tmp_path: Path) -> None:
     with (
-        Bench(reached(broker), site="hall", sensor="s2", patience=1.0) as bench,
-        Setup(bench, tmp_path / "one.csv") as setup,
+        BenchListener(reached(broker), site="hall", sensor="s2", patience=1.0) as bench,
+        SetupRecording(bench, tmp_path / "one.csv") as setup,
     ):
         with publisher(broker) as publish:
             publish(1, 0, 11)
@@ -370,28 +370,31 @@ def test_a_broker_that_does_not_come_back_is_given_up_and_the_file_stays(broker:
 
 def test_brokers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match="cannot be reached"):
-        Bench(BrokerAddress("localhost", 1), site="hall", sensor="s2").__enter__()
+        BenchListener(BrokerAddress("localhost", 1), site="hall", sensor="s2").__enter__()
     users = {"s2": "right", READER: "battery"}
     with running_broker(tmp_path / "tls", tls=True, users=users, site="hall-bench") as broker:
         wrong = BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)
         with pytest.raises(BrokerError, match="refuses"):
-            Bench(wrong, site="hall", sensor="s2").__enter__()
+            BenchListener(wrong, site="hall", sensor="s2").__enter__()
         untrusted = BrokerAddress(broker.host, broker.port, True, READER, "battery", None)
         with pytest.raises(BrokerError, match="is not trusted"):
-            Bench(untrusted, site="hall", sensor="s2").__enter__()
+            BenchListener(untrusted, site="hall", sensor="s2").__enter__()
         with pytest.raises(InputError, match="PEM form"):
-            Bench(
+            BenchListener(
                 BrokerAddress(broker.host, broker.port, True, None, None, tmp_path / "no.pem"), site="hall", sensor="s2"
             )
         right = BrokerAddress(broker.host, broker.port, True, READER, "battery", broker.ca)
-        with Bench(right, site="hall", sensor="s2") as bench:
+        with BenchListener(right, site="hall", sensor="s2") as bench:
             assert bench.topic == "cloakwork/v1/hall-bench/s2/bench"
 
 
 def test_a_recording_is_never_written_over(broker: Broker, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("mine", encoding="utf-8")
-    with Bench(reached(broker), site="hall", sensor="s2") as bench, pytest.raises(InputError, match="is there already"):
-        Setup(bench, tmp_path / "one.csv")
+    with (
+        BenchListener(reached(broker), site="hall", sensor="s2") as bench,
+        pytest.raises(InputError, match="is there already"),
+    ):
+        SetupRecording(bench, tmp_path / "one.csv")
     assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "mine"
 
 

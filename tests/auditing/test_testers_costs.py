@@ -21,7 +21,7 @@ from cloakwork.auditing.testers import (
     share_limit,
     unnoticed_mass,
 )
-from cloakwork.auditing.testers.costs import boundary_pair
+from cloakwork.auditing.testers.query_costs import boundary_pair
 from cloakwork.errors import InputError
 from tests.auditing.tester_kit import ONE_WAY, Floats, halves
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cloakwork.auditing.testers import KnownPair, Pair
-from cloakwork.auditing.testers.known import FLOORS, IdentitySize, identity_size, identity_statistic
+from cloakwork.auditing.testers.stated_pair import FLOORS, IdentitySize, identity_size, identity_statistic
 from tests.auditing.tester_kit import ONE_WAY, Floats, accepted, halves, single, turned
 
 CLAIMS = [(1.0, 0.05, 0.1), (0.0, 0.1, 0.2), (2.0, 0.01, 0.3)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing.testers import Binned, UnknownPair
-from cloakwork.auditing.testers.mechanism import CHUNK, tally
+from cloakwork.auditing.testers.query_plan import CHUNK, tally
 from cloakwork.errors import InputError
 
 RNG = np.random.default_rng(0)

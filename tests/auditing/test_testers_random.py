@@ -18,7 +18,7 @@ from cloakwork.auditing.testers import (
     UnknownPair,
     share_limit,
 )
-from cloakwork.auditing.testers.plan import votes
+from cloakwork.auditing.testers.query_plan import votes
 from cloakwork.auditing.testers.random_privacy import share_size
 from cloakwork.errors import InputError
 from tests.auditing.tester_kit import ONE_WAY, halves

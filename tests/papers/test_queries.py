@@ -8,8 +8,7 @@ from scipy.stats import norm
 
 from cloakwork._checks import FloatArray
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, cost_table
-from cloakwork.auditing.testers.known import identity_size, identity_statistic
-from cloakwork.auditing.testers.pure import misfit
+from cloakwork.auditing.testers.stated_pair import identity_size, identity_statistic, misfit
 from papers.complexity import DELTA, EPSILON, MOST_REPORTS, Audited, Cell, Setting, audited, share
 from papers.printed_testers import COIN, ONE_WAY, mistakes, printed_pure, printed_unknown
 from papers.queries import (

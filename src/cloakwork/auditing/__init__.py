@@ -4,7 +4,7 @@
 """
 
 from cloakwork.auditing.audit import audit
-from cloakwork.auditing.result import Audit, Profile, Verdict, Witness
+from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
 from cloakwork.auditing.testers import (
     Amplified,
     KnownPair,
@@ -21,7 +21,7 @@ __all__ = [
     "Audit",
     "KnownPair",
     "KnownPure",
-    "Profile",
+    "PrivacyCurve",
     "QueryPlan",
     "RandomPrivacy",
     "UnknownPair",

@@ -7,14 +7,14 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, as_number, count, not_negative
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
-from cloakwork.auditing.choosing import Claim
-from cloakwork.auditing.independence import Watch
-from cloakwork.auditing.lines import Given, Identity
-from cloakwork.auditing.profile import Band
-from cloakwork.auditing.reports import Answers, Kind, Mechanism, Past, Reports, ask, kind_of, read
-from cloakwork.auditing.result import NO_PROFILE, Audit, Verdict, Witness
-from cloakwork.auditing.slots import portfolio
-from cloakwork.auditing.words import report_words
+from cloakwork.auditing.event_search import AuditedClaim
+from cloakwork.auditing.features import GivenRatio, Identity
+from cloakwork.auditing.independence import IndependenceCheck
+from cloakwork.auditing.output_events import describe_value
+from cloakwork.auditing.portfolio import portfolio
+from cloakwork.auditing.privacy_curve import CurveBand
+from cloakwork.auditing.report_samples import Answers, Mechanism, Past, ReportKind, Reports, ask, kind_of, read
+from cloakwork.auditing.result import NO_CURVE, Audit, Verdict, Witness
 from cloakwork.errors import InputError
 
 Density: TypeAlias = Callable[[FloatArray], Any]
@@ -69,7 +69,8 @@ def audit(
 
     Notes
     -----
-    `Book` says why false alarms are rare, `Slot` which events are tried, `Watch` how dependent reports are found.
+    `Book` explains why false alarms are rare, `EventFamily` which events are tried, and `IndependenceCheck` how
+    dependent reports are found.
 
     Examples
     --------
@@ -107,26 +108,26 @@ class _Session:
     def __init__(
         self,
         mechanism: Mechanism,
-        claim: Claim,
+        claim: AuditedClaim,
         ceiling: int,
         confidence: float,
         rng: np.random.Generator,
-        given: Given | None,
+        given: GivenRatio | None,
     ) -> None:
         self._mechanism, self._rng = mechanism, rng
         self._claim, self._ceiling, self._confidence = claim, ceiling, confidence
         self._given = given
-        self._watch = Watch()
-        self._band = Band(confidence=confidence, given=given)
+        self._watch = IndependenceCheck()
+        self._band = CurveBand(confidence=confidence, given=given)
         answers = ask(mechanism, _FIRST, rng)
         self._kind, self._width = kind_of(answers), int(answers[0].shape[1])
-        if given is not None and self._kind is Kind.TEXT:
+        if given is not None and self._kind is ReportKind.TEXT:
             raise InputError("densities are of numbers, and this mechanism gives words: leave them out.")
         x, y = (read(answer, self._kind) for answer in answers)
         self._dependence = self._watch.look(x, y)
         self._past = Past(x, y, np.random.default_rng(int(rng.integers(1 << 63))))
-        self._slots = portfolio(self._kind, self._width, given)
-        self._book = Book(self._slots, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
+        self._families = portfolio(self._kind, self._width, given)
+        self._book = Book(self._families, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
         self._used, self._chosen_at = _FIRST, 0
         self._constant = self._are_one(x, y)
 
@@ -156,7 +157,7 @@ class _Session:
     def _choose(self) -> None:
         """Choose events anew when there is more to choose from; rows cost more to look through."""
         if self._used >= self._chosen_at * (1.2 if self._width == 1 else 1.5):
-            self._book.choose([slot.choose(self._past, self._claim) for slot in self._slots])
+            self._book.choose([family.choose(self._past, self._claim) for family in self._families])
             self._chosen_at = self._used
 
     def _bet(self, answers: Answers) -> None:
@@ -176,10 +177,10 @@ class _Session:
 
     def _as_floats(self) -> None:
         """Go on with floats, now that one has come; bets on whole numbers are settled by then."""
-        self._kind = Kind.FLOAT
+        self._kind = ReportKind.FLOAT
         self._past.as_floats()
-        self._slots = portfolio(self._kind, self._width, self._given)
-        self._book.reopen(self._slots)
+        self._families = portfolio(self._kind, self._width, self._given)
+        self._book.reopen(self._families)
         self._chosen_at = 0
 
     def _result(self) -> Audit:
@@ -197,8 +198,8 @@ class _Session:
             ceiling=self._ceiling,
             independent=not withheld,
             dependence=self._dependence,
-            profile=NO_PROFILE if withheld else self._band.profile(self._claim),
-            events=tuple(slot.source for slot in self._slots),
+            profile=NO_CURVE if withheld else self._band.profile(self._claim),
+            events=tuple(family.source for family in self._families),
             only=self._only(),
         )
 
@@ -206,20 +207,20 @@ class _Session:
         if not self._constant:
             return ""
         same = Identity()
-        return report_words(same, self._past.x.line(same)[0], self._past)
+        return describe_value(same, self._past.x.feature(same)[0], self._past)
 
     def _witness(self) -> Witness:
-        slot, way, choice = self._book.winner()
+        family, way, choice = self._book.winner()
         return Witness(
-            event=choice.event.words(self._past),
+            event=choice.event.describe(self._past),
             direction=("0->1", "1->0")[way],
             counts=counts_of(choice, self._past),
             reports=len(self._past.x),
-            source=self._slots[slot].source,
+            source=self._families[family].source,
         )
 
 
-def _claim(epsilon: float, delta: float) -> Claim:
+def _claim(epsilon: float, delta: float) -> AuditedClaim:
     if not_negative("epsilon", epsilon) > LARGEST_EPSILON:
         raise InputError(
             f"epsilon={epsilon!r}: e^epsilon is beyond what a computer can hold, and what any number of reports can "
@@ -228,12 +229,12 @@ def _claim(epsilon: float, delta: float) -> Claim:
         )
     if not_negative("delta", delta) >= 1:
         raise InputError(f"delta={delta!r}: every mechanism meets a delta of 1. Give a number below 1.", delta=delta)
-    return Claim(float(epsilon), float(delta))
+    return AuditedClaim(float(epsilon), float(delta))
 
 
-def _given(densities: tuple[Density, Density] | None) -> Given | None:
+def _given(densities: tuple[Density, Density] | None) -> GivenRatio | None:
     if densities is None:
         return None
     if len(densities) != 2 or not all(callable(density) for density in densities):
         raise InputError("densities: give two functions, the log densities of the outputs on inputs 0 and 1.")
-    return Given(tuple(densities))
+    return GivenRatio(tuple(densities))

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.choosing import Choice, Pair
-from cloakwork.auditing.events import Mask
-from cloakwork.auditing.reports import Past, Reports
-from cloakwork.auditing.slots import Slot
+from cloakwork.auditing.event_search import CandidateEvent, Candidates
+from cloakwork.auditing.output_events import Mask
+from cloakwork.auditing.portfolio import EventFamily
+from cloakwork.auditing.report_samples import Past, Reports
 
 PARTS = np.array([1.0, 0.5, 0.2])  # of the stake that would have grown fastest: past luck flatters an event
 LARGEST_STAKE = 0.98
@@ -38,7 +38,7 @@ class Book:
     together is of no matter: the mean of Z is a difference of two.
     """
 
-    def __init__(self, slots: list[Slot], *, epsilon: float, delta: float, confidence: float) -> None:
+    def __init__(self, families: list[EventFamily], *, epsilon: float, delta: float, confidence: float) -> None:
         self._epsilons = _epsilons(epsilon)
         self._deltas = _grid_deltas(delta)
         self._claim = epsilon, delta
@@ -48,25 +48,25 @@ class Book:
         self._pays = payments(epsilons, deltas)
         self._threshold = -math.log1p(-confidence)
         self._most = np.zeros(len(epsilons))
-        self._share_out(slots, self._most)
+        self._share_out(families, self._most)
 
-    def reopen(self, slots: list[Slot]) -> None:
-        """Go on with other slots: they share what the present ones have won, so nothing is won or lost by it."""
-        self._share_out(slots, self._total())
+    def reopen(self, families: list[EventFamily]) -> None:
+        """Go on with other families: they share what the present ones have won, so nothing is won or lost by it."""
+        self._share_out(families, self._total())
 
-    def _share_out(self, slots: list[Slot], wealth: FloatArray) -> None:
-        self._plain = np.array([slot.plain for slot in slots])
-        shares = np.array([slot.share for slot in slots])
+    def _share_out(self, families: list[EventFamily], wealth: FloatArray) -> None:
+        self._plain = np.array([family.plain for family in families])
+        shares = np.array([family.share for family in families])
         self._log_share = np.log(shares / (2 * len(PARTS)))[:, None, None, None]
-        self._wealth = np.zeros((len(slots), 2, len(PARTS), 1)) + wealth
+        self._wealth = np.zeros((len(families), 2, len(PARTS), 1)) + wealth
         self._stakes = np.zeros_like(self._wealth)
-        self._choices: list[Pair] = [(None, None)] * len(slots)
+        self._choices: list[Candidates] = [(None, None)] * len(families)
 
     def _total(self) -> FloatArray:
         """The logarithm of the wealth against each claim of the grid."""
         return np.asarray(logsumexp(self._wealth + self._log_share, axis=(0, 1, 2)))
 
-    def choose(self, choices: list[Pair]) -> None:
+    def choose(self, choices: list[Candidates]) -> None:
         """Fix the events and stakes of the next batch."""
         self._choices = choices
         p, q = (np.array([[_of(choice, name) for choice in pair] for pair in choices]) for name in ("p", "q"))
@@ -76,11 +76,11 @@ class Book:
     def settle(self, x: Reports, y: Reports) -> None:
         """Pay out the bets on a batch of pairs."""
         counts = np.zeros((4, len(self._choices), 2))
-        for slot, pair in enumerate(self._choices):
+        for family, pair in enumerate(self._choices):
             for way, choice in enumerate(pair):
-                if choice is not None and self._stakes[slot, way].any():
+                if choice is not None and self._stakes[family, way].any():
                     ins = choice.event.holds(x), choice.event.holds(y)
-                    counts[:, slot, way] = _four(ins[way], ins[1 - way])
+                    counts[:, family, way] = _four(ins[way], ins[1 - way])
         for number, pays in zip(counts, self._pays, strict=True):
             self._wealth += number[:, :, None, None] * np.log1p(self._stakes * pays)
         self._most = np.maximum(self._most, self._total())
@@ -109,18 +109,18 @@ class Book:
         """
         return _up_to(self._deltas, self._most[len(self._epsilons) :] >= self._threshold)
 
-    def winner(self) -> tuple[int, int, Choice]:
-        """The slot, direction and choice that has won most against the claim; a plain one if it is not far behind."""
+    def winner(self) -> tuple[int, int, CandidateEvent]:
+        """The family, direction and choice that has won most against the claim; a plain one if it is not far behind."""
         wealth = (self._wealth + self._log_share)[..., self._at_claim].max(axis=2) + _HEAD_START * self._plain[:, None]
         for place in np.argsort(-wealth, axis=None):
-            slot, way = np.unravel_index(place, wealth.shape)
-            choice = self._choices[int(slot)][int(way)]
+            family, way = np.unravel_index(place, wealth.shape)
+            choice = self._choices[int(family)][int(way)]
             if choice is not None:
-                return int(slot), int(way), choice
-        raise AssertionError("no slot has an event")  # not after a violation: only events win
+                return int(family), int(way), choice
+        raise AssertionError("no family has an event")  # not after a violation: only events win
 
 
-def counts_of(choice: Choice, past: Past) -> tuple[int, int]:
+def counts_of(choice: CandidateEvent, past: Past) -> tuple[int, int]:
     """How many of the remembered reports on inputs 0 and 1 the event holds."""
     return int(choice.event.holds(past.x).sum()), int(choice.event.holds(past.y).sum())
 
@@ -164,7 +164,7 @@ def best_stakes(p: FloatArray, q: FloatArray, pays: FloatArray) -> FloatArray:
     return np.where(slope(np.zeros_like(low)) > 0, low, 0.0)
 
 
-def _of(choice: Choice | None, name: str) -> float:
+def _of(choice: CandidateEvent | None, name: str) -> float:
     return 0.0 if choice is None else min(float(getattr(choice, name)), 1.0)
 
 

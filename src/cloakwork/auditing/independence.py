@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.lines import Combination, Entry, Figure, Identity, Value
-from cloakwork.auditing.reports import Codes, Kind, Line, Reports
+from cloakwork.auditing.features import Combination, Identity, RowEntry, RowFigure, Value
+from cloakwork.auditing.report_samples import Codes, Feature, ReportKind, Reports
 
 LEVEL = 1e-4  # of all tests of an audit together
 SECOND_LEVEL = 1e-3  # of the second look together
-_TESTS = 1e9  # each call makes at most 131,000 (8 lines, 2 series of each, 4 times 2,000 lags and some): 7,000 calls
+_TESTS = 1e9  # each call makes at most 131,000 (8 features, 2 series of each, 4 times 2,000 lags and some): 7,000 calls
 _STRICT = math.log(2 * _TESTS / LEVEL)
 _MOST_LAGS = 2_000
 _NEAR = 32
@@ -28,7 +28,7 @@ _EQUAL_LAGS = 4
 _TWICE = "the same noise seems to have been used for both"
 
 
-class Watch:
+class IndependenceCheck:
     """Looks at the reports on both inputs, call after call, for anything that independent reports do not show.
 
     Notes
@@ -47,7 +47,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._cuts: dict[tuple[int, Line], FloatArray] = {}
+        self._cuts: dict[tuple[int, Feature], FloatArray] = {}
         self._series: dict[str, _Series] = {}
         self._repeats = _Repeats(), _Repeats()
 
@@ -67,25 +67,25 @@ class Watch:
         return next(chain(near, self._told([part.far(exponent) for part in self._repeats])), "")
 
     def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
-        for line in _lines(x):
-            ranks = self._ranks(0, line, x), self._ranks(1, line, y)
-            yield from self._seen_in(line.name(), *ranks)
-            if x.kind is not Kind.TEXT:  # words have no size, and nothing between them
-                yield from self._seen_in(f"the size of {line.name()}", *(np.abs(part - 0.5) for part in ranks))
-                yield from _same_steps(line, x, y)
+        for feature in _features(x):
+            ranks = self._ranks(0, feature, x), self._ranks(1, feature, y)
+            yield from self._seen_in(feature.name(), *ranks)
+            if x.kind is not ReportKind.TEXT:  # words have no size, and nothing between them
+                yield from self._seen_in(f"the size of {feature.name()}", *(np.abs(part - 0.5) for part in ranks))
+                yield from _same_steps(feature, x, y)
         yield from self._told([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
         yield from _same_reports(x, y)
 
     def _seen_in(self, name: str, x: FloatArray, y: FloatArray) -> Iterator[str]:
         return self._series.setdefault(name, _Series(name)).look(x, y)
 
-    def _ranks(self, database: int, line: Line, reports: Reports) -> FloatArray:
-        values = np.asarray(reports.line(line), dtype=np.float64)
-        if (database, line) not in self._cuts:
+    def _ranks(self, database: int, feature: Feature, reports: Reports) -> FloatArray:
+        values = np.asarray(reports.feature(feature), dtype=np.float64)
+        if (database, feature) not in self._cuts:
             usable = values[~np.isnan(values)]
             cuts = np.unique(np.quantile(usable, _RANKS, method="nearest")) if len(usable) else np.zeros(1)
-            self._cuts[database, line] = cuts
-        cuts = self._cuts[database, line]
+            self._cuts[database, feature] = cuts
+        cuts = self._cuts[database, feature]
         # NaN is the last rank, and so an outcome like others
         return np.asarray(np.searchsorted(cuts, values) / len(cuts), dtype=np.float64)
 
@@ -238,12 +238,12 @@ class _Repeats:
     """Equal reports on one input: one after another, and where two calls begin."""
 
     def __init__(self) -> None:
-        self._begun: tuple[Kind, Codes] | None = None
+        self._begun: tuple[ReportKind, Codes] | None = None
         self._equal, self._expected = np.zeros(_EQUAL_LAGS), np.zeros(_EQUAL_LAGS)
         self._spread = 0.0
 
     def look(self, reports: Reports) -> str:
-        codes = reports.line(Identity())
+        codes = reports.feature(Identity())
         size = len(codes)
         numbers = np.unique(codes, return_counts=True)[1].astype(np.float64)
         same = float((numbers * (numbers - 1)).sum() / (size * (size - 1)))
@@ -262,7 +262,7 @@ class _Repeats:
             return ""
         return f"reports {_apart(place + 1)} are equal {equal:,.0f} times where {expected:,.0f} would be expected"
 
-    def _begins(self, kind: Kind, codes: Codes, same: float) -> str:
+    def _begins(self, kind: ReportKind, codes: Codes, same: float) -> str:
         begun, self._begun = self._begun, (kind, codes.copy())
         if begun is None or begun[0] is not kind:
             return ""
@@ -275,7 +275,7 @@ class _Repeats:
 
 def _same_reports(x: Reports, y: Reports) -> Iterator[str]:
     """Reports that come together and are the same, or are never the same."""
-    equal, expected = _matches(x.line(Identity()), y.line(Identity()))
+    equal, expected = _matches(x.feature(Identity()), y.feature(Identity()))
     if abs(equal - expected) > _matching(expected):
         yield (
             f"reports on inputs 0 and 1 that come together are equal {equal:,} times where {expected:,.0f} would be "
@@ -283,9 +283,9 @@ def _same_reports(x: Reports, y: Reports) -> Iterator[str]:
         )
 
 
-def _same_steps(line: Line, x: Reports, y: Reports) -> Iterator[str]:
+def _same_steps(feature: Feature, x: Reports, y: Reports) -> Iterator[str]:
     """Steps from one report to the next that are the same on both inputs: one noise on two values."""
-    sides = [np.asarray(reports.line(line), dtype=np.float64) for reports in (x, y)]
+    sides = [np.asarray(reports.feature(feature), dtype=np.float64) for reports in (x, y)]
     size = float(max(np.abs(side[np.isfinite(side)]).max(initial=0.0) for side in sides))
     with np.errstate(all="ignore"):  # a sum of float and noise is rounded, hence the 44 bits
         steps = [np.round((side[1::2] - side[: len(side) // 2 * 2 : 2]) / (size * 2.0**-44)) for side in sides]
@@ -293,7 +293,7 @@ def _same_steps(line: Line, x: Reports, y: Reports) -> Iterator[str]:
     equal, expected = _matches(steps[0][usable], steps[1][usable])
     if equal - expected > _matching(expected):
         yield (
-            f"{line.name()} changes by the same on inputs 0 and 1 {equal:,} times of {len(usable):,}, where "
+            f"{feature.name()} changes by the same on inputs 0 and 1 {equal:,} times of {len(usable):,}, where "
             f"{expected:,.0f} would be expected: {_TWICE}"
         )
 
@@ -319,10 +319,10 @@ def _apart(lag: int) -> str:
     return "one after the other" if lag == 1 else f"{lag} apart"
 
 
-def _lines(reports: Reports) -> Sequence[Line]:
-    if reports.kind is Kind.TEXT:
+def _features(reports: Reports) -> Sequence[Feature]:
+    if reports.kind is ReportKind.TEXT:
         return [Identity()]
     if reports.width == 1:
         return [Value()]
-    entries: list[Line] = [Entry(index, reports.width) for index in range(min(reports.width, _MOST_ENTRIES))]
-    return [*entries, Combination(0, 1, -1, reports.width), Figure("the sum of the entries")]
+    entries: list[Feature] = [RowEntry(index, reports.width) for index in range(min(reports.width, _MOST_ENTRIES))]
+    return [*entries, Combination(0, 1, -1, reports.width), RowFigure("the sum of the entries")]

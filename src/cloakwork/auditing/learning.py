@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.auditing.reports import Past, Reports
+from cloakwork.auditing.report_samples import Past, Reports
 
 _MOST_ENTRIES = 48
 _MOST_ROWS = 20_000
@@ -18,7 +18,7 @@ _STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class LearnedScore:
     """A linear score of the entries, of their squares and products where there are few, and of their common values.
 
     An entry often has values that stand for something else than a number (a mark for "below", a code): each common
@@ -82,7 +82,7 @@ class Score:
         return np.concatenate([*parts, *products], axis=1)
 
 
-def learn(past: Past) -> Score:
+def learn(past: Past) -> LearnedScore:
     """Fit by logistic regression with a ridge, on at most 20,000 reports of each input.
 
     Notes
@@ -97,7 +97,7 @@ def learn(past: Past) -> Score:
     for column, value in atoms:
         numbers[pooled[:, column] == value, column] = np.nan
     centre, scale = _moments(numbers)
-    shape = Score(columns, atoms, centre, scale, np.empty(0))
+    shape = LearnedScore(columns, atoms, centre, scale, np.empty(0))
     labels = np.repeat([1.0, 0.0], [len(x), len(y)])
     return replace(shape, weights=_logistic(shape.features(pooled), labels))
 

@@ -74,7 +74,7 @@ class Witness:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
+class PrivacyCurve:
     """The delta that each epsilon needs, with a band that holds for all epsilons at once.
 
     Parameters
@@ -90,7 +90,7 @@ class Profile:
 
     Notes
     -----
-    No epsilons at all (`NO_PROFILE`) where the verdict is withheld: what counts reports as independent says nothing.
+    No epsilons at all (`NO_CURVE`) where the verdict is withheld: what counts reports as independent says nothing.
     """
 
     epsilons: FloatArray
@@ -113,7 +113,7 @@ class Profile:
             raise InputError("a profile's estimate must lie within its band.")
 
 
-NO_PROFILE = Profile(
+NO_CURVE = PrivacyCurve(
     epsilons=np.empty(0), estimate=np.empty(0), lower=np.empty(0), upper=np.empty(0), events="none", reports=0
 )
 
@@ -165,7 +165,7 @@ class Audit:
     ceiling: int
     independent: bool
     dependence: str
-    profile: Profile
+    profile: PrivacyCurve
     events: tuple[str, ...]
     only: str = ""
 

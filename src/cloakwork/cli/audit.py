@@ -10,13 +10,13 @@ import numpy as np
 import typer
 
 from cloakwork.auditing import Audit, Verdict, audit
-from cloakwork.auditing.report import Report, Subject
+from cloakwork.auditing.audit_report import AuditReport, Subject
+from cloakwork.auditing.bench_claim import FEWEST
 from cloakwork.auditing.sources import (
-    CommandSource,
     Form,
+    ProgramSource,
     read_recordings,
 )
-from cloakwork.auditing.sources.bench import FEWEST
 from cloakwork.auditing.sources.forms import Reader, word_of
 from cloakwork.cli.output import (
     as_json,
@@ -59,7 +59,7 @@ def run_command(
 ) -> None:
     """Audit a program that prints reports."""
     refuse_page(wanted)
-    with CommandSource(command, form=form, timeout=timeout) as source:
+    with ProgramSource(command, form=form, timeout=timeout) as source:
         found = audited(source, epsilon, delta, wanted, wanted.reports)
         reader = source.reader
     subject = Subject(
@@ -157,7 +157,7 @@ def refuse_page(wanted: Wanted, *inputs: Path) -> None:
 
 def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:
     """Print and write what was found; the exit code says it as well."""
-    report = Report(audit=found, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    report = AuditReport(audit=found, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     if wanted.json:
         as_json(report.to_json())
     else:
@@ -169,7 +169,7 @@ def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:
         raise typer.Exit(code)
 
 
-def _write_page(report: Report, path: Path) -> None:
+def _write_page(report: AuditReport, path: Path) -> None:
     try:
         with written(path) as file:
             file.write(report.to_html())

@@ -14,10 +14,9 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.auditing import Audit, Witness
-from cloakwork.auditing.report import Subject
-from cloakwork.auditing.sources import Bench, BenchClaim, BenchSource, Setup, bench_claim, compare
-from cloakwork.auditing.sources.bench import FEWEST
-from cloakwork.auditing.sources.comparison import HALF
+from cloakwork.auditing.audit_report import Subject
+from cloakwork.auditing.bench_claim import FEWEST, HALF
+from cloakwork.auditing.sources import BenchClaim, BenchListener, BenchSource, SetupRecording, bench_claim, compare
 from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
@@ -91,16 +90,18 @@ def _record(
 ) -> Recorded:
     planned = plan.schedule.period_ms / 1000
     broker = parse_broker(options.broker, password_file=options.password_file, authority=options.ca)
-    with Bench(broker, site=plan.site, sensor=options.sensor, patience=_patience(options, planned), note=note) as bench:
+    with BenchListener(
+        broker, site=plan.site, sensor=options.sensor, patience=_patience(options, planned), note=note
+    ) as bench:
         period = bench.pace() or planned
         bench.patience = _patience(options, period)
         settle = 2 * period + 0.5 if options.settle is None else options.settle
         _announce_time(period, wanted)
         pace = Pace(period, wanted.reports, note)
-        with Setup(bench, files[0], settle=settle) as zero, bar("recording set-up 0", wanted.reports) as show:
+        with SetupRecording(bench, files[0], settle=settle) as zero, bar("recording set-up 0", wanted.reports) as show:
             first = zero.take(wanted.reports, pace.beside(show))
         _change(changer)
-        with Setup(bench, files[1], settle=settle) as one:
+        with SetupRecording(bench, files[1], settle=settle) as one:
             note(f"recording set-up 1, and auditing it meanwhile: up to {counted(wanted.reports, 'reading')}")
             found = audited(BenchSource(first, one, pace.beside()), claim.epsilon, claim.delta, wanted, wanted.reports)
             return Recorded(found, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)

@@ -1,22 +1,21 @@
 """Where reports of real things come from: a program, two recordings, a device on the bench."""
 
-from cloakwork.auditing.sources.bench import BenchClaim, bench_claim
-from cloakwork.auditing.sources.command import CommandSource
-from cloakwork.auditing.sources.comparison import Comparison, compare
+from cloakwork.auditing.bench_claim import BenchClaim, SetupComparison, bench_claim, compare
+from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
+from cloakwork.auditing.program_source import ProgramSource
 from cloakwork.auditing.sources.forms import Form, Reader
-from cloakwork.auditing.sources.mqtt import Bench, BenchSource, Setup
 from cloakwork.auditing.sources.recordings import Recordings, read_recordings
 
 __all__ = [
-    "Bench",
     "BenchClaim",
+    "BenchListener",
     "BenchSource",
-    "CommandSource",
-    "Comparison",
     "Form",
+    "ProgramSource",
     "Reader",
     "Recordings",
-    "Setup",
+    "SetupComparison",
+    "SetupRecording",
     "bench_claim",
     "compare",
     "read_recordings",

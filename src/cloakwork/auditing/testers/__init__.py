@@ -1,10 +1,6 @@
 """Tests of a privacy claim with a guarantee on both sides, and what they cost before they begin."""
 
-from cloakwork.auditing.testers.amplify import Amplified
-from cloakwork.auditing.testers.costs import CostRow, CostTable, cost_table, plan_queries
-from cloakwork.auditing.testers.distances import Deltas, Pair, random_distance
-from cloakwork.auditing.testers.known import KnownPair
-from cloakwork.auditing.testers.limits import (
+from cloakwork.auditing.testers.lower_bounds import (
     HardPairs,
     approximate_limit,
     hard_pairs,
@@ -12,11 +8,12 @@ from cloakwork.auditing.testers.limits import (
     share_limit,
     unnoticed_mass,
 )
-from cloakwork.auditing.testers.mechanism import Binned, Mechanism
-from cloakwork.auditing.testers.plan import Answer, Promise, QueryPlan, Tester
-from cloakwork.auditing.testers.pure import KnownPure
-from cloakwork.auditing.testers.random_privacy import RandomPrivacy
-from cloakwork.auditing.testers.unknown import UnknownPair
+from cloakwork.auditing.testers.outcome_pair import Deltas, Pair, random_distance
+from cloakwork.auditing.testers.query_costs import CostRow, CostTable, cost_table, plan_queries
+from cloakwork.auditing.testers.query_plan import Answer, Binned, Mechanism, Promise, QueryPlan, Tester
+from cloakwork.auditing.testers.random_privacy import Amplified, RandomPrivacy
+from cloakwork.auditing.testers.stated_pair import KnownPair, KnownPure
+from cloakwork.auditing.testers.unknown_pair import UnknownPair
 from cloakwork.errors import UnverifiableError
 
 __all__ = [

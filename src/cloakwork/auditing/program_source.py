@@ -24,7 +24,7 @@ _LEAVING = 5.0  # seconds for a program that has closed its output to end
 _GLANCE = 0.01  # seconds between two looks at whether it has
 
 
-class CommandSource:
+class ProgramSource:
     """Reports of a program that is started twice, once for each input, and read while it runs.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, rounded_down
-from cloakwork.auditing.charts import bars, profile_chart
+from cloakwork.auditing.report_charts import bars, profile_chart
 from cloakwork.auditing.result import Audit, Verdict, Witness
 
 VERSION = 1
@@ -66,7 +66,7 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class AuditReport:
     """An audit, what it was of, and when it was made, in words; for `str`, `to_json` and `to_html`."""
 
     audit: Audit

@@ -14,7 +14,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CloakworkError, InputError
 
 Codes: TypeAlias = NDArray[np.uint64]
-Words: TypeAlias = NDArray[np.object_]
+WordArray: TypeAlias = NDArray[np.object_]
 Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 Mechanism: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 
@@ -27,7 +27,7 @@ _WHOLE = numbers.Integral | np.bool_
 _NUMBER = numbers.Real | np.bool_
 
 
-class Kind(StrEnum):
+class ReportKind(StrEnum):
     """What a mechanism puts out."""
 
     FLOAT = "floating-point numbers"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     TEXT = "words"
 
 
-class Line(Protocol):
+class Feature(Protocol):
     """One number (or code) of each report, that events are made of."""
 
     def measure(self, reports: "Reports") -> NDArray[Any]:
@@ -55,9 +55,9 @@ class Reports:
     width) has it, and None for each number.
     """
 
-    def __init__(self, kind: Kind, values: FloatArray, codes: Codes, words: Words | None = None) -> None:
+    def __init__(self, kind: ReportKind, values: FloatArray, codes: Codes, words: WordArray | None = None) -> None:
         self.kind, self.values, self.codes, self.words = kind, values, codes, words
-        self._lines: dict[Line, NDArray[Any]] = {}
+        self._features: dict[Feature, NDArray[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.values)
@@ -67,12 +67,12 @@ class Reports:
         """Numbers in one report."""
         return int(self.values.shape[1])
 
-    def line(self, line: Line) -> NDArray[Any]:
-        """The line's value of each report, worked out once."""
-        if line not in self._lines:
+    def feature(self, feature: Feature) -> NDArray[Any]:
+        """The feature's value of each report, worked out once."""
+        if feature not in self._features:
             with np.errstate(all="ignore"):  # infinities and NaN are outcomes like others
-                self._lines[line] = line.measure(self)
-        return self._lines[line]
+                self._features[feature] = feature.measure(self)
+        return self._features[feature]
 
     def take(self, which: IntArray | slice) -> "Reports":
         """Some of the reports."""
@@ -81,7 +81,7 @@ class Reports:
 
     def as_floats(self) -> "Reports":
         """Whole numbers as floats, once floats have come too."""
-        return Reports(Kind.FLOAT, self.values, self.values.view(np.uint64), self.words)
+        return Reports(ReportKind.FLOAT, self.values, self.values.view(np.uint64), self.words)
 
 
 class Past:
@@ -131,35 +131,35 @@ def ask(mechanism: Mechanism, size: int, rng: np.random.Generator, *, width: int
     return answers
 
 
-def kind_of(answers: Answers, before: Kind | None = None) -> Kind:
+def kind_of(answers: Answers, before: ReportKind | None = None) -> ReportKind:
     """What a mechanism puts out that gave these answers, and gave `before` until now.
 
-    Words if it began with nothing else, floating-point numbers once one has come, whole numbers else.
+    WordArray if it began with nothing else, floating-point numbers once one has come, whole numbers else.
     """
-    if before in {Kind.TEXT, Kind.FLOAT}:
+    if before in {ReportKind.TEXT, ReportKind.FLOAT}:
         return before
     if before is None and all(_is_words(answer) for answer in answers):
         if answers[0].shape[1] > 1:
             raise InputError(
                 "the mechanism gave rows of words: give one word per report, such as the row joined by commas."
             )
-        return Kind.TEXT
-    return Kind.FLOAT if any(_has_floats(answer) for answer in answers) else Kind.WHOLE
+        return ReportKind.TEXT
+    return ReportKind.FLOAT if any(_has_floats(answer) for answer in answers) else ReportKind.WHOLE
 
 
-def read(answer: NDArray[Any], kind: Kind) -> Reports:
+def read(answer: NDArray[Any], kind: ReportKind) -> Reports:
     """The reports of an answer, as this kind.
 
     Each is read by itself, whatever else is in the answer, so that a bet on whole numbers stays fair when the first
     float or word comes.
     """
-    if kind is Kind.TEXT:
+    if kind is ReportKind.TEXT:
         return _read_words(answer)
     if answer.dtype == object:
         return _read_objects(answer, kind)
     with np.errstate(over="ignore"):
         values = np.array(answer, dtype=np.float64, order="C")
-    if kind is Kind.FLOAT:
+    if kind is ReportKind.FLOAT:
         return Reports(kind, values, values.view(np.uint64))
     if answer.dtype.kind == "f":
         return Reports(kind, values, _whole_codes(values))
@@ -239,16 +239,16 @@ def _read_words(answer: NDArray[Any]) -> Reports:
     values = np.array([_float(entry) if isinstance(entry, _NUMBER) else np.nan for entry in entries])
     known = {word: _hash(word) for word in set(words.tolist())}
     codes = np.array([known[word] for word in words.tolist()], dtype=np.uint64)
-    return Reports(Kind.TEXT, values[:, None], codes[:, None], words[:, None])
+    return Reports(ReportKind.TEXT, values[:, None], codes[:, None], words[:, None])
 
 
-def _read_objects(answer: NDArray[Any], kind: Kind) -> Reports:
+def _read_objects(answer: NDArray[Any], kind: ReportKind) -> Reports:
     entries = [_meant(entry) for entry in answer.flat]
     known = {word: word_code(word) for word in {entry for entry in entries if isinstance(entry, str)}}
     found = [known[entry] if isinstance(entry, str) else _float(entry) for entry in entries]
     values = np.array(found).reshape(answer.shape)
     codes = values.view(np.uint64)
-    if kind is Kind.WHOLE:
+    if kind is ReportKind.WHOLE:
         codes = _whole_codes(values)
         exact = [place for place, entry in enumerate(entries) if isinstance(entry, _WHOLE)]
         codes.flat[exact] = [_whole_code(int(entries[place])) for place in exact]
@@ -310,7 +310,7 @@ def _joined(first: Reports, second: Reports) -> Reports:
 
 
 def _replaced(old: Reports, places: IntArray, new: Reports) -> Reports:
-    """`old` with some rows exchanged, in place; a new object, since lines were worked out for the old one."""
+    """`old` with some rows exchanged, in place; a new object, since features were worked out for the old one."""
     old.values[places] = new.values
     old.codes[places] = new.codes
     words = old.words
@@ -320,5 +320,5 @@ def _replaced(old: Reports, places: IntArray, new: Reports) -> Reports:
     return Reports(old.kind, old.values, old.codes, words)
 
 
-def _words_of(reports: Reports) -> Words:
+def _words_of(reports: Reports) -> WordArray:
     return np.full(reports.values.shape, None) if reports.words is None else reports.words

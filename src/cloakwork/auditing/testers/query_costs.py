@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork.auditing.testers.distances import Pair, checked_epsilon, checked_outcomes
-from cloakwork.auditing.testers.known import KnownPair
-from cloakwork.auditing.testers.limits import checked_gap, unnoticed_mass
-from cloakwork.auditing.testers.plan import CONFIDENCE, QueryPlan
-from cloakwork.auditing.testers.pure import KnownPure
-from cloakwork.auditing.testers.unknown import UnknownPair
+from cloakwork.auditing.testers.lower_bounds import checked_gap, unnoticed_mass
+from cloakwork.auditing.testers.outcome_pair import Pair, checked_epsilon, checked_outcomes
+from cloakwork.auditing.testers.query_plan import CONFIDENCE, QueryPlan
+from cloakwork.auditing.testers.stated_pair import KnownPair, KnownPure
+from cloakwork.auditing.testers.unknown_pair import UnknownPair
 from cloakwork.errors import InputError, UnverifiableError
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.choosing import Claim, edges_of
+from cloakwork.auditing.event_search import AuditedClaim, edges_of
+from cloakwork.auditing.features import GivenRatio, Identity, Value
 from cloakwork.auditing.learning import learn
-from cloakwork.auditing.lines import Given, Identity, Value
-from cloakwork.auditing.reports import Kind, Line, Past, Reports
-from cloakwork.auditing.result import Profile
+from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
+from cloakwork.auditing.result import PrivacyCurve
 
 FRESH = (0, 1_000, 4_000, 16_000)  # reports per input after which an order is learned, and better ones
 NEARLY = 0.75  # of the reports of the first order
@@ -20,10 +20,10 @@ _POINTS = 61
 
 
 @dataclass(eq=False)
-class Order:
-    """Cells of the output in order of how much they speak for input 0: by a line that is cut, or by a learned ratio."""
+class CellOrder:
+    """Cells of the output, ordered by how much they favour input 0: cuts of a feature, or a learned ratio."""
 
-    line: Line
+    feature: Feature
     cuts: FloatArray
     ranks: FloatArray
     exact: bool
@@ -31,7 +31,7 @@ class Order:
 
     def cells(self, reports: Reports) -> FloatArray:
         """The rank of each report's cell."""
-        values = reports.line(self.line)
+        values = reports.feature(self.feature)
         places = np.searchsorted(self.cuts, values)
         if not self.exact:
             return np.asarray(self.ranks[places])
@@ -39,10 +39,10 @@ class Order:
         return np.asarray(self.ranks[np.where(self.cuts[known] == values, known, len(self.cuts))])
 
 
-class Tally:
+class CellCounts:
     """Counts over the cells of an order, which is fixed before its reports come."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: CellOrder) -> None:
         self.order = order
         self.counts = np.zeros((2, len(order.ranks)))
         self.looks = 0
@@ -60,23 +60,23 @@ class Tally:
         return int(self.counts[0].sum())
 
 
-class Band:
+class CurveBand:
     """The bands of an order that is learned at once, and of better ones when there is more to learn from."""
 
-    def __init__(self, *, confidence: float, given: Given | None) -> None:
+    def __init__(self, *, confidence: float, given: GivenRatio | None) -> None:
         self._level = (1 - confidence) / len(FRESH) / 2  # for each order and each input
         self._given = given
-        self._tallies: list[Tally] = []
+        self._tallies: list[CellCounts] = []
 
     def add(self, past: Past, x: Reports, y: Reports) -> None:
         """Count a batch; `past` is what came before it."""
         known = len(self._tallies)
         if known < len(FRESH) and past.seen >= FRESH[known]:
-            self._tallies.append(Tally(_learn_order(past, self._given)))
+            self._tallies.append(CellCounts(_learn_order(past, self._given)))
         for tally in self._tallies:
             tally.add(x, y)
 
-    def _best(self) -> Tally | None:
+    def _best(self) -> CellCounts | None:
         """The newest order that rests on nearly as many reports as the first: its band is hardly wider.
 
         All bands hold at once, so that whichever is shown may be chosen by what was seen.
@@ -86,7 +86,7 @@ class Band:
                 return tally
         return None
 
-    def profile(self, claim: Claim) -> Profile:
+    def profile(self, claim: AuditedClaim) -> PrivacyCurve:
         """The profile for the events that this band holds for.
 
         Notes
@@ -99,7 +99,7 @@ class Band:
         tally = self._best()
         if tally is None:
             nothing = np.zeros(len(epsilons))
-            return Profile(
+            return PrivacyCurve(
                 epsilons=epsilons, estimate=nothing, lower=nothing, upper=nothing + 1, events="none yet", reports=0
             )
         level = self._level / (tally.looks * (tally.looks + 1))
@@ -109,7 +109,7 @@ class Band:
         off = (1 + factor) * radius
         lower = np.maximum.accumulate(np.clip(estimate - off, 0.0, 1.0)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(estimate + off, 0.0, 1.0))
-        return Profile(
+        return PrivacyCurve(
             epsilons=epsilons,
             estimate=np.clip(estimate, lower, upper),
             lower=lower,
@@ -128,30 +128,30 @@ def _estimate(frequencies: FloatArray, factor: FloatArray) -> FloatArray:
     return best
 
 
-def _learn_order(past: Past, given: Given | None) -> Order:
+def _learn_order(past: Past, given: GivenRatio | None) -> CellOrder:
     if given is not None:
         return _cut(given, past, "half-lines of the given likelihood ratio")
-    if past.x.kind is Kind.TEXT:
+    if past.x.kind is ReportKind.TEXT:
         return _by_ratio(Identity(), past, "sets of words, ordered by how much they spoke for one input")
     if past.x.width == 1:
         return _by_ratio(Value(), past, "unions of ranges of the output, ordered by how much they spoke for one input")
     return _cut(learn(past), past, "half-lines of a learned score of the row")
 
 
-def _cut(line: Line, past: Past, events: str) -> Order:
-    pooled = np.concatenate([past.x.line(line), past.y.line(line)])
+def _cut(feature: Feature, past: Past, events: str) -> CellOrder:
+    pooled = np.concatenate([past.x.feature(feature), past.y.feature(feature)])
     usable = pooled[~np.isnan(pooled)]
     cuts = np.unique(np.quantile(usable, np.linspace(0, 1, _CUTS), method="nearest")) if len(usable) else np.zeros(1)
-    return Order(line, cuts, np.arange(len(cuts) + 1.0), exact=False, events=events)
+    return CellOrder(feature, cuts, np.arange(len(cuts) + 1.0), exact=False, events=events)
 
 
-def _by_ratio(line: Line, past: Past, events: str) -> Order:
-    exact = isinstance(line, Identity)
-    pooled = np.concatenate([past.x.line(line), past.y.line(line)])
-    cuts = _frequent(pooled) if exact else _apart(edges_of(line, past), pooled)
+def _by_ratio(feature: Feature, past: Past, events: str) -> CellOrder:
+    exact = isinstance(feature, Identity)
+    pooled = np.concatenate([past.x.feature(feature), past.y.feature(feature)])
+    cuts = _frequent(pooled) if exact else _apart(edges_of(feature, past), pooled)
     if not len(cuts):
         cuts = np.zeros(1, dtype=pooled.dtype)
-    order = Order(line, cuts, np.arange(len(cuts) + 1.0), exact=exact, events=events)
+    order = CellOrder(feature, cuts, np.arange(len(cuts) + 1.0), exact=exact, events=events)
     counts = [
         np.bincount(order.cells(reports).astype(np.intp), minlength=len(cuts) + 1) for reports in (past.x, past.y)
     ]

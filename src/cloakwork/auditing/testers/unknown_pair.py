@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import IntArray
-from cloakwork.auditing.testers.distances import Deltas, checked_confidence, checked_epsilon, checked_outcomes
-from cloakwork.auditing.testers.limits import approximate_limit, checked_gap
-from cloakwork.auditing.testers.mechanism import Mechanism, tally
-from cloakwork.auditing.testers.plan import CONFIDENCE, Answer, Promise, QueryPlan, seldom_above, smallest
+from cloakwork.auditing.testers.lower_bounds import approximate_limit, checked_gap
+from cloakwork.auditing.testers.outcome_pair import Deltas, checked_confidence, checked_epsilon, checked_outcomes
+from cloakwork.auditing.testers.query_plan import (
+    CONFIDENCE,
+    Answer,
+    Mechanism,
+    Promise,
+    QueryPlan,
+    seldom_above,
+    smallest,
+    tally,
+)
 
 
 @dataclass(frozen=True)

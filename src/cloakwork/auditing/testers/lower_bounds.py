@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, count
-from cloakwork.auditing.testers.distances import (
+from cloakwork.auditing.testers.outcome_pair import (
     LEAST_GAP,
     Pair,
     checked_confidence,
     checked_epsilon,
     checked_outcomes,
 )
-from cloakwork.auditing.testers.plan import CONFIDENCE
+from cloakwork.auditing.testers.query_plan import CONFIDENCE
 from cloakwork.errors import InputError
 
 GRID = 401

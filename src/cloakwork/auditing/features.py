@@ -1,4 +1,4 @@
-"""Lines: what is measured of a report before an event is made of it."""
+"""Features: what is measured of a report before an event is made of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.reports import Codes, Kind, Reports
+from cloakwork.auditing.report_samples import Codes, ReportKind, Reports
 from cloakwork.errors import InputError
 
 FROM_ONE = "(counted from 1)"  # in words only: people's first entry is entry 1
@@ -28,7 +28,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RowEntry:
     """One entry of a report that has `of` of them."""
 
     index: int
@@ -58,7 +58,7 @@ class Combination:
 
 
 @dataclass(frozen=True)
-class Figure:
+class RowFigure:
     """A figure of the whole row, one of `FIGURES`."""
 
     figure: str
@@ -94,7 +94,7 @@ class LowestBit:
     of: int = 1
 
     def measure(self, reports: Reports) -> FloatArray:
-        if reports.kind is Kind.WHOLE:
+        if reports.kind is ReportKind.WHOLE:
             return _trailing_zeros(reports.codes[:, self.index or 0])
         mantissa, exponent = np.frexp(reports.values[:, self.index or 0])
         whole = np.where(np.isfinite(mantissa), mantissa, 0.0) * 2.0**53
@@ -169,7 +169,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Special:
+class SpecialValue:
     """Which special value the report holds, as the place in `SPECIALS`; of a row the rarest kind that occurs."""
 
     def measure(self, reports: Reports) -> FloatArray:
@@ -192,7 +192,7 @@ class Special:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenRatio:
     """The log likelihood ratio of input 0 to input 1, from densities that the caller gave."""
 
     densities: Any

@@ -32,7 +32,7 @@ class _Heard(NamedTuple):
     at: int
 
 
-class Bench:
+class BenchListener:
     """Records one device that was provisioned for the bench. Use it as a context.
 
     Parameters
@@ -152,7 +152,7 @@ class Bench:
         self._connected = state.connected
 
 
-class Setup:
+class SetupRecording:
     """The recording of one set-up, written to a file of readings as it grows. Use it as a context.
 
     Parameters
@@ -164,7 +164,7 @@ class Setup:
         dropped whenever it comes.
     """
 
-    def __init__(self, bench: Bench, path: Path, *, settle: float = 0.0) -> None:
+    def __init__(self, bench: BenchListener, path: Path, *, settle: float = 0.0) -> None:
         self._bench, self._settle = bench, settle
         self.path = path
         self.values: list[int] = []
@@ -252,7 +252,9 @@ class BenchSource:
     how many readings of the second are recorded.
     """
 
-    def __init__(self, first: IntArray, second: Setup, progress: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, first: IntArray, second: SetupRecording, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
         self._first, self._second, self._progress = first, second, progress
         self._next = 0
 

@@ -1,0 +1,202 @@
+"""Events: sets of reports, each with a test and a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray
+from cloakwork.auditing.features import SPECIALS, Identity, RowFigure, SpecialValue
+from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
+
+Mask = NDArray[np.bool_]
+
+
+class OutputEvent(Protocol):
+    """A set of reports."""
+
+    def holds(self, reports: Reports) -> Mask:
+        """For each report whether it is in the set."""
+        ...
+
+    def describe(self, past: Past) -> str:
+        """The event as a sentence; `past` has examples of what codes stand for."""
+        ...
+
+
+@dataclass(frozen=True)
+class HalfLine:
+    """The feature is above a value, or at most it. NaN is neither."""
+
+    feature: Feature
+    cut: float
+    above: bool
+
+    def holds(self, reports: Reports) -> Mask:
+        values = reports.feature(self.feature)
+        return np.asarray(values > self.cut if self.above else values <= self.cut)
+
+    def describe(self, past: Past) -> str:  # noqa: ARG002 - a cut speaks for itself
+        return f"{self.feature.name()} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The feature is above `lower` and at most `upper`, or is not (NaN is neither).
+
+    None for no lower end: minus infinity, which a feature can be, is above nothing, not even itself.
+    """
+
+    feature: Feature
+    lower: float | None
+    upper: float
+    inside: bool
+
+    def holds(self, reports: Reports) -> Mask:
+        values = reports.feature(self.feature)
+        return self._inside(values) if self.inside else np.asarray(~self._inside(values) & ~np.isnan(values))
+
+    def describe(self, past: Past) -> str:
+        return f"{self.feature.name()} is {self._only(past) or self._between()}"
+
+    def _inside(self, values: NDArray[Any]) -> Mask:
+        above = True if self.lower is None else values > self.lower
+        return np.asarray(above & (values <= self.upper))
+
+    def _between(self) -> str:
+        low, high = "" if self.lower is None else _at_most(self.lower), _above(self.upper)
+        if not self.inside:
+            return " or ".join(part for part in (low, high) if part)
+        if self.lower is None:
+            return _at_most(self.upper)
+        return f"{_above(self.lower)} and {_at_most(self.upper)}" if high else _above(self.lower)
+
+    def _only(self, past: Past) -> str:
+        """The one value that was ever seen in the interval, if there is only one."""
+        if not self.inside:
+            return ""
+        seen = np.concatenate([past.x.feature(self.feature), past.y.feature(self.feature)])
+        found = seen[self._inside(seen)]
+        return number(float(found[0])) if len(found) and (found == found[0]).all() else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The feature falls in one of some ranges between `cuts`, shape (k,); `chosen` is one bool per range, (k + 1,)."""
+
+    feature: Feature
+    cuts: FloatArray
+    chosen: Mask
+
+    def holds(self, reports: Reports) -> Mask:
+        values = reports.feature(self.feature)
+        return np.asarray(self.chosen[np.searchsorted(self.cuts, values)] & ~np.isnan(values))
+
+    def describe(self, past: Past) -> str:  # noqa: ARG002 - cuts speak for themselves
+        turns = np.flatnonzero(np.diff(np.concatenate([[False], self.chosen, [False]])))
+        spans = [self._span(int(first), int(end)) for first, end in turns.reshape(-1, 2)]
+        return f"{self.feature.name()} is {joined([span for span in spans if span] or ['above infinity'])}"
+
+    def _span(self, first: int, end: int) -> str:
+        """The ranges from `first` to before `end`, which lie side by side; empty where nothing can be in them."""
+        upper = float(self.cuts[end - 1]) if end <= len(self.cuts) else np.inf
+        if first == 0:
+            return _at_most(upper)
+        lower = float(self.cuts[first - 1])
+        return f"{_above(lower)} and {_at_most(upper)}" if upper < np.inf else _above(lower)
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """The feature has one of some values, sorted, shape (k,)."""
+
+    feature: Feature
+    values: NDArray[Any]
+
+    def holds(self, reports: Reports) -> Mask:
+        found = reports.feature(self.feature)
+        places = np.minimum(np.searchsorted(self.values, found), len(self.values) - 1)
+        return np.asarray(self.values[places] == found)
+
+    def describe(self, past: Past) -> str:
+        shown = [describe_value(self.feature, value, past) for value in self.values[:6]]
+        return f"{self.feature.name()} is {joined(shown, of=len(self.values))}"
+
+
+def _at_most(cut: float) -> str:
+    return "minus infinity" if cut == -np.inf else f"at most {number(cut)}"
+
+
+def _above(cut: float) -> str:
+    """Empty where nothing is above."""
+    return "" if cut == np.inf else f"above {number(cut)}"
+
+
+_MOST_ENTRIES = 12
+
+
+def number(value: float) -> str:
+    """A number in a few digits; whole numbers in full."""
+    if np.isinf(value):
+        return "infinity" if value > 0 else "minus infinity"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.6g}"
+
+
+def joined(parts: Sequence[str], *, of: int | None = None) -> str:
+    """A list of alternatives: "a", "a or b", "a, b, or one of 3 others".
+
+    >>> joined(["1"]), joined(["1", "2"]), joined(["1", "2"], of=9)
+    ('1', '1 or 2', '1, 2, or one of 7 others')
+    """
+    shown = list(parts[:6])
+    others = (len(parts) if of is None else of) - len(shown)
+    if others > 0:
+        return f"{', '.join(shown)}, or one of {others} others"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def describe_value(feature: Feature, value: Any, past: Past) -> str:
+    """What a value of a feature stands for: for a code, the report that has it."""
+    if isinstance(feature, SpecialValue):
+        return _special(int(value), past)
+    if isinstance(feature, RowFigure) and feature.is_place:
+        return number(float(value) + 1)
+    if not isinstance(feature, Identity):
+        return number(float(value))
+    for reports in (past.x, past.y):
+        found = np.flatnonzero(reports.feature(feature) == value)
+        if len(found):
+            return _report(reports, int(found[0]))
+    return "a value seen before"
+
+
+def _special(place: int, past: Past) -> str:
+    """The special value; where words among numbers are meant, with one of them."""
+    shown = [word for reports in (past.x, past.y) if reports.words is not None for word in reports.words.flat if word]
+    return f'{SPECIALS[place]}, such as "{shown[0]}"' if place == 1 and shown else SPECIALS[place]
+
+
+def _report(reports: Reports, place: int) -> str:
+    entries = [_entry(reports, place, column) for column in range(min(reports.width, _MOST_ENTRIES))]
+    if reports.width > 1:
+        return f"({', '.join(entries)}{', ...' if reports.width > _MOST_ENTRIES else ''})"
+    plain = reports.kind is not ReportKind.FLOAT or entries[0].startswith('"')
+    return entries[0] if plain else "not a number" if entries[0] == "nan" else f"exactly {entries[0]}"
+
+
+def _entry(reports: Reports, place: int, column: int) -> str:
+    word = None if reports.words is None else reports.words[place, column]
+    if word is not None:
+        return f'"{word}"'
+    value = float(reports.values[place, column])
+    if (value <= -(2.0**63) or value >= 2.0**64) and reports.kind is not ReportKind.FLOAT:
+        return number(value)
+    if reports.kind is ReportKind.FLOAT or not value.is_integer():
+        return repr(value)
+    # a whole number in full, where a float would have rounded it
+    code = int(reports.codes[place, column])
+    return str(code - (1 << 64) if value < 0 else code)
