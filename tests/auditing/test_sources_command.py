@@ -108,7 +108,7 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(
 ) -> None:
     # short only where it has to pass: a busy machine may need a while to start a program, or to end it
     leaving, timeout = 0.5 if "did not end" in said else 60.0, 0.5 if "no line" in said else 60.0
-    monkeypatch.setattr("cloakwork.auditing.sources.command._LEAVING", leaving)
+    monkeypatch.setattr("cloakwork.auditing.program_source._LEAVING", leaving)
     with ProgramSource(program(tmp_path, text), timeout=timeout) as source, pytest.raises(InputError, match=said):
         source(0, 300, RNG)
 

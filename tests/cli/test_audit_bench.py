@@ -209,7 +209,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
         settled.append(settle)
         raise InputError("enough")
 
-    monkeypatch.setattr("cloakwork.cli.audit_mqtt.Setup", enough)
+    monkeypatch.setattr("cloakwork.cli.audit_mqtt.SetupRecording", enough)
     with at_work(Path(told.values["folder"]), site.parent / "value", broker):
         done = audit_bench_again(run, site, broker)
     seen = re.search(r"a reading every (\S+) s: about (\d+) min in all", done.err)
