@@ -11,8 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, sources
 from cloakwork.privacy import Calibration, Cloak
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Recovery, recover
-from cloakwork.recovery.estimator import Status
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Recovery, Status, recover
 from papers.experiment import stream
 
 PAPERS_TRIALS = 10

@@ -8,8 +8,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from cloakwork._checks import FloatArray
-from cloakwork.accuracy import Constants, emd
-from cloakwork.accuracy.papers_constants import Setting, constants_of
+from cloakwork.accuracy import Constants, LineSetting, emd, proof_constants
 from cloakwork.physics import HeatLine, Space
 from papers.errata.erratum import Erratum, Part, Promise
 
@@ -93,7 +92,7 @@ def _constants(T: float, names: tuple[str, ...]) -> Iterator[Erratum]:
 
 def _true_constants(T: float) -> Constants:
     """Where a sensor is at the source, which suits the print best: its nearest sensors are then 1/m away."""
-    return constants_of(Setting.of(HeatLine(n=100, m=M, T=T), np.array([0.5])), 0.0)
+    return proof_constants(LineSetting.from_line(HeatLine(n=100, m=M, T=T), np.array([0.5])), 0.0)
 
 
 def _steepest(T: float) -> float:
@@ -136,7 +135,7 @@ def _bend() -> Erratum:
 
 def _ends() -> Erratum:
     T, place = 0.05, 0.05
-    setting = Setting.of(HeatLine(n=100, m=M, T=T), np.array([place]))
+    setting = LineSetting.from_line(HeatLine(n=100, m=M, T=T), np.array([place]))
     return Erratum(
         PART,
         "Gilbert and McMillan, Theorem 14",

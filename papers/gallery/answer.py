@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery import Solution, Status
-from cloakwork.recovery.estimator import Progress
+from cloakwork.recovery import Progress, Solution, Status
 from papers.gallery.points import PointModel, Points
 
 PIECE = 200  # frames that are fitted at once

@@ -8,8 +8,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
-from cloakwork.recovery import Estimator, Problem, Solution
-from cloakwork.recovery.estimator import Progress
+from cloakwork.recovery import Estimator, Problem, Progress, Solution
 from papers.gallery.answer import answer, in_pieces
 from papers.gallery.descent import Strength, descend
 from papers.gallery.points import PointModel, Points

@@ -7,8 +7,7 @@ from typing import final
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery import BasisPursuit, Estimator, Problem, Solution, Source, read_off
-from cloakwork.recovery.estimator import Progress
+from cloakwork.recovery import BasisPursuit, Estimator, Problem, Progress, Solution, Source, read_off
 from papers.gallery.answer import answer, in_pieces
 from papers.gallery.descent import Strength, descend
 from papers.gallery.points import PointModel, Points

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import CramerRao, Method, cramer_rao
-from cloakwork.accuracy.information import covariances_of_one
-from cloakwork.accuracy.normal import mean_length, radius_90
+from cloakwork.accuracy.information import covariances_of_one, mean_length, radius_90
 from cloakwork.accuracy.slopes import slopes_everywhere
 from cloakwork.accuracy.whitening import whiten
 from cloakwork.errors import InputError, PhysicsError

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import PapersBound, emd, papers_bound
-from cloakwork.accuracy.papers_constants import Constants, Peaks, Setting
+from cloakwork.accuracy.papers_constants import Constants, LineSetting, Peaks
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, HeatPlane, sources
 from cloakwork.recovery import BasisPursuit, recover
@@ -109,7 +109,7 @@ def test_the_second_derivative_of_the_kernel() -> None:
 
 
 def test_the_functions_of_the_proof_peak_at_the_source() -> None:
-    setting = Setting.of(HeatLine(n=100, m=50, T=0.05), np.array([0.37]))
+    setting = LineSetting.from_line(HeatLine(n=100, m=50, T=0.05), np.array([0.37]))
     peaks = Peaks(0.37, *setting.around(0.37), 0.05)
     z = np.linspace(0, 1, 100_001)
     assert z[peaks.values(z).argmax(axis=1)] == pytest.approx(np.full(7, 0.37), abs=1e-5)

@@ -10,8 +10,7 @@ from cloakwork.demo import load_flat
 from cloakwork.demo.recorded import POSITIONS, data_file, needed
 from cloakwork.demo.walks import Movement, recorded, staying, walking
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan
-from cloakwork.physics.rooms import Rooms
+from cloakwork.physics import FloorPlan, Rooms
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
 MOST = 4

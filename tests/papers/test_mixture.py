@@ -59,7 +59,7 @@ def test_a_bump_that_the_end_of_the_line_cuts_off_is_not_pulled_inward(
 
 
 def test_every_round_of_em_lowers_the_misfit(line: HeatLine, rng: np.random.Generator) -> None:
-    model = PointModel(Problem.of(line, 0.15))
+    model = PointModel(Problem.with_noise(line, 0.15))
     data = model.data(readings_of(line, [0.3, 0.5], [1.0, 0.3]) + 0.15 * rng.normal(size=(30, 50)))
     points = Points(rng.uniform(0.05, 0.95, (30, 3)), rng.uniform(0.2, 0.8, (30, 3)))
     misfits = [model.misfit(data, points)]
@@ -72,7 +72,7 @@ def test_every_round_of_em_lowers_the_misfit(line: HeatLine, rng: np.random.Gene
 
 def test_the_fit_is_no_worse_than_the_truth(line: HeatLine, rng: np.random.Generator) -> None:
     """With the right number of sources the likelihood is at least that of the truth, or a maximum was missed."""
-    problem = Problem.of(line, 0.15)
+    problem = Problem.with_noise(line, 0.15)
     model = PointModel(problem)
     truth = Points(rng.uniform(0.05, 0.95, (40, 2)), np.ones((40, 2)))
     clean = np.einsum("fk,fkm->fm", truth.weight, line.columns_at(truth.at.reshape(-1, 1)).T.reshape(40, 2, 50))

@@ -6,8 +6,7 @@ import pytest
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Graph, HeatLine, Matrix, Physics, Space
-from cloakwork.physics.continuum import kernel
+from cloakwork.physics import Graph, HeatLine, Matrix, Physics, Space, heat_kernel
 from cloakwork.recovery import Problem
 from papers.gallery.descent import Strength, descend
 from papers.gallery.points import PointModel, Points
@@ -17,7 +16,7 @@ FREE = Strength(0.0, 1.0)
 
 @pytest.fixture
 def model(line: HeatLine) -> PointModel:
-    return PointModel(Problem.of(line, 0.15))
+    return PointModel(Problem.with_noise(line, 0.15))
 
 
 def readings_of(line: HeatLine, at: list[float], weights: list[float]) -> FloatArray:
@@ -33,13 +32,13 @@ def test_columns_are_those_of_the_physics_in_units_of_the_noise(line: HeatLine, 
 def test_slopes_are_the_derivative_of_the_kernel(line: HeatLine, model: PointModel) -> None:
     at = np.array([0.0312, 0.5, 0.99])
     offsets = at[:, None] - line.sensor_positions
-    exact = -offsets / (2 * line.T) * kernel(offsets, line.T)
+    exact = -offsets / (2 * line.T) * heat_kernel(offsets, line.T)
     np.testing.assert_allclose(model.slopes(at) @ model.problem.range.basis.T * 0.15, exact, atol=1e-5)
 
 
 def test_sensors_with_different_noise_are_divided_by_their_own(line: HeatLine) -> None:
     sigma = np.linspace(0.1, 0.3, 50)
-    model = PointModel(Problem.of(line, sigma))
+    model = PointModel(Problem.with_noise(line, sigma))
     seen = model.data(readings_of(line, [0.345], [0.7]))
     np.testing.assert_allclose(model.left(seen, Points(np.array([[0.345]]), np.array([[0.7]]))), 0, atol=1e-8)
 
@@ -63,7 +62,7 @@ def test_a_map_keeps_the_weight_and_the_mean_position(line: HeatLine, model: Poi
 )
 def test_physics_without_positions_on_a_line_is_refused(physics: Physics) -> None:
     with pytest.raises(InputError, match=r"moves sources along a line.*PointSources"):
-        PointModel(Problem.of(physics, 0.1))
+        PointModel(Problem.with_noise(physics, 0.1))
 
 
 def test_descent_from_nearby_ends_at_the_truth(line: HeatLine, model: PointModel) -> None:

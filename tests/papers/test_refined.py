@@ -27,7 +27,7 @@ def test_it_undoes_the_shrinkage_of_basis_pursuit(line: HeatLine, rng: np.random
 
 
 def test_sources_that_the_readings_do_not_tell_apart_are_merged(line: HeatLine, rng: np.random.Generator) -> None:
-    model = PointModel(Problem.of(line, 0.1))
+    model = PointModel(Problem.with_noise(line, 0.1))
     data = model.data(line.columns_at(np.array([[0.4]])) @ [0.9] + 0.1 * rng.normal(size=50)[None])
     found = refine(model, data, [Points(np.array([[0.3, 0.42, 0.5]]), np.array([[0.3, 0.3, 0.3]]))])
     assert (found.weight > 0).sum() == 1
@@ -35,7 +35,7 @@ def test_sources_that_the_readings_do_not_tell_apart_are_merged(line: HeatLine, 
 
 
 def test_sources_that_the_readings_tell_apart_are_kept(line: HeatLine) -> None:
-    model = PointModel(Problem.of(line, 0.05))
+    model = PointModel(Problem.with_noise(line, 0.05))
     data = model.data((line.columns_at(np.array([[0.2], [0.8]])) @ [0.9, 0.9])[None])
     found = refine(model, data, [Points(np.array([[0.25, 0.7]]), np.array([[0.5, 0.5]]))])
     np.testing.assert_allclose(found.at, [[0.2, 0.8]], atol=1e-3)

@@ -83,7 +83,7 @@ def test_ill_conditioned_does_not_mean_easy_to_hide() -> None:
 
 
 def test_a_matrix_of_zeros_has_rank_zero() -> None:
-    found = NumericalRange.of(np.zeros((3, 4)))
+    found = NumericalRange.of_matrix(np.zeros((3, 4)))
     assert found.rank == 0
     assert found.reduced.shape == (0, 4)
     described = Matrix(np.zeros((3, 4)), Space.line(4)).describe()

@@ -12,8 +12,8 @@ from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
 from cloakwork.recovery.chain import run_chain, settle
-from cloakwork.recovery.draws import Draws, Law
 from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.sampling import Draws, Prior
 from cloakwork.recovery.strength import draw_strength, gain
 
 
@@ -65,12 +65,12 @@ def small() -> tuple[Lattice, FloatArray]:
     """Six places that are told apart with some effort, and readings of two sources."""
     rooms = Rooms.from_walls((3, 2), cell=1.0, walls=[((1, 0), (1, 1))], doors=[])
     plan = FloorPlan(rooms, [(0.5, 0.5), (2.5, 0.5), (1.5, 1.5), (0.5, 1.5)], Steady(1.0))
-    lattice = Lattice(Problem.of(plan, 0.08), 1.0)
+    lattice = Lattice(Problem.with_noise(plan, 0.08), 1.0)
     rng = np.random.default_rng(4)
     return lattice, 0.6 * lattice.fine[0] + 0.7 * lattice.fine[4] + rng.standard_normal(lattice.fine.shape[1])
 
 
-def sampled(lattice: Lattice, data: FloatArray, law: Law, number: int = 40_000) -> Draws:
+def sampled(lattice: Lattice, data: FloatArray, law: Prior, number: int = 40_000) -> Draws:
     draws = Draws.empty(number, law.most)
     at, strength = np.zeros(law.most, dtype=np.int64), np.full(law.most, (law.low + law.high) / 2)
     terms = (law.low, law.high, law.shared)
@@ -79,7 +79,7 @@ def sampled(lattice: Lattice, data: FloatArray, law: Law, number: int = 40_000) 
     return draws
 
 
-def integrated(lattice: Lattice, data: FloatArray, law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+def integrated(lattice: Lattice, data: FloatArray, law: Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Counts, expected sources and expected strength at each place, by a fine sum over strengths."""
     grid = np.array([law.low]) if law.known else law.low + (np.arange(60) + 0.5) / 60 * (law.high - law.low)
     n = len(lattice.fine)
@@ -100,10 +100,10 @@ def integrated(lattice: Lattice, data: FloatArray, law: Law) -> tuple[FloatArray
 
 
 LAWS = {
-    "known": Law(0.7, 0.7, False, 0, 3),
-    "free": Law(0.0, 1.0, False, 0, 2),
-    "free in between": Law(0.3, 0.9, False, 1, 2),
-    "common": Law(0.0, 1.0, True, 0, 3),
+    "known": Prior(0.7, 0.7, False, 0, 3),
+    "free": Prior(0.0, 1.0, False, 0, 2),
+    "free in between": Prior(0.3, 0.9, False, 1, 2),
+    "common": Prior(0.0, 1.0, True, 0, 3),
 }
 
 
@@ -133,7 +133,7 @@ def test_misfits_of_draws_are_their_own(name: str) -> None:
 
 
 def test_settled_draws_spread_over_the_candidates_between_places_as_the_likelihood_says() -> None:
-    lattice = Lattice(Problem.of(HeatLine(n=20, m=10, T=0.05), 0.6), 1.0)
+    lattice = Lattice(Problem.with_noise(HeatLine(n=20, m=10, T=0.05), 0.6), 1.0)
     rng = np.random.default_rng(0)
     data = lattice.fine[52] + rng.standard_normal(lattice.fine.shape[1])
     draws = Draws.empty(20_000, 1)
@@ -153,7 +153,7 @@ def test_settled_draws_spread_over_the_candidates_between_places_as_the_likeliho
 def test_nearby_is_mutual_and_holds_oneself(walls: list[tuple[tuple[float, float], tuple[float, float]]]) -> None:
     rooms = Rooms.from_walls((3, 2), cell=0.5, walls=walls, doors=[])
     plan = FloorPlan(rooms, [(0.25, 0.25), (2.25, 1.25)], Steady(1.0))
-    near = Lattice(Problem.of(plan, 0.05), 1.0).near.toarray()
+    near = Lattice(Problem.with_noise(plan, 0.05), 1.0).near.toarray()
     assert (near == near.T).all()
     assert near.diagonal().all()
 

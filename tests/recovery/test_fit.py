@@ -7,7 +7,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, recover
-from cloakwork.recovery.fit import Fit, Misfit, together
+from cloakwork.recovery.fit import Fit, Misfit, joint_p_value
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -85,6 +85,6 @@ def test_p_values_are_uniform_for_noise() -> None:
 
 
 def test_frames_together_weigh_what_each_has() -> None:
-    assert together([]) == 1.0
-    assert together([Fit(0.4, 10.0, 11)] * 3) == pytest.approx(together([Fit(0.4, 30.0, 33)]))
-    assert together([Fit(0.02, 22.0, 11)] * 20) < 1e-10
+    assert joint_p_value([]) == 1.0
+    assert joint_p_value([Fit(0.4, 10.0, 11)] * 3) == pytest.approx(joint_p_value([Fit(0.4, 30.0, 33)]))
+    assert joint_p_value([Fit(0.02, 22.0, 11)] * 20) < 1e-10

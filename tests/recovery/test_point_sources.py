@@ -11,9 +11,9 @@ from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, PointSources, Problem, Recovery, Status, recover
-from cloakwork.recovery.draws import Law
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.posterior import posterior, summarise
+from cloakwork.recovery.sampling import Prior
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -95,7 +95,7 @@ def expected_error(found: FloatArray, draws: FloatArray, space: Space) -> float:
     return float(np.mean([emd(found, f, space) for f in draws]))
 
 
-def drawn_maps(lattice: Lattice, data: FloatArray, law: Law, number: int) -> tuple[FloatArray, FloatArray]:
+def drawn_maps(lattice: Lattice, data: FloatArray, law: Prior, number: int) -> tuple[FloatArray, FloatArray]:
     """Maps of single draws, and the map that is reported."""
     found = posterior(lattice, data, law, np.random.default_rng(1), None)
     maps = np.zeros((number, len(lattice.space)))
@@ -106,9 +106,9 @@ def drawn_maps(lattice: Lattice, data: FloatArray, law: Law, number: int) -> tup
 
 
 def test_the_map_on_a_line_has_the_least_expected_error_of_all_maps() -> None:
-    lattice = Lattice(Problem.of(LINE, 0.4), 1.0)
+    lattice = Lattice(Problem.with_noise(LINE, 0.4), 1.0)
     data = lattice.coarse[[30, 37]].sum(axis=0) + np.random.default_rng(3).standard_normal(LINE.range().rank)
-    maps, reported = drawn_maps(lattice, data, Law(0.0, 1.0, False, 1, 3), 400)
+    maps, reported = drawn_maps(lattice, data, Prior(0.0, 1.0, False, 1, 3), 400)
     cumulative = np.cumsum(maps / maps.sum(axis=1, keepdims=True), axis=1)
     best = np.abs(cumulative - np.median(cumulative, axis=0)).mean(axis=0).sum() * 0.01
     assert expected_error(reported, maps, LINE.space) <= 1.02 * best
@@ -116,10 +116,10 @@ def test_the_map_on_a_line_has_the_least_expected_error_of_all_maps() -> None:
 
 def test_the_map_on_a_plan_is_no_worse_than_the_best_draw_and_far_from_twice_the_best() -> None:
     plan = flat()
-    lattice = Lattice(Problem.of(plan, 0.03), 1.0)
+    lattice = Lattice(Problem.with_noise(plan, 0.03), 1.0)
     rng = np.random.default_rng(6)
     data = lattice.fine[[10, 60]].sum(axis=0) + rng.standard_normal(lattice.fine.shape[1])
-    maps, reported = drawn_maps(lattice, data, Law(1.0, 1.0, False, 1, 3), 60)
+    maps, reported = drawn_maps(lattice, data, Prior(1.0, 1.0, False, 1, 3), 60)
     errors = [expected_error(one, maps, plan.space) for one in maps[:30]]
     assert expected_error(reported, maps, plan.space) <= min(errors) * 1.02
     assert expected_error(reported, maps, plan.space) < 0.85 * np.mean(errors)

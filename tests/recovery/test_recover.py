@@ -63,7 +63,7 @@ def test_recovery_reads_only_physics_sigma_and_steps(line: HeatLine) -> None:
 
 def test_rounding_widens_the_noise() -> None:
     line = HeatLine(n=20, m=10, T=0.05)
-    assert Problem.of(line, 0.3, 0.6).noise == pytest.approx(np.sqrt(0.09 + 0.36 / 6))
+    assert Problem.with_noise(line, 0.3, 0.6).noise == pytest.approx(np.sqrt(0.09 + 0.36 / 6))
 
 
 def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
@@ -71,7 +71,7 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
     weights[[23, 24]] = [0.3, 0.3]
     weights[75] = 0.9
     weights[50] = 1e-4
-    problem = Problem.of(line, 0.5)
+    problem = Problem.with_noise(line, 0.5)
     found = read_off(weights, problem.range.reduced @ weights, problem)
     assert [round(s.weight, 6) for s in found] == [0.9, 0.6]
     assert found[0].at == pytest.approx(0.76)
@@ -82,7 +82,7 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
 def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
     weights = np.zeros(100)
     weights[50] = 1.0
-    problems = [Problem.of(line, sigma) for sigma in (0.05, 0.2, 0.8)]
+    problems = [Problem.with_noise(line, sigma) for sigma in (0.05, 0.2, 0.8)]
     radii = [read_off(weights, p.range.reduced @ weights, p)[0].radius for p in problems]
     assert radii == sorted(radii)
     assert radii[0] < radii[2]
@@ -110,7 +110,7 @@ def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
 
 
 def test_the_share_of_frames_in_which_a_source_is_noticed_is_right(line: HeatLine) -> None:
-    problem = Problem.of(line, 2.0)
+    problem = Problem.with_noise(line, 2.0)
     predicted = noticed(problem)[49]
     readings = line.apply(sources(line, [0.5])) + 2.0 * np.random.default_rng(6).standard_normal((4000, 50))
     seen = np.mean([status is not Status.EMPTY for status in recover(readings, line, sigma=2.0).status])

@@ -5,7 +5,7 @@ from cloakwork.accuracy.emd import emd, l1, l2
 from cloakwork.accuracy.le_cam import LeCam, le_cam
 from cloakwork.accuracy.limits import Limits, limits
 from cloakwork.accuracy.papers_bound import Assumption, PapersBound, papers_bound
-from cloakwork.accuracy.papers_constants import Constants
+from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method
 
@@ -15,6 +15,7 @@ __all__ = [
     "CramerRao",
     "LeCam",
     "Limits",
+    "LineSetting",
     "Method",
     "PapersBound",
     "Resolution",
@@ -25,5 +26,6 @@ __all__ = [
     "le_cam",
     "limits",
     "papers_bound",
+    "proof_constants",
     "resolution",
 ]

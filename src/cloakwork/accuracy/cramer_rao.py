@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
-from cloakwork.accuracy.information import inverse_information
-from cloakwork.accuracy.normal import mean_length, radius_90
+from cloakwork.accuracy.information import inverse_information, mean_length, radius_90
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
-from cloakwork.accuracy.two_points import Comparison, compare
-from cloakwork.accuracy.whitening import Whitened, whiten
+from cloakwork.accuracy.whitening import PlaceComparison, Whitened, compare_places, whiten
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Physics
 
@@ -150,10 +148,10 @@ def _from_two_points(
     whitened: Whitened, at: Sequence[object], strengths: FloatArray, strengths_known: bool
 ) -> CramerRao:
     """Each source on its own, the others known: less to find out, so still a lower bound."""
-    found: list[Comparison] = []
+    found: list[PlaceComparison] = []
     for position, strength in zip(at, strengths.tolist(), strict=True):
         place = whitened.space.index(position)
-        found.append(compare(whitened, place, strength=strength, strengths_known=strengths_known))
+        found.append(compare_places(whitened, place, strength=strength, strengths_known=strengths_known))
     std = np.array([[one.std] for one in found])
     radius = np.array([one.radius for one in found])
     moves = np.array([one.mean_error for one in found])

@@ -8,12 +8,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy.information import covariances_of_one
-from cloakwork.accuracy.normal import radius_90
-from cloakwork.accuracy.slopes import Slopes, columns_of, slopes_everywhere
-from cloakwork.accuracy.straight import Ray, Straight, straight_lines
-from cloakwork.accuracy.two_points import spread_places, two_point_errors
-from cloakwork.accuracy.whitening import Whitened, refuse_one_place, whiten
+from cloakwork.accuracy.information import covariances_of_one, radius_90
+from cloakwork.accuracy.slopes import AxisNeighbours, Ray, Slopes, axis_neighbours, columns_of, slopes_everywhere
+from cloakwork.accuracy.whitening import Whitened, refuse_one_place, spread_places, two_point_errors, whiten
 from cloakwork.physics import Physics
 
 ALL_PAIRS = 50_000_000  # numbers gone through, up to which every pair of places is tried
@@ -88,7 +85,7 @@ def le_cam(physics: Physics, sigma: ArrayLike) -> LeCam:
 def two_point_limit(whitened: Whitened, slopes: Slopes | None) -> LeCam:
     """The same for columns already divided by the noise, with their slopes at all places where there are any."""
     n, m = whitened.columns.shape
-    straight = straight_lines(whitened.space)
+    straight = axis_neighbours(whitened.space)
     sweeps = list(_edges(whitened) if straight is None else _runs(whitened, straight))
     between = list(_between_places(whitened, slopes))
     starts: Iterable[int] = range(n)
@@ -150,7 +147,7 @@ class _Sweep:
     distance: float = 0.0
 
 
-def _runs(whitened: Whitened, straight: Straight) -> Iterator[_Sweep]:
+def _runs(whitened: Whitened, straight: AxisNeighbours) -> Iterator[_Sweep]:
     """Each place with the one some steps ahead, for growing numbers of steps along each axis."""
     n = len(whitened.space)
     for axis in range(straight.axes):

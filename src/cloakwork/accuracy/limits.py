@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, rounded_down
-from cloakwork.accuracy.information import covariances_of_one
+from cloakwork.accuracy.information import covariances_of_one, radius_90
 from cloakwork.accuracy.le_cam import two_point_limit
-from cloakwork.accuracy.normal import radius_90
 from cloakwork.accuracy.resolution import smallest_gaps
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_everywhere
-from cloakwork.accuracy.two_points import compare, sample_size, spread_places
-from cloakwork.accuracy.whitening import Whitened, refuse_one_place, whiten
+from cloakwork.accuracy.whitening import Whitened, compare_places, refuse_one_place, sample_size, spread_places, whiten
 from cloakwork.physics import Physics
 
 NEGLIGIBLE = 0.01  # of a step: a smaller mean error is none at all
@@ -150,7 +148,7 @@ class _Single:
     def of(cls, whitened: Whitened, slopes: Slopes | None, strengths_known: bool) -> "_Single":
         if slopes is None:
             places = spread_places(len(whitened.space), sample_size(whitened))
-            found = [compare(whitened, int(place), strengths_known=strengths_known) for place in places]
+            found = [compare_places(whitened, int(place), strengths_known=strengths_known) for place in places]
             return cls(np.array([one.std for one in found]), np.array([one.radius for one in found]))
         covariances = covariances_of_one(slopes, strengths_known=strengths_known)
         variances = np.diagonal(covariances, axis1=1, axis2=2)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from cloakwork._checks import positive, rounded_up
-from cloakwork.accuracy.papers_constants import Constants, Setting, constants_of
+from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
 from cloakwork.accuracy.whitening import sigma_of_each_sensor
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, Physics
@@ -128,12 +128,12 @@ def papers_bound(
     longest = noise * math.sqrt(float(stats.chi2.ppf(probability, line.sensors))) * OUTWARD
     given = longest if radius is None else positive("radius", radius)
     places = np.array([line.space.index(position) for position in at], dtype=np.int64)
-    setting = Setting.of(line, np.sort(line.space.places[places, 0]))
+    setting = LineSetting.from_line(line, np.sort(line.space.places[places, 0]))
     assumptions = _assumptions(setting, line, given, longest)
     if not all(one.holds for one in assumptions):
         return PapersBound(math.inf, probability, given, None, assumptions, line.length)
     misfit = (given + longest + 2 * setting.k * line.error) * line.length / line.gain
-    constants = constants_of(setting, misfit)
+    constants = proof_constants(setting, misfit)
     return PapersBound(
         _value(constants, setting.k) * line.length, probability, given, constants, assumptions, line.length
     )
@@ -151,7 +151,7 @@ def _checked(physics: Physics, sigma: float) -> tuple[HeatLine, float]:
     return physics, float(sigmas[0])
 
 
-def _assumptions(setting: Setting, line: HeatLine, radius: float, longest: float) -> tuple[Assumption, ...]:
+def _assumptions(setting: LineSetting, line: HeatLine, radius: float, longest: float) -> tuple[Assumption, ...]:
     T, k = setting.T, setting.k
     gap, needed = setting.smallest_gap, math.sqrt(2 * T)
     sides = setting.sensors_on_each_side

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import HeatLine
-from cloakwork.physics.continuum import kernel
+from cloakwork.physics import HeatLine, heat_kernel
 
 POINTS = 2001  # of the grid on which an infimum is found
 DOWN = 1 - 1e-9
@@ -31,7 +30,7 @@ class Constants:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class LineSetting:
     """Sources, sensors and places of a line scaled to length 1, all sorted."""
 
     sources: FloatArray
@@ -40,7 +39,7 @@ class Setting:
     T: float
 
     @classmethod
-    def of(cls, line: HeatLine, sources: FloatArray) -> "Setting":
+    def from_line(cls, line: HeatLine, sources: FloatArray) -> "LineSetting":
         """The line's, with sources at the given positions."""
         sensors = np.sort(line.sensor_positions) / line.length
         return cls(sources / line.length, sensors, line.space.places[:, 0] / line.length, line.T / line.length**2)
@@ -106,7 +105,7 @@ class Peaks:
     def values(self, z: FloatArray) -> FloatArray:
         """W_j at points z, shape (p, len(z))."""
         a, b = self.heights
-        g = [kernel(np.abs(z - sensors[:, None]), self.T) for sensors in (self.left, self.right)]
+        g = [heat_kernel(np.abs(z - sensors[:, None]), self.T) for sensors in (self.left, self.right)]
         return np.asarray(a[:, None] * g[0] + b[:, None] * g[1])
 
     def curvatures(self) -> FloatArray:
@@ -126,15 +125,15 @@ class Peaks:
 
 def slope(distance: FloatArray, T: float) -> FloatArray:
     """|g'| at a distance."""
-    return np.asarray(np.abs(distance) / (2 * T) * kernel(distance, T))
+    return np.asarray(np.abs(distance) / (2 * T) * heat_kernel(distance, T))
 
 
 def _bend(offset: FloatArray, T: float) -> FloatArray:
     """-g'': (1 - u^2 / 2T) g(u) / 2T."""
-    return (1 - offset**2 / (2 * T)) * kernel(offset, T) / (2 * T)
+    return (1 - offset**2 / (2 * T)) * heat_kernel(offset, T) / (2 * T)
 
 
-def constants_of(setting: Setting, misfit: float) -> Constants:
+def proof_constants(setting: LineSetting, misfit: float) -> Constants:
     """All constants, for readings of the found map that differ from the true ones by `misfit` at most (l2 norm)."""
     T, k, p = setting.T, setting.k, setting.pairs
     peaks = [Peaks(x, *setting.around(x), T) for x in setting.sources.tolist()]
@@ -143,7 +142,7 @@ def constants_of(setting: Setting, misfit: float) -> Constants:
     curvatures = [peak.curvatures() for peak in peaks]
     falls = [_least_fall(peak, setting.places) for peak in peaks]
     margin = (setting.smallest_gap - math.sqrt(2 * T)) / 2
-    interference = 2 * p * (k**2 - 1) * float(kernel(np.array([margin]), T)[0]) if k > 1 else 0.0
+    interference = 2 * p * (k**2 - 1) * float(heat_kernel(np.array([margin]), T)[0]) if k > 1 else 0.0
     C2 = math.exp(-1 / 8) / (4 * math.sqrt(2 * math.pi) * T)
     return Constants(
         B=C2 * (math.sqrt(len(setting.sensors)) * misfit + interference) / DOWN,

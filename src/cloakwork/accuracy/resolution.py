@@ -9,9 +9,8 @@ from scipy import special
 from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy.straight import Ray, rays, straight_lines
-from cloakwork.accuracy.two_points import sample_size, spread_places
-from cloakwork.accuracy.whitening import CHUNK, Whitened, refuse_one_place, whiten
+from cloakwork.accuracy.slopes import Ray, axis_neighbours, rays
+from cloakwork.accuracy.whitening import CHUNK, Whitened, refuse_one_place, sample_size, spread_places, whiten
 from cloakwork.errors import InputError
 from cloakwork.physics import Physics
 
@@ -97,7 +96,7 @@ def resolution(
 
 def smallest_gaps(whitened: Whitened, places: IntArray | None = None, *, strengths_known: bool) -> Resolution:
     """The same for columns already divided by the noise."""
-    straight = straight_lines(whitened.space)
+    straight = axis_neighbours(whitened.space)
     if places is None:
         most = MOST_PLACES if straight is not None else sample_size(whitened)
         places = spread_places(len(whitened.space), most)

@@ -12,8 +12,7 @@ from matplotlib.patches import Circle
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, HeatPlane, Physics
-from cloakwork.physics.rooms import Rooms
+from cloakwork.physics import FloorPlan, HeatPlane, Physics, Rooms
 from cloakwork.recovery import Source
 
 INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"

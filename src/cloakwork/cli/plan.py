@@ -102,7 +102,7 @@ def achieved(report: DesignReport) -> dict[str, float | int | None]:
 
 def _noticed(cloak: Cloak) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
-    return float(np.median(noticed(Problem.of(cloak.physics, cloak.sigmas, cloak.steps))))
+    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.sigmas, cloak.steps))))
 
 
 def _estimator(site: Site) -> str:

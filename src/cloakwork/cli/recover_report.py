@@ -9,8 +9,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.readings import Problems
 from cloakwork.readings.frames import Found
-from cloakwork.recovery import Fit, PointSources, Source, Status
-from cloakwork.recovery.fit import DOUBTFUL, together
+from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site
 
 SHOWN_FRAMES = 10
@@ -49,7 +48,7 @@ class RecoverySummary:
     @property
     def fit_together(self) -> float:
         """The p-value of all frames together."""
-        return together([Fit(1.0, self.misfit, self.degrees)])
+        return joint_p_value([Fit(1.0, self.misfit, self.degrees)])
 
     def add(self, found: Found, all_sensors: int) -> None:
         """Count one frame."""

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cloakwork.demo.recorded import PIXELS, Position, read_positions
 from cloakwork.errors import InputError
-from cloakwork.physics.rooms import Rooms
+from cloakwork.physics import Rooms
 
 FRAME_MS = 500
 SQUARE = 0.5  # metres: who comes into another square of this side has moved

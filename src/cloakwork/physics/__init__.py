@@ -1,13 +1,13 @@
 """How sources become readings: linear models, and the space the sources live in."""
 
-from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.base import Physics, Slope, column_differences, sources
+from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph
 from cloakwork.physics.line import HeatLine, Placement
 from cloakwork.physics.matrix import Matrix
 from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
-from cloakwork.physics.sources import sources
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, Side, SpectralBound
 from cloakwork.physics.tolerance import Family, Tolerance
@@ -32,5 +32,7 @@ __all__ = [
     "SpectralBound",
     "Steady",
     "Tolerance",
+    "column_differences",
+    "heat_kernel",
     "sources",
 ]

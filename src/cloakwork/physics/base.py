@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
-from cloakwork.errors import PhysicsError
-from cloakwork.physics.diffusion import Rows
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
@@ -97,7 +97,7 @@ class Physics(ABC):
             if len(self._ranges) >= MOST_RANGES:
                 self._ranges.pop(next(iter(self._ranges)), None)
             scaled = self.matrix if weights is None else self.matrix * weights[:, None]
-            self._ranges[key] = NumericalRange.of(scaled)
+            self._ranges[key] = NumericalRange.of_matrix(scaled)
         return self._ranges[key]
 
     @cached_property
@@ -112,7 +112,7 @@ class Physics(ABC):
         """Bounds on the slope that this kind of model has beyond the general ones."""
         return ()
 
-    def rows(self, sensors: IntArray) -> Rows:
+    def rows(self, sensors: IntArray) -> CertifiedRows:
         """Rows of M for sensors placed at the given places instead, shape (len(sensors), n), with their error."""
         raise PhysicsError(
             f"{type(self).__name__} has fixed sensors: rows for {len(sensors)} other places are not known."
@@ -126,7 +126,7 @@ class Physics(ABC):
                 f"{type(self).__name__} over a plane needs all pairs of places: with Euclidean distance, neighbours "
                 "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
             )
-        yield from differences(self.matrix, self.space)
+        yield from column_differences(self.matrix, self.space)
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
         """||diag(weights) (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,)."""
@@ -172,16 +172,16 @@ class Physics(ABC):
         i, j = (int(k) for k in self.space.pairs[steepest])
         return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
 
-    def _displaced(self, distance: float) -> Rows:
+    def _displaced(self, distance: float) -> CertifiedRows:
         """Largest |M_li - M_lj| when sensor l may stand at any place within `distance`, shape (m, p)."""
         nearby = self.nearby_places(distance)
         stood = np.unique(np.concatenate(nearby))
         moved = self.rows(stood)
         largest = np.zeros((self.sensors, len(self.space.pairs)))
-        for which, columns in differences(moved.values, self.space):
+        for which, columns in column_differences(moved.values, self.space):
             for sensor, places in enumerate(nearby):
                 largest[sensor, which] = np.abs(columns[np.searchsorted(stood, places)]).max(axis=0)
-        return Rows(largest, moved.error)
+        return CertifiedRows(largest, moved.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """For each sensor the places within `distance` of it."""
@@ -190,10 +190,39 @@ class Physics(ABC):
         )
 
 
-def differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
+def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
     """Columns of neighbours subtracted, a bounded piece at a time."""
     step = max(1, CHUNK // max(1, matrix.shape[0]))
     for start in range(0, len(space.pairs), step):
         which = slice(start, start + step)
         i, j = space.pairs[which].T
         yield which, matrix[:, i] - matrix[:, j]
+
+
+def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = None) -> FloatArray:
+    """A map with sources at the given positions (or nodes), shape (n,).
+
+    Parameters
+    ----------
+    at
+        Positions: numbers on a line, (x, y) on a plane or floor plan, node names on a graph.
+        Each source is put on the nearest place.
+    weights
+        Strength of each source; 1 when left out. Zero or more.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine
+    >>> sources(HeatLine(n=4, m=2, T=0.1), [0.25, 1.0]).tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+    if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray):
+        raise InputError(f"at={at!r}: give a list of positions, such as [{at!r}].", at=at)
+    given = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != (len(at),):
+        raise InputError(f"{len(at)} positions but weights of shape {given.shape}: give one weight a position.")
+    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    if len(bad):
+        raise InputError(f"weights[{bad[0]}] is {given[bad[0]]}: a source's weight is finite and 0 or above.")
+    places = [physics.space.index(position) for position in at]
+    return np.bincount(np.array(places, dtype=np.int64), weights=given, minlength=physics.places).astype(np.float64)

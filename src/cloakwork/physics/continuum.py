@@ -18,14 +18,14 @@ ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinem
 
 
 @dataclass(frozen=True)
-class Peak:
+class CertifiedMaximum:
     """A certified maximum: `value` is at least the supremum; it was seen near `at`."""
 
     value: float
     at: tuple[float, ...]
 
 
-def kernel(offsets: FloatArray, T: float) -> FloatArray:
+def heat_kernel(offsets: FloatArray, T: float) -> FloatArray:
     """g(x) = exp(-x^2 / 4T) / sqrt(4 pi T)."""
     return np.asarray(np.exp(-(offsets**2) / (4 * T)) / np.sqrt(4 * np.pi * T))
 
@@ -44,7 +44,7 @@ def steepest_kernel(T: float) -> float:
     return float(np.exp(-0.5) / np.sqrt(2 * T) / np.sqrt(4 * np.pi * T))
 
 
-def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> Peak:
+def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> CertifiedMaximum:
     """Sup over x in [0, length] of the l2 norm of weights * g'(x - sensors)."""
     points = 257
     while True:
@@ -54,25 +54,26 @@ def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray)
         bound = squared + curvature @ weights**2 * (length / (points - 1) / 2) ** 2 / 2
         best = int(np.argmax(bound))
         if bound[best] <= squared.max() * (1 + ENOUGH) or points > FINEST_LINE:
-            return Peak(float(np.sqrt(bound[best])), (float(x[best]),))
+            return CertifiedMaximum(float(np.sqrt(bound[best])), (float(x[best]),))
         points = 2 * points - 1
 
 
-def plane_peak(sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray) -> Peak:
+def plane_peak(sensors: FloatArray, T: float, size: tuple[float, float], weights: FloatArray) -> CertifiedMaximum:
     """Sup over the plane of the largest singular value of diag(weights) dM/d(x, y)."""
     points = 65
     while True:
         axes = [np.linspace(0, side, points) for side in size]
         halves = [side / (points - 1) / 2 for side in size]
         x, y = (
-            _Tables.of(axis, sensors[:, k], T, half) for k, (axis, half) in enumerate(zip(axes, halves, strict=True))
+            _Tables.on_axis(axis, sensors[:, k], T, half)
+            for k, (axis, half) in enumerate(zip(axes, halves, strict=True))
         )
         squared = _largest_eigenvalue(x, y, weights)
         reach = halves[0] ** 2 + halves[1] ** 2
         bound = squared + _plane_curvature(x, y, weights, T) * reach / 2
         best = np.unravel_index(int(np.argmax(bound)), bound.shape)
         if bound[best] <= squared.max() * (1 + 100 * ENOUGH) or points > FINEST_PLANE:
-            return Peak(float(np.sqrt(bound[best])), (float(axes[0][best[0]]), float(axes[1][best[1]])))
+            return CertifiedMaximum(float(np.sqrt(bound[best])), (float(axes[0][best[0]]), float(axes[1][best[1]])))
         points = 2 * points - 1
 
 
@@ -85,14 +86,14 @@ class _Tables:
     envelopes: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
     @classmethod
-    def of(cls, axis: FloatArray, sensors: FloatArray, T: float, half: float) -> "_Tables":
+    def on_axis(cls, axis: FloatArray, sensors: FloatArray, T: float, half: float) -> "_Tables":
         offsets = axis[:, None] - sensors
-        g = kernel(offsets, T)
+        g = heat_kernel(offsets, T)
         return cls(g, -offsets / (2 * T) * g, _envelopes(offsets, T, half))
 
 
 def _line_terms(x: FloatArray, sensors: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray]:
-    tables = _Tables.of(x, sensors, T, half)
+    tables = _Tables.on_axis(x, sensors, T, half)
     _, first, second, third = tables.envelopes
     return tables.slope, 2 * (second**2 + first * third)
 

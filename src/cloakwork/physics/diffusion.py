@@ -14,7 +14,7 @@ TRUNCATION = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CertifiedRows:
     """Rows of an operator, shape (rows, n), and a bound on the spectral norm of their error."""
 
     values: FloatArray
@@ -50,8 +50,8 @@ def unit_rows(n: int, places: IntArray) -> FloatArray:
     return rows
 
 
-def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> Rows:
-    """Rows @ exp(-tau L) by a Chebyshev series.
+def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
+    """CertifiedRows @ exp(-tau L) by a Chebyshev series.
 
     Notes
     -----
@@ -61,7 +61,7 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> Rows:
     """
     bound = 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
     if tau == 0 or bound == 0:
-        return Rows(rows.copy(), 0.0)
+        return CertifiedRows(rows.copy(), 0.0)
     c = tau * bound / 2
     coefficients = _coefficients(c)
     scaled = (L * (2 / bound) - sparse.identity(L.shape[0], format="csr")).tocsr()
@@ -73,7 +73,7 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> Rows:
         total += coefficient * current
     roundings = np.finfo(float).eps * (8 + len(coefficients) ** 2)
     values = np.ascontiguousarray(total.T)
-    return Rows(values, (TRUNCATION + roundings) * _norm(rows))
+    return CertifiedRows(values, (TRUNCATION + roundings) * _norm(rows))
 
 
 def _coefficients(c: float) -> FloatArray:
@@ -85,7 +85,7 @@ def _coefficients(c: float) -> FloatArray:
     return np.asarray(terms[:keep])
 
 
-def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> Rows:
+def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> CertifiedRows:
     """Multiply rows by (kappa L + I)^-1, by a sparse factorisation.
 
     The residual bounds the error, as kappa L + I is at least I.
@@ -97,7 +97,7 @@ def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> Rows:
     solution += solve(right - system @ solution)
     residual = float(np.linalg.norm(right - system @ solution))
     rounding = np.finfo(float).eps * 8 * (1 + kappa * float(L.diagonal().max(initial=0.0)))
-    return Rows(np.ascontiguousarray(solution.T), residual + rounding * float(np.linalg.norm(solution)))
+    return CertifiedRows(np.ascontiguousarray(solution.T), residual + rounding * float(np.linalg.norm(solution)))
 
 
 def _norm(rows: FloatArray) -> float:

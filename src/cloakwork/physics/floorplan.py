@@ -11,7 +11,7 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
-from cloakwork.physics.diffusion import Rows, laplacian, pulse, steady, unit_rows
+from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Space
 
@@ -110,7 +110,7 @@ class FloorPlan(Physics):
     def _laplacian(self) -> sparse.csr_array:
         return laplacian(len(self.space), self.rooms.pairs, np.ones(len(self.rooms.pairs)))
 
-    def _spread(self, places: IntArray) -> Rows:
+    def _spread(self, places: IntArray) -> CertifiedRows:
         h = self.rooms.cell
         scale = self.gain / h**2
         seen = pulse(self._laplacian, (self.footprint / h) ** 2 / 2, unit_rows(len(self.space), places))
@@ -118,10 +118,10 @@ class FloorPlan(Physics):
             spread = steady(self._laplacian, (self.regime.reach / h) ** 2, seen.values)
         else:
             spread = pulse(self._laplacian, (self.regime.length / h) ** 2 / 2, seen.values)
-        return Rows(scale * spread.values, scale * (spread.error + seen.error))
+        return CertifiedRows(scale * spread.values, scale * (spread.error + seen.error))
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> CertifiedRows:
         return self._spread(self.sensor_places)
 
     @cached_property
@@ -132,7 +132,7 @@ class FloorPlan(Physics):
     def error(self) -> float:
         return self._rows.error
 
-    def rows(self, sensors: IntArray) -> Rows:
+    def rows(self, sensors: IntArray) -> CertifiedRows:
         return self._spread(sensors)
 
     def nearby_places(self, distance: float) -> list[IntArray]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
-from cloakwork.physics.diffusion import Rows, laplacian, pulse, unit_rows
+from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, unit_rows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Side, SpectralBound
 
@@ -99,7 +99,7 @@ class Graph(Physics):
         return laplacian(len(self.space), self._edges.pairs, self._edges.weights)
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> CertifiedRows:
         return pulse(self._laplacian, self.tau, unit_rows(len(self.space), self.sensor_places))
 
     @cached_property
@@ -113,9 +113,9 @@ class Graph(Physics):
     def with_spread(self, factor: float) -> Self:
         return self._replaced(tau=self.tau * factor)
 
-    def rows(self, sensors: IntArray) -> Rows:
+    def rows(self, sensors: IntArray) -> CertifiedRows:
         spread = pulse(self._laplacian, self.tau, unit_rows(len(self.space), sensors))
-        return Rows(self.gain * spread.values, self.gain * spread.error)
+        return CertifiedRows(self.gain * spread.values, self.gain * spread.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         return [np.flatnonzero(self.space.distances(int(k)) <= distance * (1 + 1e-9)) for k in self.sensor_places]

@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import kernel, kernel_error, line_peak, steepest_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, steepest_kernel
 from cloakwork.physics.space import Space
 
 
@@ -102,7 +102,7 @@ class HeatLine(Physics):
         return frozen(self.columns_at(self.space.places))
 
     def columns_at(self, positions: FloatArray) -> FloatArray:
-        return self.gain * kernel(self.sensor_positions[:, None] - positions[:, 0], self.T)
+        return self.gain * heat_kernel(self.sensor_positions[:, None] - positions[:, 0], self.T)
 
     @property
     def error(self) -> float:
@@ -132,4 +132,4 @@ class HeatLine(Physics):
     @property
     def _sharpest(self) -> float:
         """Largest |g''|: how fast a slope changes when a sensor is displaced."""
-        return float(kernel(np.zeros(1), self.T)[0] / (2 * self.T))
+        return float(heat_kernel(np.zeros(1), self.T)[0] / (2 * self.T))

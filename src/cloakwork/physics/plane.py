@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, count, frozen, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import kernel, kernel_error, plane_peak, steepest_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, plane_peak, steepest_kernel
 from cloakwork.physics.space import Metric, Space
 
 
@@ -90,11 +90,11 @@ class HeatPlane(Physics):
     @cached_property
     def matrix(self) -> FloatArray:
         axes = [self.size[k] * np.arange(1, self.n[k] + 1) / self.n[k] for k in range(2)]
-        x, y = (kernel(self.sensor_positions[:, k, None] - axes[k], self.T) for k in range(2))
+        x, y = (heat_kernel(self.sensor_positions[:, k, None] - axes[k], self.T) for k in range(2))
         return frozen(self.gain * (x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
     def columns_at(self, positions: FloatArray) -> FloatArray:
-        x, y = (kernel(self.sensor_positions[:, k, None] - positions[:, k], self.T) for k in range(2))
+        x, y = (heat_kernel(self.sensor_positions[:, k, None] - positions[:, k], self.T) for k in range(2))
         return self.gain * x * y
 
     @property

@@ -26,7 +26,7 @@ class NumericalRange:
     singular_values: FloatArray
 
     @classmethod
-    def of(cls, matrix: FloatArray) -> "NumericalRange":
+    def of_matrix(cls, matrix: FloatArray) -> "NumericalRange":
         """The range of any matrix; a matrix of zeros has rank 0."""
         left, values, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesdd")
         rank = int((values > RANK_TOLERANCE * values[0]).sum()) if values[0] > 0 else 0

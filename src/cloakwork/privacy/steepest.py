@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement
-from cloakwork.physics.base import differences
+from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences
 from cloakwork.privacy.variance import Moves
 
 MOST_SLOPES = 4_000_000  # of moves and sensors to begin with; of more, the steepest moves
@@ -90,7 +89,7 @@ def _displaced(model: Physics, distance: float) -> Iterator[FloatArray]:
     """The largest slope of each sensor wherever it stands within `distance`."""
     nearby = model.nearby_places(distance)
     stood = np.unique(np.concatenate(nearby))
-    for which, columns in differences(model.rows(stood).values, model.space):
+    for which, columns in column_differences(model.rows(stood).values, model.space):
         largest = [np.abs(columns[np.searchsorted(stood, places)]).max(axis=0) for places in nearby]
         yield np.stack(largest) / model.space.lengths[which]
 

@@ -2,25 +2,31 @@
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.bregman import Bregman
-from cloakwork.recovery.estimator import Estimator, Radius, Solution, Status, noticed
-from cloakwork.recovery.fit import Fit
-from cloakwork.recovery.point_sources import PointSources
+from cloakwork.recovery.estimator import Estimator, Progress, Radius, Solution, Status, noticed
+from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
+from cloakwork.recovery.lattice import MOST_PATH_PLACES
+from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
 from cloakwork.recovery.vicinity import Source, read_off
 
 __all__ = [
+    "DOUBTFUL",
+    "MOST_PATH_PLACES",
+    "MOST_SOURCES",
     "BasisPursuit",
     "Bregman",
     "Estimator",
     "Fit",
     "PointSources",
     "Problem",
+    "Progress",
     "Radius",
     "Recovery",
     "Solution",
     "Source",
     "Status",
+    "joint_p_value",
     "noticed",
     "read_off",
     "recover",

@@ -53,7 +53,7 @@ class Fit:
         return "; ".join(said) or f"the readings fit the model (p = {self.p_value:.2g})"
 
 
-def together(fits: Iterable[Fit]) -> float:
+def joint_p_value(fits: Iterable[Fit]) -> float:
     """The p-value of many frames taken together: shows what no single one does, such as a diffusion that is a bit off.
 
     Notes

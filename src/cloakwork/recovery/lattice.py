@@ -18,7 +18,7 @@ FINE = 5  # candidates along each axis around a place, where sources may be betw
 REACH = 2.0  # a local move goes this many least standard deviations far
 MOST_NEAR = 64
 MOST_COARSE = 4_000  # coarse candidates, where the noise would allow finer ones
-MOST_PLACES = 6_000  # beyond this a table of all distances along paths is too large
+MOST_PATH_PLACES = 6_000  # beyond this a table of all distances along paths is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +167,10 @@ class Lattice:
         if self.space.metric is not Metric.PATH:
             order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
             return (np.empty((0, 0), dtype=np.float32), self.positions, self.place, order)
-        if len(self.space) > MOST_PLACES:
+        if len(self.space) > MOST_PATH_PLACES:
             raise InputError(
-                f"{len(self.space):,} places with distances along paths: PointSources takes at most {MOST_PLACES:,}. "
-                "Use larger cells, or BasisPursuit.",
+                f"{len(self.space):,} places with distances along paths: PointSources takes at most "
+                f"{MOST_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
                 places=len(self.space),
             )
         table = self.space.distance_table

@@ -8,15 +8,15 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Physics
-from cloakwork.recovery.draws import Draws, Kept, Law
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import Posterior, Summary, posterior, summarise
+from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
 from cloakwork.recovery.problem import Problem, Projected
+from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # sensors set aside or noise widened, one after the other
-MOST_COUNT = 12
+MOST_SOURCES = 12
 CHUNK = 8  # frames that go on from each other; the same on every machine, so that answers are
 
 
@@ -69,8 +69,8 @@ class PointSources(Estimator):
 
     def __post_init__(self) -> None:
         count("most", self.most)
-        if self.most > MOST_COUNT:
-            raise InputError(f"most={self.most}: at most {MOST_COUNT} sources.", most=self.most)
+        if self.most > MOST_SOURCES:
+            raise InputError(f"most={self.most}: at most {MOST_SOURCES} sources.", most=self.most)
         if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
             raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
         if not 0 < self.level < 1:
@@ -78,10 +78,10 @@ class PointSources(Estimator):
         _interval(self.strength)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> Prior:
         """What is assumed before the readings are seen."""
         low, high = _interval(self.strength)
-        return Law(low, high, self.strength is None, self.least, self.most)
+        return Prior(low, high, self.strength is None, self.least, self.most)
 
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
@@ -131,10 +131,10 @@ class _Trouble:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    summary: Summary
+    summary: PosteriorSummary
     posterior: Posterior
     misfit: Misfit
-    kept: Kept
+    kept: PreviousFrame
 
     def worse(self, trouble: _Trouble) -> "_Trouble | None":
         """What to try if this does not fit: one more sensor set aside, or more noise."""
@@ -173,7 +173,7 @@ class _Model:
         found: list[_Outcome | None] = [None] * len(readings)
 
         def work(piece: slice) -> int:
-            before = after if piece.start == 0 and isinstance(after, Kept) else None
+            before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
             for frame in range(piece.start, piece.stop):
                 outcome = self._frame(seen, readings, frame, int(frames[frame]), before)
                 found[frame], before = outcome, outcome.kept
@@ -183,12 +183,16 @@ class _Model:
         on_all_cores(work, len(readings), progress, CHUNK)
         return [outcome for outcome in found if outcome is not None]
 
-    def _frame(self, seen: Projected, readings: FloatArray, frame: int, number: int, before: Kept | None) -> _Outcome:
+    def _frame(
+        self, seen: Projected, readings: FloatArray, frame: int, number: int, before: PreviousFrame | None
+    ) -> _Outcome:
         lattice, law = self.lattice, self.estimator.law
         rng = np.random.default_rng([self.estimator.seed, number])
         found = posterior(lattice, lattice.whiten(seen.inside[frame]), law, rng, before)
         misfit = self._misfit(found.draws, readings[frame])
-        return _Outcome(summarise(found, lattice, self.estimator.level), found, misfit, Kept(lattice, found.draws))
+        return _Outcome(
+            summarise(found, lattice, self.estimator.level), found, misfit, PreviousFrame(lattice, found.draws)
+        )
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
         lattice, problem = self.lattice, self.problem

@@ -8,10 +8,9 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
 from cloakwork.recovery.chain import settle
-from cloakwork.recovery.draws import Draws, Kept, Law
 from cloakwork.recovery.enumeration import enumerate_placements
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.sampling import sample
+from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior, sample
 from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
@@ -47,7 +46,7 @@ class Posterior:
 
 
 def posterior(
-    lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, before: Kept | None = None
+    lattice: Lattice, data: FloatArray, law: Prior, rng: np.random.Generator, before: PreviousFrame | None = None
 ) -> Posterior:
     """The posterior for whitened readings in the basis of the range, enumerated if that is cheap, else sampled.
 
@@ -70,7 +69,7 @@ def posterior(
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class PosteriorSummary:
     """What is reported of a posterior: a map (n,), expected sources at each place (n,), sources, and the error."""
 
     map: FloatArray
@@ -79,13 +78,13 @@ class Summary:
     gap: float
 
 
-def summarise(found: Posterior, lattice: Lattice, level: float) -> Summary:
+def summarise(found: Posterior, lattice: Lattice, level: float) -> PosteriorSummary:
     """Map, intensity and sources with vicinities that hold a share `level` of all expected sources."""
     draws, n = found.draws, len(lattice.space)
     intensity = np.bincount(lattice.place[draws.at[draws.present]], minlength=n) / len(draws.counts)
     listed = found.listed()
     if not draws.counts.any():
-        return Summary(np.zeros(n), intensity, (), 0.0)
+        return PosteriorSummary(np.zeros(n), intensity, (), 0.0)
     centres = _first_centres(draws, max(listed, 1))
     labels = np.empty(draws.at.shape, dtype=np.int64)
     centre(lattice.metric, centres, draws.at, draws.counts, labels)
@@ -93,7 +92,9 @@ def summarise(found: Posterior, lattice: Lattice, level: float) -> Summary:
     share = min(1.0, level * found.expected / max(held, 1e-300))
     sources = tuple(_source(j, centres[j], labels, draws, lattice, share) for j in range(listed))
     order = sorted(sources, key=lambda source: -source.weight * source.probability)
-    return Summary(_map(draws, centres, labels, lattice), intensity, tuple(order), _gap(found, lattice, centres))
+    return PosteriorSummary(
+        _map(draws, centres, labels, lattice), intensity, tuple(order), _gap(found, lattice, centres)
+    )
 
 
 def _first_centres(draws: Draws, listed: int) -> IntArray:

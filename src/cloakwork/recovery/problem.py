@@ -61,7 +61,7 @@ class Problem:
     step: FloatArray
 
     @classmethod
-    def of(cls, physics: Physics, sigma: ArrayLike, step: ArrayLike = 0.0) -> "Problem":
+    def with_noise(cls, physics: Physics, sigma: ArrayLike, step: ArrayLike = 0.0) -> "Problem":
         """From one number for all sensors, or one each."""
         m = physics.sensors
         try:

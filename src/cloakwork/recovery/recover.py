@@ -12,7 +12,7 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Physics
 from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, fits_of_maps
-from cloakwork.recovery.fit import together
+from cloakwork.recovery.fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
 from cloakwork.recovery.vicinity import Source, read_off
 
@@ -84,7 +84,7 @@ class Recovery:
     @property
     def fit_together(self) -> float:
         """The p-value of all frames taken together."""
-        return together(self.fit if self.batch else [self.fit])
+        return joint_p_value(self.fit if self.batch else [self.fit])
 
     @property
     def counts(self) -> FloatArray:
@@ -186,7 +186,7 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
     if isinstance(model, Physics):
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.")
-        return Problem.of(model, sigma)
+        return Problem.with_noise(model, sigma)
     if not all(hasattr(model, name) for name in ("physics", "sigmas", "steps")):
         raise InputError(
             f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
@@ -194,4 +194,4 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
         )
     if sigma is not None:
         raise InputError("a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak.")
-    return Problem.of(model.physics, model.sigmas, model.steps)
+    return Problem.with_noise(model.physics, model.sigmas, model.steps)

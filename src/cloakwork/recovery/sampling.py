@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.chain import run_chain
-from cloakwork.recovery.draws import Draws, Kept, Law
 from cloakwork.recovery.lattice import Lattice
 
 WARM = 15  # sweeps at each level of noise before
@@ -19,6 +19,67 @@ SWEEPS = 6  # for each draw, fewer where they take long
 QUICK = 60_000  # numbers in the columns of all places that a sweep goes through quickly
 LONGER = 4  # times as many sweeps, if the two chains disagree
 DISAGREE = 0.2  # about the probability of a count
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is assumed before the readings are seen: counts uniform from `least` to `most`, strengths in [low, high]."""
+
+    low: float
+    high: float
+    shared: bool
+    least: int
+    most: int
+
+    @property
+    def known(self) -> bool:
+        """Whether all strengths are known."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Equally likely sets of sources: candidates (draws, most), strengths, counts (draws,) and squared misfits."""
+
+    at: IntArray
+    strength: FloatArray
+    counts: IntArray
+    misfit: FloatArray
+
+    @classmethod
+    def empty(cls, number: int, most: int) -> "Draws":
+        """Room for draws."""
+        at = np.zeros((number, most), dtype=np.int64)
+        return cls(at, np.zeros((number, most)), np.zeros(number, dtype=np.int64), np.zeros(number))
+
+    def half(self, second: int) -> "Draws":
+        """The first (0) or second (1) half: two chains, or every other one of draws at evenly spaced quantiles."""
+        middle = len(self.counts) // 2
+        which = slice(middle, None) if second else slice(None, middle)
+        return Draws(self.at[which], self.strength[which], self.counts[which], self.misfit[which])
+
+    @property
+    def arrays(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """All four."""
+        return (self.at, self.strength, self.counts, self.misfit)
+
+    @property
+    def present(self) -> Any:
+        """Which entries hold a source, shape (draws, most)."""
+        return np.arange(self.at.shape[1]) < self.counts[:, None]
+
+    @property
+    def best(self) -> int:
+        """The draw that fits best."""
+        return int(np.argmin(self.misfit))
+
+
+@dataclass(frozen=True, eq=False)
+class PreviousFrame:
+    """What is kept of a frame for the next one: draws, and the lattice that their candidates belong to."""
+
+    lattice: Lattice
+    draws: Draws
 
 
 @dataclass
@@ -36,7 +97,7 @@ class _Sampler:
 
     lattice: Lattice
     data: FloatArray
-    law: Law
+    law: Prior
     rng: np.random.Generator
 
     def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
@@ -75,7 +136,7 @@ class _Sampler:
         rest = self.data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
         return float(rest @ rest) / 2 + worth * state.k
 
-    def carried(self, kept: Kept) -> _State | None:
+    def carried(self, kept: PreviousFrame) -> _State | None:
         """The last state of the frame before, on these candidates and within these assumptions."""
         law, lattice = self.law, self.lattice
         if kept.lattice.space is not lattice.space:
@@ -91,7 +152,7 @@ class _Sampler:
 
 
 def sample(
-    lattice: Lattice, data: FloatArray, law: Law, rng: np.random.Generator, before: Kept | None, into: Draws
+    lattice: Lattice, data: FloatArray, law: Prior, rng: np.random.Generator, before: PreviousFrame | None, into: Draws
 ) -> None:
     """Fill `into` from two chains, one for each half; longer ones if they disagree about the number of sources."""
     sampler = _Sampler(lattice, data, law, rng)
@@ -109,6 +170,6 @@ def _both(sampler: _Sampler, states: list[_State], into: Draws, before: int, fac
         sampler.run(state, into.half(half), before, factor)
 
 
-def _disagreement(draws: Draws, law: Law) -> float:
+def _disagreement(draws: Draws, law: Prior) -> float:
     shares = [np.bincount(draws.half(half).counts, minlength=law.most + 1) for half in range(2)]
     return float(np.abs(shares[0] - shares[1]).max()) / (len(draws.counts) // 2)

@@ -14,9 +14,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
 from cloakwork.physics import Metric, Physics, Space, Tolerance
 from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources
-from cloakwork.recovery.lattice import MOST_PLACES
-from cloakwork.recovery.point_sources import MOST_COUNT
+from cloakwork.recovery import MOST_PATH_PLACES, MOST_SOURCES, BasisPursuit, Estimator, PointSources
 from cloakwork.site.build import Model, build
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
@@ -144,9 +142,9 @@ class EstimatorChoice:
 def choose_estimator(sources: SourcesSpec, space: Space) -> EstimatorChoice:
     """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources."""
     most = sources.max_count or USUAL_COUNT
-    if most > MOST_COUNT:
+    if most > MOST_SOURCES:
         return EstimatorChoice(BasisPursuit(), f"{most} sources are too many to compare where each might be")
-    if space.metric is Metric.PATH and len(space) > MOST_PLACES:
+    if space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES:
         reason = f"{len(space):,} places are too many to compare where each source might be"
         return EstimatorChoice(BasisPursuit(), reason)
     if isinstance(sources.strength, tuple):

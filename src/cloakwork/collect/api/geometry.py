@@ -9,8 +9,7 @@ import numpy as np
 from cloakwork._checks import IntArray
 from cloakwork.collect.api.models import GeometryBody, NamedZone, SensorBody
 from cloakwork.collect.place import Watched
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.physics.rooms import Rooms
+from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
 Edge = tuple[int, int, int]  # 0 for upright and 1 for level, then the line's number and the cell's along it
