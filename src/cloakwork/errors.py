@@ -4,6 +4,8 @@ The values behind a message are attributes of the exception, so a program need n
 parse sentences. No message ever holds a true reading.
 """
 
+from collections.abc import Mapping
+
 
 class CloakworkError(Exception):
     """The parent of all errors that Cloakwork raises on purpose; `values` holds what the message speaks of."""
@@ -57,3 +59,22 @@ class BudgetError(CloakworkError):
 
 class BrokerError(CloakworkError):
     """The broker, or the device behind it, did not answer in time. What was recorded until then is in its file."""
+
+
+class ApiError(CloakworkError):
+    """An HTTP request that the collector refuses: `status` is the HTTP status, `code` a stable name for programs.
+
+    `retry_s` says after how many seconds to try again, where that helps.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        retry_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, status=status, code=code, retry_s=retry_s)
+        self.status, self.code, self.retry_s, self.headers = status, code, retry_s, dict(headers or {})

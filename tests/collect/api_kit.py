@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -13,14 +13,14 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import Hub, Settings, make_app
-from cloakwork.collect.api.truth import Simulation
+from cloakwork.collect.api import ApiSettings, EventHub, Simulation, make_app
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Lag
+from cloakwork.collect.live import Lag, Live
 from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result, Role, Spot
 from cloakwork.collect.solve import packed
 from cloakwork.collect.store import Store, open_store
+from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
 
 NOW = time.time_ns() // 1_000_000
@@ -51,7 +51,7 @@ def watched(name: str = "hall") -> Watched:
     return Watched(site, freeze(site, site.cloak()))
 
 
-class Still:
+class Still(Live):
     """Live recovery that does nothing."""
 
     def __init__(self) -> None:
@@ -62,16 +62,13 @@ class Still:
         return self.now
 
 
-@dataclass(frozen=True)
-class BrokerState:
-    connected: bool = True
-    since: int = NOW
-    reason: str = ""
+class Broker(MqttClient):
+    """A connection to a broker whose state the test sets."""
 
+    state = BrokerState(True, NOW, "")
 
-@dataclass
-class Broker:
-    state: BrokerState = field(default_factory=BrokerState)
+    def __init__(self) -> None:
+        pass
 
 
 @dataclass
@@ -82,7 +79,7 @@ class Bench:
     intake: Intake
     live: Still
     broker: Broker
-    hub: Hub
+    hub: EventHub
     app: FastAPI
     client: TestClient
     secrets: dict[str, str]
@@ -91,7 +88,7 @@ class Bench:
     def code(self, who: str) -> str:
         """A one-time code for the token of someone."""
         [token] = [token for token in self.store.tokens() if token.id == self.ids[who]]
-        code: str = self.app.state.gate.codes.make(token)
+        code: str = self.app.state.access.codes.make(token)
         return code
 
     def bearer(self, who: str) -> dict[str, str]:
@@ -114,7 +111,7 @@ def result(when: int = NOW, *, site: str = "hall", solved: int = NOW) -> Result:
 
 @contextmanager
 def parts(
-    folder: Path, settings: Settings | None = None, simulation: Simulation | None = None, url: str | None = None
+    folder: Path, settings: ApiSettings | None = None, simulation: Simulation | None = None, url: str | None = None
 ) -> Iterator[Bench]:
     """Everything but a server; `client` is not started."""
     sites = {name: watched(name) for name in ("hall", "yard")}
@@ -123,7 +120,7 @@ def parts(
         intake = Intake(store, names, on_new=lambda _: None, on_report=lambda _: None)
         intake.start()
         try:
-            hub, live, broker = Hub(), Still(), Broker()
+            hub, live, broker = EventHub(), Still(), Broker()
             app = make_app(store, sites, intake, live, broker=broker, hub=hub, settings=settings, simulation=simulation)
             made = {
                 "device": store.new_token(Role.DEVICE, "hall", "s1", "a device"),
@@ -142,7 +139,7 @@ def parts(
 
 @contextmanager
 def bench(
-    folder: Path, settings: Settings | None = None, simulation: Simulation | None = None, url: str | None = None
+    folder: Path, settings: ApiSettings | None = None, simulation: Simulation | None = None, url: str | None = None
 ) -> Iterator[Bench]:
     """An app that is called in this process."""
     with parts(folder, settings, simulation, url) as made, made.client:
@@ -150,7 +147,7 @@ def bench(
 
 
 @contextmanager
-def served(folder: Path, settings: Settings | None = None) -> Iterator[tuple[Bench, str]]:
+def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[Bench, str]]:
     """An app behind a real server, and its address."""
     with parts(folder, settings) as made:
         server = uvicorn.Server(

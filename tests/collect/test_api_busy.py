@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from starlette.types import Message
 
-from cloakwork.collect.api import Settings
-from cloakwork.collect.api.auth import Caller
-from cloakwork.collect.api.events import EventStream
-from cloakwork.collect.api.hub import Ending, Kind, Stream
-from cloakwork.collect.api.work import MOST_WAITING
+from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api.capacity import MOST_WAITING
+from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.event_hub import EventKind, EventQueue, StreamEnd
+from cloakwork.collect.api.routes_events import EventStreamResponse
 from tests.collect.api_kit import NOW, Bench, parts, result
 
-NARROW = Settings(reads_at_once=1, follow_s=0.05)
+NARROW = ApiSettings(reads_at_once=1, follow_s=0.05)
 
 
 @asynccontextmanager
 async def busy(made: Bench) -> AsyncIterator[None]:
     """As many reads as there may be, while the block runs."""
     over = threading.Event()
-    work = made.app.state.parts.work
+    work = made.app.state.context.workers
     held = [asyncio.create_task(work.read(over.wait, 60)) for _ in range(1 + MOST_WAITING)]
     await asyncio.sleep(0)
     try:
@@ -42,15 +42,15 @@ async def until(true: Callable[[], bool], task: asyncio.Task[None]) -> None:
     assert not task.done()
 
 
-def opened(made: Bench) -> Stream:
+def opened(made: Bench) -> EventQueue:
     made.hub.attach(asyncio.get_running_loop())
     [token] = [token for token in made.store.tokens() if token.id == made.ids["analyst"]]
     return made.hub.open(Caller(token), frozenset({"hall"}), most=1, per_token=1, queue=9)
 
 
 def test_news_is_looked_for_again_after_a_busy_moment(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def watch(made: Bench) -> list[Kind]:
-        stream, news = opened(made), made.app.state.parts.watch
+    async def watch(made: Bench) -> list[EventKind]:
+        stream, news = opened(made), made.app.state.context.poller
         await news.follow({"hall"})
         async with busy(made):
             watching = asyncio.create_task(news.run())
@@ -61,7 +61,7 @@ def test_news_is_looked_for_again_after_a_busy_moment(tmp_path: Path, caplog: py
         return told
 
     with parts(tmp_path, NARROW) as made:
-        assert asyncio.run(watch(made)) == [Kind.LAG]
+        assert asyncio.run(watch(made)) == [EventKind.LAG]
     assert caplog.text.count("no news from the store") == 1
 
 
@@ -81,15 +81,15 @@ def test_a_stream_goes_on_through_a_busy_moment(tmp_path: Path) -> None:
             return {"type": "http.disconnect"}
 
         stream = opened(made)
-        answer = EventStream(made.app.state.parts, stream, [], {})
+        answer = EventStreamResponse(made.app.state.context, stream, [], {})
         async with busy(made):
-            serving = asyncio.create_task(answer({}, receive, send))
+            serving = asyncio.create_task(answer({"type": "http", "method": "GET"}, receive, send))
             for k in (1, 2):  # before the second, the token was asked for in vain
-                made.hub.result(result(NOW + k))
+                made.hub.publish_result(result(NOW + k))
                 await until(partial(heard, NOW + k), serving)
-        made.hub.end(Ending.CLOSING)
+        made.hub.end(StreamEnd.CLOSING)
         await serving
         return told
 
     with parts(tmp_path, NARROW) as made:
-        assert asyncio.run(listen(made)).endswith(f'event: end\ndata: {{"reason":"{Ending.CLOSING}"}}\n\n')
+        assert asyncio.run(listen(made)).endswith('"code": "closing"}\n\n')

@@ -12,20 +12,20 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from cloakwork.collect.api import Settings
+from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.records import Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import open_store
 from tests.broker import make_certificates
 from tests.collect.api_kit import watched
 
-QUICK = Settings(head_s=0.5, taken_s=0.5)
+QUICK = ApiSettings(head_s=0.5, read_s=0.5)
 SLOW = replace(QUICK, head_s=60.0)
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @contextmanager
-def serving(folder: Path, settings: Settings = QUICK, listen: Listen | None = None) -> Iterator[tuple[Service, int]]:
+def serving(folder: Path, settings: ApiSettings = QUICK, listen: Listen | None = None) -> Iterator[tuple[Service, int]]:
     with open_store(str(folder / "store.db")) as store:
         service = Service({"hall": watched()}, store, broker=None, listen=listen or Listen(port=0), settings=settings)
         service.start()
@@ -72,7 +72,7 @@ def answered(link: socket.socket, times: int = 1) -> bool:
 
 def wait_inside(service: Service, count: int) -> None:
     """Until the server counts so many: it notices a moment later that someone has come, or gone."""
-    until(lambda: service._socket._all == count)  # type: ignore[union-attr] # noqa: SLF001 - from outside it cannot be seen
+    until(lambda: service._socket.connections == count)  # type: ignore[union-attr] # noqa: SLF001 - from outside it cannot be seen
 
 
 def hold(

@@ -153,7 +153,7 @@ def test_files_of_the_page_are_found_by_name_only(made: Bench) -> None:
     for name, file in made.app.state.page.items():
         answer = made.client.get(f"/static/{name}")
         assert answer.content == file.body
-        assert answer.headers["content-type"] == file.kind
+        assert answer.headers["content-type"] == file.media_type
         again = made.client.get(f"/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
 

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from cloakwork.collect.api import Settings
-from cloakwork.collect.api.hub import Ending
+from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Problem, Reading, Report, Role
 from tests.collect.api_kit import NOW, Bench, result, served
 
-QUICK = Settings(follow_s=0.1, token_s=0.2)
-LAZY = Settings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
+QUICK = ApiSettings(follow_s=0.1, token_s=0.2)
+LAZY = ApiSettings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
 AT_ONCE = 30.0
 
 
@@ -74,13 +74,13 @@ class Listener:
                 return {"id": event.get("id"), **json.loads(event["data"])}
 
     def ended(self, seconds: float = 60.0) -> str:
-        """The reason of the last event of a stream that has ended."""
+        """The code in the last event of a stream that has ended."""
         last: dict[str, str] = {}
         while (event := self.events.get(timeout=seconds)) is not None:
             last = event
         assert last["event"] == "end"
-        reason: str = json.loads(last["data"])["reason"]
-        return reason
+        code: str = json.loads(last["data"])["code"]
+        return code
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_result_is_told_within_a_second(running: tuple[Bench, str]) -> None:
     waits = []
     for k in range(1, 4):
         began = time.monotonic()
-        made.hub.result(result(NOW + k))
+        made.hub.publish_result(result(NOW + k))
         told = listener.next()
         waits.append(time.monotonic() - began)
         assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
@@ -119,7 +119,7 @@ def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Benc
 
 def test_what_comes_at_once_after_a_stream_has_opened_is_news(tmp_path: Path) -> None:
     """However long it takes until the store is looked at again; what was there before is none, for whoever comes."""
-    with served(tmp_path, Settings(follow_s=2.0)) as (made, address):
+    with served(tmp_path, ApiSettings(follow_s=2.0)) as (made, address):
         save(made, NOW)
         first = Listener(address, made.bearer("analyst"))
         save(made, NOW + 1)
@@ -154,9 +154,9 @@ def test_who_comes_back_is_told_what_they_missed(tmp_path: Path) -> None:
             save(made, NOW + k)
         back = Listener(address, made.bearer("analyst") | {"Last-Event-ID": str(NOW + 1)})
         assert marks(back, 2) == [(NOW + 2, str(NOW + 2)), (NOW + 3, str(NOW + 3))]
-        made.hub.result(result(NOW + 4))
+        made.hub.publish_result(result(NOW + 4))
         assert marks(back, 1) == [(NOW + 4, str(NOW + 4))]
-        made.hub.result(result(NOW - 500))
+        made.hub.publish_result(result(NOW - 500))
         assert marks(back, 1) == [(NOW - 500, None)], "an older one does not set the mark back"
 
 
@@ -172,7 +172,7 @@ def test_the_id_of_several_sites_is_that_of_the_one_which_is_least_far(tmp_path:
         first = Listener(address, analyst, "")
         for _ in range(2):
             first.next("lag")  # both sites are watched from now on
-        made.hub.result(result(NOW + 30_000))
+        made.hub.publish_result(result(NOW + 30_000))
         assert marks(first, 1) == [(NOW + 30_000, "0")], "the yard has no result yet"
         save(made, NOW + 20_000, "yard")
         back = Listener(address, analyst | {"Last-Event-ID": "0"}, "")
@@ -180,10 +180,10 @@ def test_the_id_of_several_sites_is_that_of_the_one_which_is_least_far(tmp_path:
         assert first.next()["site"] == "yard"
 
         later = Listener(address, analyst, "")
-        made.hub.result(result(NOW + 40_000))
-        made.hub.result(result(NOW + 50_000, site="yard"))
+        made.hub.publish_result(result(NOW + 40_000))
+        made.hub.publish_result(result(NOW + 50_000, site="yard"))
         assert marks(later, 2) == [(NOW + 40_000, str(NOW + 20_000)), (NOW + 50_000, str(NOW + 40_000))]
-        made.hub.result(result(NOW + 50_000, site="yard", solved=NOW + 1))
+        made.hub.publish_result(result(NOW + 50_000, site="yard", solved=NOW + 1))
         assert marks(later, 1) == [(NOW + 50_000, str(NOW + 40_000))], "the newest, recovered again"
 
 
@@ -195,7 +195,7 @@ def test_results_that_were_erased_count_for_no_id(tmp_path: Path) -> None:
         before = Listener(address, made.bearer("analyst"), "")
         made.store.erase("yard")
         after = Listener(address, made.bearer("analyst"), "")
-        made.hub.result(result(NOW + 3))
+        made.hub.publish_result(result(NOW + 3))
         assert [before.next()["id"], after.next()["id"]] == [str(NOW + 1), "0"]
 
 
@@ -203,8 +203,8 @@ def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
     made, address = running
     limited = Listener(address, made.bearer("yard"), "")
     everything = Listener(address, made.bearer("analyst"), "")
-    made.hub.result(result(NOW + 3000))
-    made.hub.result(result(NOW + 3001, site="yard"))
+    made.hub.publish_result(result(NOW + 3000))
+    made.hub.publish_result(result(NOW + 3001, site="yard"))
     assert [everything.next()["site"] for _ in range(2)] == ["hall", "yard"]
     assert limited.next()["site"] == "yard"
 
@@ -213,20 +213,20 @@ def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
     with served(tmp_path, LAZY) as (made, address):
         new = made.store.new_token(Role.ANALYST)
         listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-        made.hub.result(result(NOW + 4000))
+        made.hub.publish_result(result(NOW + 4000))
         assert listener.next()["time"] == NOW + 4000
         httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"))
-        assert listener.ended(AT_ONCE) == Ending.REVOKED
+        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED
 
 
 def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
     made, address = running
     new = made.store.new_token(Role.ANALYST)
     listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-    made.hub.result(result(NOW + 5000))
+    made.hub.publish_result(result(NOW + 5000))
     assert listener.next()["time"] == NOW + 5000
     made.store.revoke_token(new.token.id)
-    assert listener.ended() == Ending.REVOKED
+    assert listener.ended() == StreamEnd.REVOKED
 
 
 def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
             listener = Listener(address, {"Cookie": cookie})
             other = Listener(address, made.bearer("operator"))
             assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
-        assert listener.ended(AT_ONCE) == Ending.REVOKED
-        made.hub.result(result(NOW + 6000))
+        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED
+        made.hub.publish_result(result(NOW + 6000))
         assert other.next()["time"] == NOW + 6000, "that of another goes on"
 
 
@@ -273,17 +273,17 @@ def deaf(made: Bench, address: str) -> Iterator[socket.socket]:
 
 
 def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(send_s=20.0)) as (made, address), deaf(made, address) as link:
+    with served(tmp_path, ApiSettings(send_s=20.0)) as (made, address), deaf(made, address) as link:
         listener = Listener(address, made.bearer("operator"), "?site=yard")
         end = time.monotonic() + 120
         dropped = False
         k = 0
         while not dropped and time.monotonic() < end:
             k += 1
-            made.hub.result(replace(result(NOW + k), status="x" * 200_000))
+            made.hub.publish_result(replace(result(NOW + k), status="x" * 200_000))
             time.sleep(0.001)
             if k % 50 == 0:
-                dropped = "cloakwork_event_streams_dropped_total 1.0" in made.app.state.parts.metrics.text().decode()
+                dropped = "cloakwork_event_streams_dropped_total 1.0" in made.app.state.context.metrics.text().decode()
         assert dropped
         told = b""
         while b"event: end" not in told:
@@ -294,35 +294,35 @@ def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on
             piece = link.recv(4096)
             assert piece, "the stream was cut in its last word"
             told += piece
-        assert b"too slow" in told.rpartition(b"event: end")[2]
-        made.hub.result(result(NOW, site="yard"))
+        assert b'"code": "slow"' in told.rpartition(b"event: end")[2]
+        made.hub.publish_result(result(NOW, site="yard"))
         assert listener.next()["site"] == "yard"
 
 
 def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
+    with served(tmp_path, ApiSettings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
         end = time.monotonic() + 60
         k = 0
         while made.hub.streams == 0 and time.monotonic() < end:
             time.sleep(0.01)
         while made.hub.streams > 0 and time.monotonic() < end:
             k += 1
-            made.hub.result(replace(result(NOW + k), status="x" * 50_000))
+            made.hub.publish_result(replace(result(NOW + k), status="x" * 50_000))
             time.sleep(0.0005)
         assert made.hub.streams == 0
 
 
 def test_a_silent_stream_says_that_it_lives_and_a_long_one_is_ended(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
+    with served(tmp_path, ApiSettings(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
         listener = Listener(address, made.bearer("analyst"))
-        assert listener.ended() == Ending.TIME
+        assert listener.ended() == StreamEnd.TIME
         assert listener.comments >= 2
 
 
 def test_streams_are_bounded_and_end_when_the_collector_stops(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(streams_per_token=2, streams=3)) as (made, address):
+    with served(tmp_path, ApiSettings(streams_per_token=2, streams=3)) as (made, address):
         own = [Listener(address, made.bearer("analyst")) for _ in range(2)]
         assert httpx2.get(f"{address}/v1/events", headers=made.bearer("analyst")).status_code == 429
         other = Listener(address, made.bearer("operator"))
         assert httpx2.get(f"{address}/v1/events", headers=made.bearer("operator")).status_code == 429
-    assert {listener.ended() for listener in (*own, other)} == {Ending.CLOSING}
+    assert {listener.ended() for listener in (*own, other)} == {StreamEnd.CLOSING}

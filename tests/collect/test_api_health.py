@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cloakwork.collect.api.attack import Attacks, longer
+from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.api.result_models import AttackCache, longer_window
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Problem, Reading, Report
 from cloakwork.collect.solve import unix_ms
@@ -94,8 +95,9 @@ def test_what_broke_the_claim_stays_with_its_sensor(made: Bench) -> None:
     rows = [Problem("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
     made.store.add_problems(rows)
     told = sensors(made)
+    breaking = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
     assert told["s2"]["broken"] == [
-        {"reason": reason.value, "last": NOW - 5} for reason in (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
+        {"reason": reason.value, "last": NOW - 5, "code": reason_code(reason)} for reason in breaking
     ]
     assert told["s1"]["broken"] == []
 
@@ -164,17 +166,17 @@ def test_an_attack_up_to_now_is_not_one_up_to_the_year_2100(made: Bench) -> None
     assert (told["time"], told["frames"], told["cut"]) == (slot(1), 3, False)
     assert told["longer"]["seconds"] == 86_400
     assert told["longer"]["epsilon"] > 10 * watched().plan.claim.epsilon
-    assert told["longer"]["epsilon"] == pytest.approx(longer(watched()).epsilon)
+    assert told["longer"]["epsilon"] == pytest.approx(longer_window(watched()).epsilon)
 
 
 def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
     made: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slot = from_now()
-    monkeypatch.setattr("cloakwork.collect.api.attack.MOST_READINGS", 8)
-    monkeypatch.setattr("cloakwork.collect.api.attack.PAGE", 3)
+    monkeypatch.setattr("cloakwork.collect.api.result_models.MOST_READINGS", 8)
+    monkeypatch.setattr("cloakwork.collect.api.result_models.PAGE", 3)
     made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
-    found = Attacks(made.store).at(watched(), None)
+    found = AttackCache(made.store).attack_until(watched(), None)
     assert found is not None
     assert (found.cut, found.readings, found.since, found.result.time) == (True, 8, slot(2), slot(1))
 
@@ -182,15 +184,15 @@ def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
 def test_an_attack_from_erased_readings_is_not_kept(made: Bench) -> None:
     slot = from_now()
     made.store.add_readings([reading(name, 1, slot(1)) for name in ("s1", "s2", "s3", "s4")])
-    attacks = Attacks(made.store)
-    before = attacks.at(watched(), slot(1))
+    attacks = AttackCache(made.store)
+    before = attacks.attack_until(watched(), slot(1))
     assert before is not None
-    assert attacks.at(watched(), slot(1)) is before
+    assert attacks.attack_until(watched(), slot(1)) is before
     memory = weakref.ref(before)
     made.store.erase("hall", "s1")
     made.store.add_readings([reading("s1", 2, slot(1))])
-    after = attacks.at(watched(), slot(1))
+    after = attacks.attack_until(watched(), slot(1))
     assert after is not before
-    assert after is attacks.at(watched(), slot(1))
+    assert after is attacks.attack_until(watched(), slot(1))
     del before
     assert memory() is None

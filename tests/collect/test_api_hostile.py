@@ -14,14 +14,14 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from cloakwork.collect.api import Settings, paging, results
-from cloakwork.collect.api.work import Work
+from cloakwork.collect.api import ApiSettings, route_context, routes_results
+from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.records import Reading, Token
 from tests.collect.api_kit import NOW, bench, reading, result, served
 
 
 def test_wrong_tokens_are_told_to_wait_and_a_good_one_from_the_same_address_never_is(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(failure_rate=0.001, failure_burst=3.0, token_s=0.0)) as made:
+    with bench(tmp_path, ApiSettings(failure_rate=0.001, failure_burst=3.0, token_s=0.0)) as made:
 
         def attempt(secret: str) -> int:
             return made.client.get("/v1/sites", headers={"Authorization": f"Bearer {secret}"}).status_code
@@ -38,7 +38,7 @@ def test_wrong_tokens_are_told_to_wait_and_a_good_one_from_the_same_address_neve
 def test_guesses_that_pile_up_keep_nobody_waiting_but_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(tmp_path, Settings(failure_rate=0.001, failure_burst=1.0)) as (made, address):
+    with served(tmp_path, ApiSettings(failure_rate=0.001, failure_burst=1.0)) as (made, address):
         release, usual = threading.Event(), made.store.check_token
 
         def look(secret: str) -> Token | None:
@@ -73,7 +73,7 @@ def many_keys(size: int) -> bytes:
 
 def test_a_stranger_cannot_send_much_nor_often(tmp_path: Path) -> None:
     as_json = {"Content-Type": "application/json"}
-    with bench(tmp_path, Settings(sign_in_rate=0.001, sign_in_burst=6.0)) as made:
+    with bench(tmp_path, ApiSettings(sign_in_rate=0.001, sign_in_burst=6.0)) as made:
 
         def attempt(body: bytes) -> tuple[int, str]:
             answer = made.client.post("/v1/session", content=body, headers=as_json)
@@ -98,7 +98,7 @@ def test_however_much_is_wrong_in_a_body_few_errors_are_made(tmp_path: Path, mon
         return usual(problem)
 
     monkeypatch.setattr(RequestValidationError, "errors", counted)
-    with bench(tmp_path, Settings(device_burst=1e6)) as made:
+    with bench(tmp_path, ApiSettings(device_burst=1e6)) as made:
         for body in (many_keys(900_000), b"[" + many_keys(900_000) + b"]", b"[" + 900 * b"{}," + b"{}]", b"[0,0,0]"):
             answer = made.client.post(
                 "/v1/readings", content=body, headers=made.bearer("device") | {"Content-Type": "application/json"}
@@ -110,7 +110,7 @@ def test_however_much_is_wrong_in_a_body_few_errors_are_made(tmp_path: Path, mon
 
 
 def test_a_device_pays_for_what_it_sends_before_anyone_looks_at_it(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(device_rate=0.001, device_burst=100.0)) as made:
+    with bench(tmp_path, ApiSettings(device_rate=0.001, device_burst=100.0)) as made:
 
         def send(body: bytes) -> int:
             headers = made.bearer("device") | {"Content-Type": "application/json"}
@@ -121,7 +121,7 @@ def test_a_device_pays_for_what_it_sends_before_anyone_looks_at_it(tmp_path: Pat
 
 
 def test_pages_count_by_their_length(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(reader_rate=0.001, reader_burst=50.0, rows_per_request=50)) as made:
+    with bench(tmp_path, ApiSettings(reader_rate=0.001, reader_burst=50.0, rows_per_request=50)) as made:
 
         def page(what: str, limit: int) -> int:
             return made.client.get(f"/v1/sites/hall/{what}?limit={limit}", headers=made.bearer("analyst")).status_code
@@ -131,7 +131,7 @@ def test_pages_count_by_their_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [("results?limit=1000", "results"), ("readings", "readings"), ("attack", "at")]
+    ("path", "name"), [("results?limit=1000", "results"), ("readings", "readings"), ("attack", "attack_until")]
 )
 def test_one_token_has_one_long_answer_made_at_a_time_and_off_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str
@@ -160,10 +160,10 @@ def test_one_token_has_one_long_answer_made_at_a_time_and_off_the_event_loop(
             threads.append(threading.current_thread().name)
             return usual_json(body)
 
-        usual_json = paging.as_json
-        for module in (paging, results):
-            monkeypatch.setattr(module, "as_json", written)
-        part = made.app.state.parts.attacks if name == "at" else made.store
+        usual_json = route_context.json_response
+        for module in (route_context, routes_results):
+            monkeypatch.setattr(module, "json_response", written)
+        part = made.app.state.context.attacks if name == "attack_until" else made.store
         monkeypatch.setattr(part, name, watched_call(getattr(part, name)))
         with ThreadPoolExecutor(6) as crowd:
             asked = [
@@ -180,7 +180,7 @@ def test_heavy_work_is_done_on_one_core() -> None:
     def threads() -> set[int]:
         return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
-    work = Work(writes=1, reads=1, watch=lambda *_: None)
+    work = WorkerThreads(writes=1, reads=1, on_call=lambda *_: None)
     before = threads()
     assert asyncio.run(work.heavy(threads)) == {1}
     assert threads() == before

@@ -4,31 +4,32 @@ import asyncio
 
 import pytest
 
-from cloakwork.collect.api import Hub
-from cloakwork.collect.api.auth import Caller
-from cloakwork.collect.api.errors import Refusal
-from cloakwork.collect.api.hub import BURST, MOST_GATHERED, SEEN
+from cloakwork.collect.api import EventHub
+from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.event_hub import BURST, MOST_GATHERED, SEEN
 from cloakwork.collect.records import Report, Role, Token
+from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, result
 
 CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
 
 
 def test_news_that_nobody_hears_is_let_go_and_a_flood_is_gathered() -> None:
-    hub = Hub()
-    hub.result(result())
+    hub = EventHub()
+    hub.publish_result(result())
     hub.end_soon()
 
     async def flood() -> int:
         hub.attach(asyncio.get_running_loop())
         stream = hub.open(CALLER, frozenset({"hall"}), most=1, per_token=1, queue=BURST)
-        with pytest.raises(Refusal, match="1 streams"):
+        with pytest.raises(ApiError) as refused:
             hub.open(CALLER, frozenset({"hall"}), most=9, per_token=1, queue=1)
-        hub.reports([Report("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
+        assert (refused.value.status, refused.value.code) == (429, "too-many-streams")
+        hub.publish_reports([Report("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
         await asyncio.sleep(0.2)
         reports = len(await stream.take(0.1))
         for k in range(2 * MOST_GATHERED):
-            hub.result(result(NOW + k, solved=NOW + 1))
+            hub.publish_result(result(NOW + k, solved=NOW + 1))
         await asyncio.sleep(0.2)
         told = await stream.take(0.1)
         assert [event.time for event in told] == [NOW + k for k in range(2 * MOST_GATHERED - BURST, 2 * MOST_GATHERED)]
@@ -40,12 +41,12 @@ def test_news_that_nobody_hears_is_let_go_and_a_flood_is_gathered() -> None:
 
 def test_a_site_that_catches_up_hides_no_news_of_another() -> None:
     async def catch_up() -> list[tuple[str, int | None]]:
-        hub = Hub()
+        hub = EventHub()
         hub.attach(asyncio.get_running_loop())
         stream = hub.open(CALLER, frozenset({"hall", "yard"}), most=1, per_token=1, queue=2 * BURST)
-        hub.result(result(NOW, site="yard"))
+        hub.publish_result(result(NOW, site="yard"))
         for k in range(1, BURST + 7):
-            hub.result(result(NOW + k))
+            hub.publish_result(result(NOW + k))
         return [(event.site, event.time) for event in await stream.take(10)]
 
     assert asyncio.run(catch_up()) == [("yard", NOW), *(("hall", NOW + k) for k in range(7, BURST + 7))]
@@ -53,16 +54,16 @@ def test_a_site_that_catches_up_hides_no_news_of_another() -> None:
 
 def test_a_result_that_is_found_again_and_again_is_told_once() -> None:
     async def find_again() -> list[int | None]:
-        hub = Hub()
+        hub = EventHub()
         hub.attach(asyncio.get_running_loop())
         stream = hub.open(CALLER, frozenset({"yard"}), most=1, per_token=1, queue=BURST)
         newest = [result(NOW + k, site="yard") for k in range(3)]
         for k in range(2 * SEEN):
-            hub.found(newest)
-            hub.result(result(NOW - k))
+            hub.publish_stored(newest)
+            hub.publish_result(result(NOW - k))
             if k == 0:
                 assert len(await stream.take(10)) == len(newest)
-        hub.found([*newest, result(NOW + 3, site="yard")])
+        hub.publish_stored([*newest, result(NOW + 3, site="yard")])
         return [event.time for event in await stream.take(10)]
 
     assert asyncio.run(find_again()) == [NOW + 3]

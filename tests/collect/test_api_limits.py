@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.collect.api import Settings
-from cloakwork.collect.api.errors import Refusal
-from cloakwork.collect.api.limits import AtOnce, Buckets, address_of
+from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api.capacity import ConcurrencyLimiter, RateLimiter
+from cloakwork.collect.api.http_limits import address_of
 from cloakwork.collect.records import Reading, Verdict
-from cloakwork.errors import InputError
+from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import Bench, bench, reading, served
 
 
@@ -34,7 +34,7 @@ class Clock:
 @given(steps=st.lists(st.tuples(st.floats(0, 3), st.floats(0.1, 5)), max_size=60))
 def test_a_bucket_never_gives_more_than_its_burst_and_rate(steps: list[tuple[float, float]]) -> None:
     clock = Clock()
-    buckets = Buckets(rate=2.0, burst=5.0, clock=clock)
+    buckets = RateLimiter(rate=2.0, burst=5.0, clock=clock)
     given_out = 0.0
     for pause, amount in steps:
         clock.now += pause
@@ -45,7 +45,7 @@ def test_a_bucket_never_gives_more_than_its_burst_and_rate(steps: list[tuple[flo
 
 def test_a_bucket_tells_how_long_to_wait_and_keeps_others_apart() -> None:
     clock = Clock()
-    buckets = Buckets(rate=2.0, burst=4.0, clock=clock)
+    buckets = RateLimiter(rate=2.0, burst=4.0, clock=clock)
     assert buckets.take("a", 4.0) == 0
     assert buckets.take("a") == pytest.approx(0.5)
     assert buckets.take("b") == 0
@@ -57,7 +57,7 @@ def test_a_bucket_tells_how_long_to_wait_and_keeps_others_apart() -> None:
 
 
 def test_the_memory_of_buckets_is_bounded() -> None:
-    buckets = Buckets(rate=1.0, burst=1.0, most=100, clock=Clock())
+    buckets = RateLimiter(rate=1.0, burst=1.0, most=100, clock=Clock())
     for k in range(1000):
         buckets.take(str(k))
     assert len(buckets) == 100
@@ -65,10 +65,10 @@ def test_the_memory_of_buckets_is_bounded() -> None:
 
 
 def test_so_many_at_once_and_no_more() -> None:
-    at_once = AtOnce()
-    with at_once.one("a", 2), at_once.one("a", 2), at_once.one("b", 2), pytest.raises(Refusal, match="under way"):
-        at_once.one("a", 2).__enter__()
-    with at_once.one("a", 1):
+    at_once = ConcurrencyLimiter()
+    with at_once.hold("a", 2), at_once.hold("a", 2), at_once.hold("b", 2), pytest.raises(ApiError, match="under way"):
+        at_once.hold("a", 2).__enter__()
+    with at_once.hold("a", 1):
         pass
 
 
@@ -86,11 +86,11 @@ def test_addresses_of_one_customer_count_as_one() -> None:
 def test_settings_that_make_no_sense_are_refused() -> None:
     for wrong in ({"body_bytes": 0}, {"device_rate": -1.0}, {"stream_s": float("inf")}, {"token_s": 61.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
-            Settings(**wrong)
+            ApiSettings(**wrong)
 
 
 def test_a_device_that_floods_gets_429_while_others_are_served(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(device_rate=0.001, device_burst=5.0)) as made:
+    with bench(tmp_path, ApiSettings(device_rate=0.001, device_burst=5.0)) as made:
         statuses = Counter(
             made.client.post("/v1/readings", json=reading(k), headers=made.bearer("device")).status_code
             for k in range(30)
@@ -107,7 +107,7 @@ def test_a_device_that_floods_gets_429_while_others_are_served(tmp_path: Path) -
 
 
 def test_a_batch_counts_for_its_readings(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(device_rate=0.001, device_burst=10.0, readings_per_request=20)) as made:
+    with bench(tmp_path, ApiSettings(device_rate=0.001, device_burst=10.0, readings_per_request=20)) as made:
         batch = [reading(k) for k in range(100)]
         assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
         assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
@@ -173,7 +173,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_without_reading_it(tmp_path
 
 
 def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(body_bytes=100_000)) as (made, address):
+    with served(tmp_path, ApiSettings(body_bytes=100_000)) as (made, address):
         host = urlsplit(address)
         with socket.create_connection((host.hostname, host.port), timeout=10) as link:
             link.sendall(_head(made, "Transfer-Encoding: chunked"))
@@ -185,7 +185,7 @@ def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path)
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
-    with served(tmp_path, Settings(body_s=0.2)) as (made, address):
+    with served(tmp_path, ApiSettings(body_s=0.2)) as (made, address):
         host = urlsplit(address)
         with socket.create_connection((host.hostname, host.port), timeout=10) as link:
             link.sendall(_head(made, "Content-Length: 50") + b'{"v":1,')

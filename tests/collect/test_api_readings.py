@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from httpx2 import Response
 
-from cloakwork.collect.api.geometry import geometry
+from cloakwork.collect.api.routes_sites import site_geometry as geometry
 from cloakwork.collect.place import Watched
 from cloakwork.collect.problems import Busy, Reason
 from cloakwork.collect.records import Problem, Reading, Report, Role
 from cloakwork.collect.solve import unix_ms
 from cloakwork.collect.store import StoreAwayError
+from cloakwork.mqtt import BrokerState
 from cloakwork.physics import FloorPlan
 from cloakwork.sensor.wire import LARGEST
 from cloakwork.site import freeze, parse_site
-from tests.collect.api_kit import NOW, Bench, BrokerState, bench, reading, result, watched
+from tests.collect.api_kit import NOW, Bench, bench, reading, result, watched
 
 
 @pytest.fixture
@@ -236,7 +237,8 @@ def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made:
     assert found["store"]["state"] == "ok"
     told = get(made, "/v1/sites/hall/health", "analyst")["broker"]
     assert (told["state"], "broker.example" in told["reason"]) == ("away", False), "hosts are for operators"
-    assert found["problems"] == [{"sensor": "s2", "reason": Reason.LATE, "count": 4, "last": now}]
+    late = {"sensor": "s2", "reason": Reason.LATE, "count": 4, "last": now, "code": "late", "breaks_claim": False}
+    assert found["problems"] == [late]
     assert [(alarm["sensor"], alarm["seq"]) for alarm in found["alarms"]] == [("s1", 1)]
 
 

@@ -7,8 +7,8 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from cloakwork.collect.api import Settings, Truth
-from cloakwork.collect.api.gate import Guarded
+from cloakwork.collect.api import ApiSettings, Truth
+from cloakwork.collect.api.access_control import GuardedRoute
 from cloakwork.collect.records import Reading
 from tests.collect.api_kit import NOW, Bench, bench, reading, result
 
@@ -44,7 +44,7 @@ BODIES: dict[tuple[str, str], object] = {
     ("POST", "/v1/tokens"): {"role": "analyst"},
     ("POST", "/v1/sites/{site}/erase"): {"sensor": "s4"},
 }
-SHORT = Settings(stream_s=0.01)
+SHORT = ApiSettings(stream_s=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_every_route_of_the_app_is_in_the_table_and_behind_the_gate(made: Bench)
         for method in route.methods or ()
     }
     assert found == set(RULES)
-    assert all(isinstance(route, Guarded) for route in made.app.routes), "a route that is not behind the gate"
+    assert all(isinstance(route, GuardedRoute) for route in made.app.routes), "a route that is not behind the gate"
 
 
 @pytest.mark.parametrize("who", ROLES)
@@ -115,7 +115,7 @@ def test_figures_of_all_sites_are_not_for_a_token_of_one(made: Bench) -> None:
 
 
 def test_a_route_without_roles_cannot_be_made() -> None:
-    router = APIRouter(route_class=Guarded)
+    router = APIRouter(route_class=GuardedRoute)
     with pytest.raises(TypeError, match="no roles"):
         router.get("/open")(lambda: None)
 

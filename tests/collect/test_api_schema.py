@@ -16,13 +16,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from cloakwork.collect.api import Settings
+from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.records import Problem, Reading, Report
 from tests.collect.api_kit import NOW, Bench, bench, result
 
 EXAMPLES = 20
 LOTS = 1e9
-OPEN = Settings(
+OPEN = ApiSettings(
     stream_s=0.01,
     device_rate=LOTS,
     device_burst=LOTS,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.api import Settings
-from cloakwork.collect.api.auth import MOST_CACHED, Sessions, Tokens
-from cloakwork.collect.api.work import Work
+from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api.capacity import WorkerThreads
+from cloakwork.collect.api.credentials import MOST_CACHED, SessionTable, TokenCache
 from cloakwork.collect.records import Role, Token
 from cloakwork.collect.store import Store, StoreAwayError
 from tests.collect.api_kit import Bench, bench, reading
@@ -21,7 +21,7 @@ CHANGE = {"X-Cloakwork": "1"}
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Bench]:
-    with bench(tmp_path, Settings(token_s=30.0)) as one:
+    with bench(tmp_path, ApiSettings(token_s=30.0)) as one:
         yield one
 
 
@@ -49,7 +49,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(made: Bench) -> N
 
 
 def test_with_tls_the_cookie_travels_by_https_only(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(tls=True)) as made:
+    with bench(tmp_path, ApiSettings(tls=True)) as made:
         cookie = log_in(made)
         assert cookie.startswith("__Host-cloakwork=")
         assert "; Secure" in cookie
@@ -124,7 +124,7 @@ def test_a_revoked_device_writes_nothing_any_more(made: Bench) -> None:
 
 
 def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_remembered(tmp_path: Path) -> None:
-    with bench(tmp_path, Settings(token_s=0.2)) as made:
+    with bench(tmp_path, ApiSettings(token_s=0.2)) as made:
         cookie = log_in(made, "analyst").partition(";")[0]
         made.client.cookies.clear()
         assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
@@ -162,7 +162,7 @@ TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
 
 def test_sessions_are_bounded_for_each_token_and_in_all() -> None:
     now = [0.0]
-    sessions = Sessions(most=5, per_token=2, seconds=10.0, clock=lambda: now[0])
+    sessions = SessionTable(most=5, per_token=2, seconds=10.0, clock=lambda: now[0])
     first, second, third = (sessions.begin(TOKEN) for _ in range(3))
     assert sessions.find(first) is None
     assert sessions.find(second) is not None
@@ -201,10 +201,10 @@ class Slow:
         return there
 
 
-def tokens_of(store: object) -> Tokens:
-    work = Work(writes=1, reads=4, watch=lambda *_: None)
+def tokens_of(store: object) -> TokenCache:
+    workers = WorkerThreads(writes=1, reads=4, on_call=lambda *_: None)
     assert isinstance(store, Store | Slow)
-    return Tokens(store, work, seconds=30.0)  # type: ignore[arg-type]
+    return TokenCache(store, workers, seconds=30.0)  # type: ignore[arg-type]
 
 
 def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None:
@@ -248,7 +248,7 @@ def test_all_who_ask_at_once_whether_a_token_holds_are_answered_by_one_look() ->
     tokens = tokens_of(store)
 
     async def ask() -> list[bool | BaseException]:
-        return await asyncio.gather(*(tokens.holds(TOKEN) for _ in range(200)), return_exceptions=True)
+        return await asyncio.gather(*(tokens.is_valid(TOKEN) for _ in range(200)), return_exceptions=True)
 
     store.away = True
     assert {type(answer) for answer in asyncio.run(ask())} == {StoreAwayError}
@@ -264,11 +264,11 @@ def test_a_look_goes_on_without_the_one_who_began_it_and_what_it_came_too_early_
     new = replace(TOKEN, id="new")
 
     async def race() -> list[bool]:
-        first = asyncio.create_task(tokens.holds(TOKEN))
+        first = asyncio.create_task(tokens.is_valid(TOKEN))
         while not store.checking.is_set():
             await asyncio.sleep(0.001)
         store.there.append(new)
-        others = [asyncio.create_task(tokens.holds(token)) for token in (TOKEN, new, replace(TOKEN, id="none"))]
+        others = [asyncio.create_task(tokens.is_valid(token)) for token in (TOKEN, new, replace(TOKEN, id="none"))]
         await asyncio.sleep(0)
         first.cancel()
         store.go_on.set()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from cloakwork.collect.api.geometry import _floor as floor_of
+from cloakwork.collect.api.routes_sites import floor_shape as floor_of
 from cloakwork.collect.problems import CLAIM_BREAKING
 from cloakwork.physics import Rooms, Space
 from cloakwork.site import parse_site

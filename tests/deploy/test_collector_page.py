@@ -11,8 +11,8 @@ import typer.main
 from fastapi.routing import APIRoute
 
 from cloakwork.cli.app import app
-from cloakwork.collect.api import Settings
-from cloakwork.collect.api.gate import ROLES
+from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api.access_control import ROLES
 from cloakwork.collect.intake import CAPACITY
 from cloakwork.collect.problems import Reason
 from tests.collect.api_kit import Bench, bench
@@ -72,7 +72,7 @@ def test_each_route_is_on_the_page_with_its_roles(made: Bench) -> None:
 
 
 def test_each_metric_is_on_the_page(made: Bench) -> None:
-    text = made.app.state.parts.metrics.text().decode()
+    text = made.app.state.context.metrics.text().decode()
     real = {name for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, flags=re.MULTILINE)}
     real = {name for name in real if not name.endswith("_created")}
     assert set(re.findall(r"^\| `(cloakwork_\w+)`", PAGE, flags=re.MULTILINE)) == real
@@ -92,7 +92,7 @@ def test_each_word_of_the_health_page_is_on_the_page() -> None:
 
 
 def test_the_limits_are_those_of_the_interface() -> None:
-    usual = Settings()
+    usual = ApiSettings()
     for line in (
         f"{usual.body_bytes >> 20} MiB of a device, {usual.small_bytes >> 10} KiB of anyone else, within",
         f"within {usual.body_s:g} s |",

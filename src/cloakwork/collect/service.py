@@ -11,10 +11,15 @@ from threading import Thread
 
 import uvicorn
 
-from cloakwork.collect.api import Hub, Settings, make_app
-from cloakwork.collect.api.doors import Entrance, door
-from cloakwork.collect.api.gate import Gate
-from cloakwork.collect.api.truth import Simulation
+from cloakwork.collect.api import (
+    AccessControl,
+    ApiSettings,
+    EventHub,
+    LimitedListener,
+    Simulation,
+    make_app,
+    timed_protocol,
+)
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live import Live
 from cloakwork.collect.place import Watched
@@ -88,22 +93,22 @@ class Service:
         name: str = NAME,
         keep_days: float | None = None,
         home_assistant: bool = False,
-        settings: Settings | None = None,
+        settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
     ) -> None:
         if home_assistant and broker is None:
             raise InputError("--home-assistant goes through the broker that devices publish to: give one.")
         self._listen = listen or Listen()
-        self._settings = replace(settings or Settings(), tls=self._listen.encrypted)
+        self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
         self.store = store
-        self._hub = Hub()
+        self._hub = EventHub()
         sensors = {site: frozenset(watched.ids) for site, watched in sites.items()}
-        self.live = Live(store, sites, on_result=[self._hub.result])
+        self.live = Live(store, sites, on_result=[self._hub.publish_result])
         self.intake = Intake(
             store,
             sensors,
             on_new=self.live.on_new,
-            on_report=self._hub.reports,
+            on_report=self._hub.publish_reports,
             periods={site: watched.schedule.period_ms for site, watched in sites.items()},
             rules={site: rules_of(watched) for site, watched in sites.items()},
         )
@@ -124,7 +129,7 @@ class Service:
             settings=self._settings,
             simulation=simulation,
         )
-        self._gate: Gate = app.state.gate
+        self._access: AccessControl = app.state.access
         self._server = uvicorn.Server(_config(app, self._listen, self._settings))
         self._retention = None if keep_days is None else Retention(store, sensors, keep_days)
         self._socket: socket.socket | None = None
@@ -141,7 +146,7 @@ class Service:
 
     def invite(self, token: Token) -> str:
         """An address at which a browser is signed in with this token: once, and within some minutes."""
-        return f"{self.url}/#code={self._gate.codes.make(token)}"
+        return f"{self.url}/#code={self._access.codes.make(token)}"
 
     @property
     def failed(self) -> bool:
@@ -193,10 +198,10 @@ class Service:
             time.sleep(0.01)
 
 
-def _config(app: object, listen: Listen, settings: Settings) -> uvicorn.Config:
+def _config(app: object, listen: Listen, settings: ApiSettings) -> uvicorn.Config:
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=door(settings),
+        http=timed_protocol(settings),
         ws="none",
         loop="asyncio",  # which asks our socket for connections; others have ways of their own
         log_config=None,
@@ -219,13 +224,13 @@ def _config(app: object, listen: Listen, settings: Settings) -> uvicorn.Config:
     return config
 
 
-def _bound(listen: Listen, settings: Settings) -> socket.socket:
+def _bound(listen: Listen, settings: ApiSettings) -> socket.socket:
     most = min(settings.connections, _files() // 2)
     per_address = most if listen.proxied else min(settings.connections_per_address, most)
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
         bound = socket.create_server((listen.host, listen.port), family=family, backlog=2048)
-        return Entrance(bound, most=most, per_address=per_address)
+        return LimitedListener(bound, most=most, per_address=per_address)
     except (OSError, OverflowError) as problem:
         reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(

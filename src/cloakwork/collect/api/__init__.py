@@ -1,8 +1,19 @@
-"""The collector's HTTP interface: readings in, results out, for those who may."""
+"""The collector's HTTP interface: readings in, results out, with a role for every token."""
 
-from cloakwork.collect.api.app import make_app
-from cloakwork.collect.api.hub import Hub
-from cloakwork.collect.api.settings import Settings
-from cloakwork.collect.api.truth import Truth
+from cloakwork.collect.api.access_control import AccessControl
+from cloakwork.collect.api.api_settings import ApiSettings
+from cloakwork.collect.api.application import make_app
+from cloakwork.collect.api.event_hub import EventHub
+from cloakwork.collect.api.http_limits import LimitedListener, timed_protocol
+from cloakwork.collect.api.routes_results import Simulation, Truth
 
-__all__ = ["Hub", "Settings", "Truth", "make_app"]
+__all__ = [
+    "AccessControl",
+    "ApiSettings",
+    "EventHub",
+    "LimitedListener",
+    "Simulation",
+    "Truth",
+    "make_app",
+    "timed_protocol",
+]

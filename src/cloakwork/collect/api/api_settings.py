@@ -1,4 +1,4 @@
-"""What an operator may set for the HTTP interface."""
+"""Limits and times of the HTTP interface that an operator may set."""
 
 from dataclasses import dataclass, fields
 
@@ -6,20 +6,20 @@ from cloakwork.errors import InputError
 
 
 @dataclass(frozen=True)
-class Settings:
+class ApiSettings:
     """Limits and times of the HTTP interface; the defaults suit a building.
 
     Attributes
     ----------
     tls
-        Whether people reach it by https, here or at a proxy: cookies are then sent by https only.
+        Whether clients connect by https, here or at a proxy: cookies are then sent by https only.
     body_bytes, small_bytes, body_s
-        The largest body of a device, that of anyone else, and how long one may take to arrive.
-    connections, connections_per_address, head_s, taken_s
-        Connections in all (fewer where the process may not open so many files) and from one address; how long one may
-        take to begin a request, and to read what is kept for it of an answer.
+        The largest body of a device, that of any other client, and how long a body may take to arrive.
+    connections, connections_per_address, head_s, read_s
+        Connections in total (fewer where the process may not open so many files) and from one address; how long a
+        client may take to begin a request, and to read what is buffered of a response.
     device_rate, device_burst
-        Requests a second that one device may make, and how many at once after a pause.
+        Requests a second of one device, and how many at once after a pause.
     readings_per_request
         A batch counts as one request for every so many readings in it, or for as many bytes as those may have.
     reader_rate, reader_burst
@@ -27,7 +27,7 @@ class Settings:
     rows_per_request
         A page of results or readings counts as one request for every so many rows that it may have.
     failure_rate, failure_burst
-        Wrong tokens a second from one address before it is told to wait.
+        Wrong tokens a second from one address before it has to wait.
     sign_in_rate, sign_in_burst
         Attempts to sign in to the page a second from one address.
     device_at_once, reader_at_once
@@ -35,15 +35,15 @@ class Settings:
     writes_at_once, reads_at_once
         Calls of the store that may be under way, for devices and for readers.
     streams, streams_per_token, stream_queue, stream_s
-        Streams of events in all and for one token, how many events may wait for a slow client, and after how long a
-        stream is ended (a browser opens the next one by itself, and misses nothing).
+        Event streams in total and for one token, how many events may wait for a slow client, and after how long a
+        stream ends (a browser reconnects automatically, and misses nothing).
     heartbeat_s, follow_s, send_s
-        How often a silent stream says that it lives, how often the store is asked for news, and how long a client may
-        take to read an event.
+        How often a stream sends a comment to stay open, how often the store is polled for news, and how long a client
+        may take to read an event.
     token_s
-        How long a good token is not looked up again: a token that another process revokes works for so long.
+        How long a valid token is not looked up again: a token that another process revokes works for so long.
     sessions, sessions_per_token, session_s
-        Sessions of the page in all and for one token, and how long one lasts.
+        Sessions of the page in total and for one token, and how long one lasts.
     code_s
         How long a one-time code in an address can be used.
     """
@@ -55,7 +55,7 @@ class Settings:
     connections: int = 1000
     connections_per_address: int = 400
     head_s: float = 10.0
-    taken_s: float = 60.0
+    read_s: float = 60.0
     device_rate: float = 50.0
     device_burst: float = 100.0
     readings_per_request: int = 20

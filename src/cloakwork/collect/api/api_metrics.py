@@ -1,4 +1,4 @@
-"""What there is to watch, in the form of Prometheus."""
+"""Figures for Prometheus."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,9 +7,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cloakwork.collect.api.needs import Broker, Intake, Live
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.live import Live
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.records import Result, Verdict
+from cloakwork.mqtt import MqttClient
 
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -17,59 +19,68 @@ REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 VERDICTS = {Verdict.AGAIN: Reason.DUPLICATE, Verdict.ALARM: Reason.ALARM}
 
 
-class Metrics:
+def reason_code(reason: str) -> str:
+    """The stable code of a problem's reason, for programs.
+
+    >>> reason_code("late: stored after its frame was due")
+    'late'
+    """
+    return reason.partition(":")[0]
+
+
+class ApiMetrics:
     """Counts for one app, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        told: dict[str, Any] = {"registry": self.registry}
-        self._solved = Histogram("cloakwork_solve_seconds", "Recovering one frame.", ["site"], buckets=SOLVE_S, **told)
-        self._store = Histogram("cloakwork_store_seconds", "One call.", ["operation"], buckets=STORE_S, **told)
-        self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **told)
-        self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **told)
-        self.streams = Gauge("cloakwork_event_streams", "Streams of events that are open.", **told)
-        self._dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: their client was too slow.", **told)
+        own: dict[str, Any] = {"registry": self.registry}
+        self._solved = Histogram("cloakwork_solve_seconds", "Recovering one frame.", ["site"], buckets=SOLVE_S, **own)
+        self._store = Histogram("cloakwork_store_seconds", "One call.", ["operation"], buckets=STORE_S, **own)
+        self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **own)
+        self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **own)
+        self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
+        self._dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
 
-    def solved(self, result: Result) -> None:
+    def count_result(self, result: Result) -> None:
         """A frame was recovered."""
         self._solved.labels(result.site).observe(result.took_ms / 1000)
 
-    def stored(self, operation: str, seconds: float) -> None:
+    def count_store_call(self, operation: str, seconds: float) -> None:
         """The store was called."""
         self._store.labels(operation).observe(seconds)
 
-    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; streams, which last, are counted without their time."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered; event streams, which stay open, count without their time."""
         self._requests.labels(method, route, str(status)).inc()
         if route != "/v1/events":
             self._seconds.labels(route).observe(seconds)
 
-    def dropped(self) -> None:
-        """A stream was ended because its client is too slow."""
+    def count_dropped_stream(self) -> None:
+        """A stream ended because its client is too slow."""
         self._dropped.inc()
 
-    def pull(self, sites: Sequence[str], intake: Intake, live: Live, broker: Broker | None) -> None:
-        """Ask the other parts for their figures whenever someone wants to see them."""
-        self.registry.register(_Pulled(sites, intake, live, broker))
+    def include(self, sites: Sequence[str], intake: Intake, live: Live, broker: MqttClient | None) -> None:
+        """Add the figures of the other parts, read at each scrape."""
+        self.registry.register(_PartsCollector(sites, intake, live, broker))
 
     def text(self) -> bytes:
-        """All of it."""
+        """All figures in the text format."""
         return generate_latest(self.registry)
 
 
-class _Pulled(Collector):
-    def __init__(self, sites: Sequence[str], intake: Intake, live: Live, broker: Broker | None) -> None:
+class _PartsCollector(Collector):
+    def __init__(self, sites: Sequence[str], intake: Intake, live: Live, broker: MqttClient | None) -> None:
         self._sites = sites
         self._intake = intake
         self._live = live
         self._broker = broker
 
     def describe(self) -> list[Metric]:
-        """Nothing beforehand: the parts need not have started."""
+        """Nothing in advance: the parts need not have started."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Figures of this moment."""
+        """The figures of this moment."""
         state = self._intake.state
         readings = CounterMetricFamily("cloakwork_readings", "Readings by verdict.", labels=["verdict"])
         readings.add_metric([Verdict.NEW], state.stored)
@@ -77,11 +88,11 @@ class _Pulled(Collector):
             readings.add_metric([verdict], state.problems.get(reason, 0))
         yield readings
         problems = CounterMetricFamily("cloakwork_problems", "Problems by reason.", labels=["reason"])
-        for told in Reason:
-            problems.add_metric([told.partition(":")[0]], state.problems.get(told, 0))
+        for reason in Reason:
+            problems.add_metric([reason_code(reason)], state.problems.get(reason, 0))
         yield problems
         yield GaugeMetricFamily("cloakwork_queued_readings", "Readings that wait to be stored.", state.queued)
-        yield GaugeMetricFamily("cloakwork_store_writable", "Whether the store takes readings.", int(state.storing))
+        yield GaugeMetricFamily("cloakwork_store_writable", "Whether the store accepts readings.", int(state.storing))
         lags = GaugeMetricFamily("cloakwork_lag_seconds", "Age of the newest recovered frame.", labels=["site"])
         backlog = GaugeMetricFamily("cloakwork_backlog_frames", "Frames that wait to be recovered.", labels=["site"])
         for site in self._sites:

@@ -1,0 +1,167 @@
+"""The HTTP interface as one application."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from cloakwork.collect.api import (
+    routes_access,
+    routes_events,
+    routes_health,
+    routes_page,
+    routes_readings,
+    routes_results,
+    routes_sites,
+)
+from cloakwork.collect.api.access_control import AccessControl, GuardedRoute
+from cloakwork.collect.api.api_metrics import ApiMetrics
+from cloakwork.collect.api.api_settings import ApiSettings
+from cloakwork.collect.api.capacity import WorkerThreads
+from cloakwork.collect.api.credentials import OneTimeCodes, SessionTable, TokenCache
+from cloakwork.collect.api.error_responses import (
+    ResponseMiddleware,
+    documented_errors,
+    error_schemas,
+    install_error_handlers,
+)
+from cloakwork.collect.api.event_hub import EventHub, StorePoller, StreamEnd
+from cloakwork.collect.api.http_limits import BodyLimitMiddleware
+from cloakwork.collect.api.result_models import AttackCache
+from cloakwork.collect.api.route_context import ApiContext
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.live import Live
+from cloakwork.collect.place import Watched
+from cloakwork.collect.store import Store
+from cloakwork.errors import InputError
+from cloakwork.mqtt import MqttClient
+
+VERSION = "1"
+SUMMARY = "Stores cloaked readings and estimates where their sources are, roughly."
+SCHEMES = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token of a device, an analyst or an operator."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "description": "From POST /v1/session. A change also needs the header X-Cloakwork: 1.",
+    },
+}
+TAGS = [
+    {"name": "readings", "description": "Cloaked readings: devices send them, analysts read them."},
+    {"name": "results", "description": "Sources recovered from readings."},
+    {"name": "sites", "description": "Sites and their health."},
+    {"name": "session", "description": "For the page."},
+    {"name": "administration", "description": "For operators."},
+    {"name": "watching", "description": "For supervisors."},
+]
+# nothing of a request goes to a telemetry service, whatever the environment says
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
+ROUTES = (routes_readings, routes_sites, routes_results, routes_health, routes_events, routes_access, routes_page)
+
+
+def make_app(
+    store: Store,
+    sites: Mapping[str, Watched],
+    intake: Intake,
+    live: Live,
+    *,
+    broker: MqttClient | None = None,
+    hub: EventHub | None = None,
+    settings: ApiSettings | None = None,
+    simulation: routes_results.Simulation | None = None,
+) -> FastAPI:
+    """An application that serves sites, given by name; the caller starts and stops the other parts.
+
+    Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
+    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. Only a demonstration
+    has a `simulation`, whose truth clients may ask for.
+    """
+    context = _make_context(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings())
+    app = FastAPI(
+        title="Cloakwork collector",
+        summary=SUMMARY,
+        version=VERSION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_tags=TAGS,
+        lifespan=_lifespan,
+        telemetry=SILENT,
+    )
+    app.state.context, app.state.access, app.state.page = context, context.access, routes_page.load_page()
+    app.router.route_class = GuardedRoute
+    routers = [module.router for module in ROUTES]
+    if simulation is not None:
+        routers.append(routes_results.truth_router(simulation))
+    app.router.routes += [route for router in routers for route in router.routes]
+    install_error_handlers(app)
+    app.add_middleware(BodyLimitMiddleware, most=context.settings.body_bytes, seconds=context.settings.body_s)
+    app.add_middleware(ResponseMiddleware, tls=context.settings.tls, on_response=context.metrics.count_request)
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+    return app
+
+
+def _make_context(
+    store: Store,
+    sites: Mapping[str, Watched],
+    intake: Intake,
+    live: Live,
+    broker: MqttClient | None,
+    hub: EventHub,
+    settings: ApiSettings,
+) -> ApiContext:
+    for name, watched in sites.items():
+        if name != watched.name:
+            message = f"the site {watched.name} is given as {name!r}: use its own name as the key."
+            raise InputError(message, name=name, site=watched.name)
+    metrics = ApiMetrics()
+    metrics.include(list(sites), intake, live, broker)
+    hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
+    workers = WorkerThreads(
+        writes=settings.writes_at_once, reads=settings.reads_at_once, on_call=metrics.count_store_call
+    )
+    sessions = SessionTable(most=settings.sessions, per_token=settings.sessions_per_token, seconds=settings.session_s)
+    tokens = TokenCache(store, workers, seconds=settings.token_s)
+    access = AccessControl(tokens, sessions, OneTimeCodes(seconds=settings.code_s), settings)
+    poller = StorePoller(store, workers, hub, live, every_s=settings.follow_s)
+    return ApiContext(
+        store, sites, intake, live, broker, hub, workers, access, metrics, settings, AttackCache(store), poller
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context: ApiContext = app.state.context
+    context.hub.attach(asyncio.get_running_loop())
+    polling = asyncio.create_task(context.poller.run())
+    try:
+        yield
+    finally:
+        context.hub.end(StreamEnd.CLOSING)
+        context.hub.attach(None)
+        polling.cancel()
+        with suppress(asyncio.CancelledError):
+            await polling
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=app.openapi_tags
+        )
+        components = document.setdefault("components", {})
+        components["securitySchemes"] = SCHEMES | {"session": SCHEMES["session"] | {"name": app.state.access.cookie}}
+        components["schemas"] |= error_schemas()
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                operation["responses"] |= {str(status): error for status, error in documented_errors(500).items()}
+                roles = operation["x-roles"]
+                who = f"Roles: {', '.join(roles)}." if roles else "Needs no token."
+                operation["description"] = f"{operation.get('description', '')}\n\n{who}".strip()
+        app.openapi_schema = document
+    return app.openapi_schema

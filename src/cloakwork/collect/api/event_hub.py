@@ -1,0 +1,335 @@
+"""Live events for clients. Any thread may publish; memory is bounded.
+
+Events are gathered for a moment and then handed to every client's queue at once. Of reports, problems and lag only the
+newest about each sensor counts, so they do not pile up. Every result counts: a stream whose client does not read fast
+enough ends, with a last event that says so.
+"""
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Sequence, Set
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from threading import Lock
+from typing import Any
+
+from cachetools import LRUCache
+
+from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.api.capacity import WorkerThreads
+from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.result_models import result_body
+from cloakwork.collect.live import Lag, Live
+from cloakwork.collect.records import Problem, Report, Result
+from cloakwork.collect.store import Store, StoreError
+from cloakwork.errors import ApiError
+
+GATHER_S = 0.05
+MOST_GATHERED = 2000
+BURST = 64  # results of a site that are sent at once; clients ask for older ones
+SEEN = 1000
+POLLED = 8  # newest results of a site in each poll
+REPORTS_EVERY = 2  # polls
+WITHHELD = "an operator can see the reason"
+log = logging.getLogger(__name__)
+
+
+class EventKind(StrEnum):
+    """The name of an event in a stream."""
+
+    RESULT = "result"
+    REPORT = "report"
+    PROBLEM = "problem"
+    LAG = "lag"
+    END = "end"
+
+
+class StreamEnd(StrEnum):
+    """Why a stream ended: the code in its last event; `text` is for people."""
+
+    SLOW = "slow"
+    REVOKED = "revoked"
+    CLOSING = "closing"
+    TIME = "time"
+
+    @property
+    def text(self) -> str:
+        """What happened, and what to do."""
+        return _END_TEXTS[self]
+
+
+_END_TEXTS = {
+    StreamEnd.SLOW: "too slow: events arrived faster than the client read them. Reconnect, and fetch what was missed",
+    StreamEnd.REVOKED: "the token was revoked, or the session ended",
+    StreamEnd.CLOSING: "the collector is stopping. Reconnect in a moment",
+    StreamEnd.TIME: "this stream reached its time limit. Reconnect; nothing is missed",
+}
+
+
+@dataclass(frozen=True)
+class ApiEvent:
+    """An event of a site; `time` is set for results, from which a client can resume a stream.
+
+    A newer event replaces one of the same kind, site and `topic`.
+    """
+
+    kind: EventKind
+    site: str
+    topic: str
+    data: str
+    time: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Identifies the events that this one replaces."""
+        return self.kind, self.site, self.topic
+
+
+def result_event(result: Result) -> ApiEvent:
+    """A result as an event, without its map."""
+    text = result_body(result, with_map=False).model_dump_json()
+    return ApiEvent(EventKind.RESULT, result.site, str(result.time), text, result.time)
+
+
+class EventQueue:
+    """The events that one client has yet to read."""
+
+    def __init__(self, caller: Caller, sites: frozenset[str], most: int) -> None:
+        self.caller = caller
+        self.sites = sites
+        self.end_reason: StreamEnd | None = None
+        self._most = most
+        self._waiting: OrderedDict[tuple[str, str, str], ApiEvent] = OrderedDict()
+        self._results = 0
+        self._changed = asyncio.Event()
+
+    def put(self, event: ApiEvent) -> bool:
+        """Add an event; False when it is one too many, and the stream has ended."""
+        if self.end_reason is not None or event.site not in self.sites:
+            return True
+        replaced = self._waiting.pop(event.key, None)
+        self._results += event.kind is EventKind.RESULT and replaced is None
+        if self._results > self._most:
+            self.end(StreamEnd.SLOW)
+            return False
+        self._waiting[event.key] = event
+        self._changed.set()
+        return True
+
+    def end(self, reason: StreamEnd) -> None:
+        """End the stream, and drop the events that wait."""
+        self.end_reason = self.end_reason or reason
+        self._waiting.clear()
+        self._changed.set()
+
+    async def take(self, seconds: float) -> list[ApiEvent]:
+        """All events that wait, or none after so many seconds."""
+        if not self._waiting and self.end_reason is None:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                return []
+        events = list(self._waiting.values())
+        self._waiting.clear()
+        self._results = 0
+        return events
+
+
+class EventHub:
+    """Distributes events to the queues of all clients."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = Lock()
+        self._gathered: OrderedDict[tuple[str, str, str], ApiEvent] = OrderedDict()
+        self._seen: LRUCache[tuple[str, int, int], bool] = LRUCache(SEEN)
+        self._queues: set[EventQueue] = set()
+        self.on_result: Callable[[Result], None] = lambda _: None
+        self.on_drop: Callable[[], None] = lambda: None
+
+    def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Set the event loop of the streams; None when it ends. Without one, events are dropped."""
+        with self._lock:
+            self._loop = loop
+            self._gathered.clear()
+
+    def publish_result(self, result: Result) -> None:
+        """A frame was recovered here."""
+        self.on_result(result)
+        self.publish_stored([result])
+
+    def publish_stored(self, results: Sequence[Result], *, silently: bool = False) -> None:
+        """Results are in the store, from any collector; each is sent once, or with `silently` only noted as seen."""
+        fresh = [result for result in results if self._is_new(result)]
+        for result in sorted(fresh, key=lambda result: result.time) if self._queues and not silently else ():
+            self._gather(result_event(result))
+
+    def publish_reports(self, reports: Sequence[Report]) -> None:
+        """Devices reported their state."""
+        for report in reports if self._queues else ():
+            self._publish(EventKind.REPORT, report.site, report._asdict(), report.sensor)
+
+    def publish_problems(self, problems: Sequence[Problem]) -> None:
+        """Messages were unusable."""
+        for problem in problems if self._queues else ():
+            data = asdict(problem) | {"code": reason_code(problem.reason)}
+            self._publish(EventKind.PROBLEM, problem.site, data, f"{problem.sensor} {problem.reason}")
+
+    def publish_lag(self, site: str, lag: Lag) -> None:
+        """How far recovery is behind."""
+        if self._queues:
+            data = {"site": site} | asdict(lag) | {"reason": WITHHELD if lag.reason else ""}
+            self._publish(EventKind.LAG, site, data)
+
+    @property
+    def followed(self) -> frozenset[str]:
+        """The sites of all open streams."""
+        return frozenset(site for queue in self._queues for site in queue.sites)
+
+    @property
+    def streams(self) -> int:
+        """The number of open streams."""
+        return len(self._queues)
+
+    def open(self, caller: Caller, sites: frozenset[str], *, most: int, per_token: int, queue: int) -> EventQueue:
+        """Open a stream; refused where there are too many."""
+        own = sum(other.caller.token.id == caller.token.id for other in self._queues)
+        if own >= per_token or len(self._queues) >= most:
+            message = f"This token has {own} open streams, of {len(self._queues)} in total. Close one first."
+            raise ApiError(429, "too-many-streams", message, retry_s=5)
+        opened = EventQueue(caller, sites, queue)
+        self._queues.add(opened)
+        return opened
+
+    def close(self, queue: EventQueue) -> None:
+        """A client has gone."""
+        self._queues.discard(queue)
+
+    def end(self, reason: StreamEnd, *, token: str | None = None, session: bytes | None = None) -> None:
+        """End all streams, or those of a token, or of a session."""
+        for queue in list(self._queues):
+            caller, everyone = queue.caller, token is None and session is None
+            if everyone or caller.token.id == token or (session is not None and caller.session == session):
+                queue.end(reason)
+
+    def end_soon(self) -> None:
+        """End all streams because the collector stops; any thread may call it."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self.end, StreamEnd.CLOSING)
+
+    def _is_new(self, result: Result) -> bool:
+        key = (result.site, result.time, result.solved)
+        with self._lock:
+            seen = self._seen.get(key, False)  # a look keeps it: the poller finds the newest results again and again
+            self._seen[key] = True
+            return not seen
+
+    def _publish(self, kind: EventKind, site: str, data: dict[str, Any], topic: str = "") -> None:
+        self._gather(ApiEvent(kind, site, topic, json.dumps(data)))
+
+    def _gather(self, event: ApiEvent) -> None:
+        """Keep the newest event of each key until the next hand-over."""
+        with self._lock:
+            if self._loop is None or self._loop.is_closed():
+                return
+            if not self._gathered:
+                self._loop.call_soon_threadsafe(self._hand_over_later)
+            self._gathered.pop(event.key, None)
+            self._gathered[event.key] = event
+            if len(self._gathered) > MOST_GATHERED:
+                self._gathered.popitem(last=False)
+
+    def _hand_over_later(self) -> None:
+        asyncio.get_running_loop().call_later(GATHER_S, self._hand_over)
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            events, self._gathered = list(self._gathered.values()), OrderedDict()
+        oldest = _oldest_sent(events)
+        for event in events:
+            if event.time is not None and event.time < oldest[event.site]:
+                continue
+            for queue in self._queues:
+                if not queue.put(event):
+                    self.on_drop()
+
+
+def _oldest_sent(events: Sequence[ApiEvent]) -> dict[str, int]:
+    """The time from which the results of each site are sent: a site that catches up hides no other's events."""
+    times: defaultdict[str, list[int]] = defaultdict(list)
+    for event in events:
+        if event.time is not None:
+            times[event.site].append(event.time)
+    return {site: sorted(found)[-BURST:][0] for site, found in times.items()}
+
+
+class StorePoller:
+    """Polls the store for results and reports of other collectors, and live recovery for its lag."""
+
+    def __init__(self, store: Store, workers: WorkerThreads, hub: EventHub, live: Live, *, every_s: float) -> None:
+        self._store, self._workers, self._hub, self._live = store, workers, hub, live
+        self._every_s = every_s
+        self._polls = 0
+        self._followed: set[str] = set()
+        self._starting = asyncio.Lock()
+        self._lags: dict[str, tuple[int | None, int, bool, str]] = {}
+        self._reports: dict[str, set[Report]] = {}
+        self._problems: dict[str, set[Problem]] = {}
+
+    async def follow(self, sites: Set[str]) -> None:
+        """Publish everything that reaches these sites after this call, and nothing that is in the store already.
+
+        A site is followed as long as a stream of it is open.
+        """
+        async with self._starting:
+            for site in sorted(sites - self._followed):
+                await self._poll_results(site, silently=True)
+                await self._poll_reports(site, silently=True)
+                self._followed.add(site)
+
+    async def run(self) -> None:
+        """Poll until cancelled; the first of several failures is logged."""
+        failing = False
+        while True:
+            await asyncio.sleep(self._every_s)
+            try:
+                await self._poll()
+                failing = False
+            except (StoreError, ApiError) as problem:  # ApiError: too many others use the store
+                if not failing:
+                    log.warning("no news from the store: %s", type(problem).__name__)
+                failing = True
+
+    async def _poll(self) -> None:
+        self._polls += 1
+        self._followed &= self._hub.followed
+        for site in sorted(self._followed):
+            await self._poll_results(site)
+            if self._polls % REPORTS_EVERY == 0:
+                await self._poll_reports(site)
+            self._check_lag(site)
+
+    async def _poll_results(self, site: str, *, silently: bool = False) -> None:
+        page = await self._workers.read(self._store.results, site, limit=POLLED, newest_first=True)
+        self._hub.publish_stored(page.items, silently=silently)
+
+    async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
+        reports = set(await self._workers.read(self._store.reports, site))
+        problems = set(await self._workers.read(self._store.problems, site))
+        if not silently:
+            self._hub.publish_reports(sorted(reports - self._reports.get(site, set())))
+            new = problems - self._problems.get(site, set())
+            self._hub.publish_problems(sorted(new, key=lambda problem: problem.last))
+        self._reports[site], self._problems[site] = reports, problems
+
+    def _check_lag(self, site: str) -> None:
+        lag = self._live.lag(site)
+        now = (lag.delay_ms, lag.waiting, lag.more, lag.reason)  # the other fields change with the clock
+        if self._lags.get(site) != now:
+            self._lags[site] = now
+            self._hub.publish_lag(site, lag)

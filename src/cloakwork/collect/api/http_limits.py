@@ -1,0 +1,200 @@
+"""Limits below the routes: connections, the time that a client may take, and the size of a body."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+import time
+import weakref
+from collections import Counter
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from cloakwork.collect.api.api_settings import ApiSettings
+from cloakwork.errors import ApiError
+
+LOG_EVERY_S = 60.0
+BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
+log = logging.getLogger(__name__)
+
+
+def address_of(scope: Scope) -> str:
+    """The client's address, for counting; for IPv6 the /64 network that one customer usually has.
+
+    >>> address_of({"client": ("2001:db8::1", 5)}), address_of({"client": ("192.0.2.7", 5)})
+    ('2001:db8::/64', '192.0.2.7')
+    """
+    host = str((scope.get("client") or ("",))[0])
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host[:64]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
+    return host
+
+
+class LimitedListener(socket.socket):
+    """A listening socket that limits connections, in total and per address, and closes the rest at once.
+
+    It counts a connection from the moment it is made, so a client that never finishes the TLS handshake counts too.
+    """
+
+    def __init__(self, listening: socket.socket, *, most: int, per_address: int) -> None:
+        super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
+        self._most = most
+        self._per_address = per_address
+        self._open: Counter[str] = Counter()
+        self._logged_at = -float("inf")
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return self._open.total()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection; raises `ConnectionAbortedError` where there are too many."""
+        connection, peer = super().accept()
+        address = address_of({"client": peer})
+        if self.connections >= self._most or self._open[address] >= self._per_address:
+            connection.close()
+            self._log_refusal()
+            raise ConnectionAbortedError("too many connections")
+        self._open[address] += 1
+        return _CountedConnection(connection, self, address), peer
+
+    def release(self, address: str) -> None:
+        """Count one connection of an address less."""
+        self._open[address] -= 1
+        if not self._open[address]:
+            del self._open[address]
+
+    def _log_refusal(self) -> None:
+        now = time.monotonic()
+        if now - self._logged_at >= LOG_EVERY_S:
+            self._logged_at = now
+            log.warning("refusing connections: %d of at most %d are open", self.connections, self._most)
+
+
+class _CountedConnection(socket.socket):
+    """A connection that reports to its listener when it is closed or dropped."""
+
+    def __init__(self, connection: socket.socket, listener: LimitedListener, address: str) -> None:
+        super().__init__(connection.family, connection.type, connection.proto, fileno=connection.detach())
+        self._release = weakref.finalize(self, listener.release, address)
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        self._release()
+
+
+class TimedProtocol(H11Protocol):
+    """One connection, aborted when a request does not begin, or a response is not read, for too long.
+
+    The head of a request must be complete `head_s` seconds after the connection was made, or after the previous
+    response; the body has a limit of its own.
+    """
+
+    head_s: float
+    read_s: float
+    _head_timer: asyncio.TimerHandle | None = None
+    _read_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop all timers."""
+        _cancel(self._head_timer)
+        _cancel(self._read_timer)
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Use the bytes that have arrived."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:  # a request is under way
+            _cancel(self._head_timer)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._await_head()  # first, since the next request may have arrived already
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        _cancel(self._read_timer)
+        self._read_timer = self.loop.call_later(self.read_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        _cancel(self._read_timer)
+
+    def _await_head(self) -> None:
+        _cancel(self._head_timer)
+        self._head_timer = self.loop.call_later(self.head_s, self.transport.abort)
+
+
+def timed_protocol(settings: ApiSettings) -> type[TimedProtocol]:
+    """The protocol of a server with these settings."""
+    return type("TimedProtocol", (TimedProtocol,), {"head_s": settings.head_s, "read_s": settings.read_s})
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+class BodyLimitMiddleware:
+    """Refuses a body while it is read, as soon as it is too large or takes too long.
+
+    The limit is `most` bytes, or what the route has put into the scope under `BODY_LIMIT`.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int, seconds: float) -> None:
+        self._app = app
+        self._most = most
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "0")
+        end = time.monotonic() + self._seconds
+        size, complete = 0, False
+
+        async def receive_limited() -> Message:
+            nonlocal size, complete
+            if complete:  # only a disconnect can follow, at any time
+                return await receive()
+            most: int = scope.get(BODY_LIMIT, self._most)
+            if declared.isdigit() and int(declared) > most:
+                raise _too_large(most)
+            try:
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                text = f"The body did not arrive within {self._seconds:g} s. Send it again, in smaller parts."
+                raise ApiError(408, "too-slow", text, headers={"Connection": "close"}) from None
+            size += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if size > most:
+                raise _too_large(most)
+            return message
+
+        await self._app(scope, receive_limited, send)
+
+
+def _too_large(most: int) -> ApiError:
+    text = f"The body has more than {most} bytes, the most allowed. Send it in smaller parts."
+    return ApiError(413, "too-large", text, headers={"Connection": "close"})

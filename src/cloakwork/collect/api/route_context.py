@@ -1,0 +1,138 @@
+"""What all routes share: the parts of the collector, and pages of long lists."""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Path
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from cloakwork.collect.api.access_control import AccessControl
+from cloakwork.collect.api.api_metrics import ApiMetrics
+from cloakwork.collect.api.api_settings import ApiSettings
+from cloakwork.collect.api.capacity import WorkerThreads
+from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.event_hub import EventHub, StorePoller
+from cloakwork.collect.api.result_models import AttackCache, Moment, Name
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.live import Live
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Page
+from cloakwork.collect.store import Store
+from cloakwork.errors import ApiError, InputError
+from cloakwork.mqtt import MqttClient
+
+Item = TypeVar("Item")
+SiteName = Annotated[Name, Path(description="Name of a site.")]
+_CURSOR = re.compile(r"[A-Za-z0-9_.-]{1,120}").fullmatch
+
+
+@dataclass(frozen=True)
+class ApiContext:
+    """Everything that the routes of one app work with. `broker` is None where readings arrive by HTTP only."""
+
+    store: Store
+    sites: Mapping[str, Watched]
+    intake: Intake
+    live: Live
+    broker: MqttClient | None
+    hub: EventHub
+    workers: WorkerThreads
+    access: AccessControl
+    metrics: ApiMetrics
+    settings: ApiSettings
+    attacks: AttackCache
+    poller: StorePoller
+
+    def site(self, name: str, caller: Caller) -> Watched:
+        """A site that the caller may see. A site of others looks the same as one that does not exist."""
+        watched = self.sites.get(name)
+        if watched is None or not caller.sees(name):
+            message = "No site of this name is collected here. GET /v1/sites lists the sites."
+            raise ApiError(404, "not-found", message)
+        return watched
+
+    def site_names(self, caller: Caller) -> list[str]:
+        """The sites that the caller may see."""
+        return [name for name in self.sites if caller.sees(name)]
+
+
+def _context(connection: HTTPConnection) -> ApiContext:
+    context: ApiContext = connection.app.state.context
+    return context
+
+
+ContextDep = Annotated[ApiContext, Depends(_context)]
+
+
+class PageQuery(BaseModel):
+    """A period and a page of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    since: Annotated[Moment | None, Field(description="From this time on, in Unix milliseconds.")] = None
+    until: Annotated[Moment | None, Field(description="Before this time, in Unix milliseconds.")] = None
+    limit: Annotated[int, Field(ge=1, le=1000, description="Length of a page.")] = 100
+    after: Annotated[
+        str | None, Field(max_length=200, description="The `next` of the previous page.", examples=[None])
+    ] = None
+
+    def store_arguments(self) -> dict[str, Any]:
+        """The period and the page as arguments of the store's methods."""
+        return {"since": self.since, "until": self.until, "limit": self.limit, "after": _decode_cursor(self.after)}
+
+
+def json_response(body: BaseModel) -> Response:
+    """A response that is ready to send: long ones take a while to serialise, so worker threads do it."""
+    return Response(body.model_dump_json(), media_type="application/json")
+
+
+async def page_response(
+    context: ApiContext,
+    caller: Caller,
+    query: PageQuery,
+    read: Callable[..., Page[Item]],
+    to_body: Callable[[Page[Item]], BaseModel],
+) -> Response:
+    """A page from the store, newest first; it counts by its length, and each token gets one at a time."""
+    arguments = query.store_arguments()
+    context.access.charge(caller, max(0.0, query.limit / context.settings.rows_per_request - 1.0))
+
+    def page() -> Response:
+        return json_response(to_body(read(newest_first=True, **arguments)))
+
+    try:
+        async with context.access.one_at_a_time(caller, "page"):
+            return await context.workers.read(page)
+    except InputError:
+        raise _bad_cursor() from None
+
+
+def encode_cursor(cursor: str | None) -> str | None:
+    """A cursor of the store in an opaque form, which clients are not meant to make up.
+
+    >>> encode_cursor("17.s1.3")
+    'MTcuczEuMw'
+    """
+    return None if cursor is None else base64.urlsafe_b64encode(cursor.encode()).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+    except ValueError:
+        raise _bad_cursor() from None
+    if not _CURSOR(text):
+        raise _bad_cursor()
+    return text
+
+
+def _bad_cursor() -> ApiError:
+    message = "query.after: not a cursor. Use the `next` of the previous page, or leave it out."
+    return ApiError(422, "invalid", message)

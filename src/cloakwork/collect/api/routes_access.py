@@ -1,0 +1,173 @@
+"""Tokens (`/v1/tokens`, for operators) and sessions of the page (`/v1/session`)."""
+
+import logging
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field, field_validator, model_validator
+
+from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded, public
+from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.event_hub import StreamEnd
+from cloakwork.collect.api.result_models import Name, RequestModel, ResponseModel, SensorId
+from cloakwork.collect.api.route_context import ApiContext, ContextDep
+from cloakwork.collect.records import Role, Token
+from cloakwork.errors import ApiError
+
+log = logging.getLogger(__name__)
+router = APIRouter(route_class=GuardedRoute)
+_OPERATOR = (Role.OPERATOR,)
+
+
+class TokensBody(ResponseModel):
+    """All tokens that the operator may manage, without their secrets, on one page."""
+
+    items: list[Token]
+    next: None = None
+
+
+@dataclass(frozen=True)
+class NewTokenBody(Token):
+    """A new token with its secret, which is shown only once."""
+
+    secret: Annotated[str, Field(examples=["cw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])]
+
+
+class TokenIn(RequestModel):
+    """A token to make: a device's names its site and sensor, any other may be limited to one site."""
+
+    role: Annotated[Literal["device", "analyst", "operator"], Field(examples=["analyst"])]
+    site: Name | None = None
+    sensor: SensorId | None = None
+    label: Annotated[str, Field(max_length=64, examples=["wall screen"])] = ""
+
+    @field_validator("label")
+    @classmethod
+    def _printable(cls, label: str) -> str:
+        if not label.isprintable():
+            raise ValueError("use printable characters")
+        return label
+
+    @model_validator(mode="after")
+    def _complete(self) -> "TokenIn":
+        if self.role == "device" and (self.site is None or self.sensor is None):
+            raise ValueError("a token for a device needs site and sensor")
+        if self.role != "device" and self.sensor is not None:
+            raise ValueError("only a token for a device has a sensor")
+        return self
+
+
+class SessionIn(RequestModel):
+    """A token to log in with, or the one-time code of an address."""
+
+    token: Annotated[str | None, Field(max_length=64, examples=[f"cw_{43 * 'A'}"])] = None
+    code: Annotated[str | None, Field(max_length=64, description="Of an address that ends in #code=...")] = None
+
+    @model_validator(mode="after")
+    def _either(self) -> "SessionIn":
+        if (self.token is None) == (self.code is None):
+            raise ValueError("give either token or code")
+        return self
+
+
+class SessionBody(ResponseModel):
+    """The token of a session."""
+
+    role: Role
+    site: str | None
+    label: str
+
+
+@router.get("/v1/tokens", tags=["administration"], **guarded(_OPERATOR))
+async def list_tokens(context: ContextDep, caller: CallerDep) -> TokensBody:
+    """All tokens including revoked ones, the oldest first; an operator of one site sees those of that site."""
+    return TokensBody(items=await _managed(context, caller))
+
+
+@router.post("/v1/tokens", tags=["administration"], status_code=201, **guarded(_OPERATOR, 404, *BODY_ERRORS))
+async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> NewTokenBody:
+    """Make a token. Its secret is in this response only: keep it, it cannot be shown again."""
+    if body.site is None and caller.token.site is not None:
+        message = f'This token manages {caller.token.site} only: add "site": "{caller.token.site}".'
+        raise ApiError(403, "forbidden", message)
+    if body.site is not None:
+        watched = context.site(body.site, caller)
+        if body.sensor is not None and body.sensor not in watched.site.sensor_ids:
+            message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
+            raise ApiError(422, "unknown-sensor", message)
+    make = context.store.new_token
+    token, secret = await context.workers.read(make, Role(body.role), body.site, body.sensor, body.label)
+    context.access.tokens.refresh()
+    log.info("token %s made token %s of role %s", caller.token.id, token.id, token.role)
+    return NewTokenBody(**asdict(token), secret=secret)
+
+
+@router.delete("/v1/tokens/{token}", tags=["administration"], status_code=204, **guarded(_OPERATOR, 404, 422))
+async def revoke_token(
+    token: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id, not its secret.")],
+    context: ContextDep,
+    caller: CallerDep,
+) -> None:
+    """Revoke a token: it opens nothing from now on, and its sessions and streams end."""
+    if token not in {managed.id for managed in await _managed(context, caller)}:
+        raise ApiError(404, "not-found", "No token has this id. GET /v1/tokens lists them.")
+    await context.workers.read(context.store.revoke_token, token)
+    context.access.tokens.forget(token)
+    context.access.sessions.forget(token)
+    context.hub.end(StreamEnd.REVOKED, token=token)
+    log.info("token %s revoked token %s", caller.token.id, token)
+
+
+async def _managed(context: ApiContext, caller: Caller) -> list[Token]:
+    tokens = await context.workers.read(context.store.tokens)
+    return [token for token in tokens if caller.token.site in {None, token.site}]
+
+
+@router.post("/v1/session", tags=["session"], **public(401, 403, *BODY_ERRORS, 429, 503))
+async def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> SessionBody:
+    """Begin a session: the response sets a cookie that stands for the token until it is revoked, or for half a day."""
+    access = context.access
+    if body.code is not None:
+        caller = await access.redeem(request, body.code)
+    else:
+        caller = await access.log_in(request, body.token or "")
+    if caller.role is Role.DEVICE:
+        message = "The token of a device opens no session: it can only send readings."
+        raise ApiError(403, "forbidden", message)
+    access.charge(caller, 1.0)
+    cookie = request.cookies.get(access.cookie)
+    before = None if cookie is None else access.sessions.find(cookie)
+    if before is not None:
+        _end_session(context, before)
+    response.set_cookie(
+        access.cookie,
+        access.sessions.begin(caller.token),
+        max_age=int(context.settings.session_s),
+        path="/",
+        secure=context.settings.tls,
+        httponly=True,
+        samesite="strict",
+    )
+    return SessionBody.model_validate(caller.token)
+
+
+@router.get("/v1/session", tags=["session"], **guarded(READERS))
+async def show_session(caller: CallerDep) -> SessionBody:
+    """The role, site and label of the caller's token."""
+    return SessionBody.model_validate(caller.token)
+
+
+@router.delete("/v1/session", tags=["session"], status_code=204, **guarded(READERS))
+async def log_out(response: Response, context: ContextDep, caller: CallerDep) -> None:
+    """End the session and its streams."""
+    _end_session(context, caller)
+    response.delete_cookie(
+        context.access.cookie, path="/", secure=context.settings.tls, httponly=True, samesite="strict"
+    )
+
+
+def _end_session(context: ApiContext, caller: Caller) -> None:
+    if caller.session is not None:
+        context.access.sessions.end(caller.session)
+        context.hub.end(StreamEnd.REVOKED, session=caller.session)

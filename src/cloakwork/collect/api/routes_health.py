@@ -1,0 +1,248 @@
+"""`GET /v1/sites/{site}/health`: the state of the sensors, how far recovery is behind, and recent problems."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
+from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.api.event_hub import WITHHELD
+from cloakwork.collect.api.result_models import ResponseModel
+from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
+from cloakwork.collect.live import Lag
+from cloakwork.collect.place import Watched
+from cloakwork.collect.problems import CLAIM_BREAKING, Reason
+from cloakwork.collect.records import Problem, Report, Role
+from cloakwork.collect.solve import unix_ms
+from cloakwork.collect.spent import Rules, rules_of
+
+FRAMES = 60  # newest frames in which missing sensors are counted
+ALARMS = 3  # of each sensor
+MOST_COUNTED = 50_000  # readings
+router = APIRouter(route_class=GuardedRoute)
+
+
+class BrokenBody(ResponseModel):
+    """Why the claim does not hold for a sensor, and when that was last seen; `code` is for programs."""
+
+    reason: str = Field(examples=[Reason.OVER.value])
+    last: int
+    code: str = Field(examples=[reason_code(Reason.OVER)])
+
+
+class SensorHealth(ResponseModel):
+    """One sensor: its last report, and how its readings arrive.
+
+    `used` is how many readings of the window it has used: its own count, or the collector's if that is higher; null if
+    nothing arrived in this window. `allowed` is the plan's. `missing` counts the frames without a reading of it among
+    the last `frames`; `late`, `again` and `alarms` count since the store was made. Times are Unix milliseconds, null
+    where nothing has arrived yet.
+    """
+
+    id: str
+    state: str | None = Field(examples=["online"])
+    used: int | None
+    allowed: int
+    last_seen: int | None
+    last_reading: int | None
+    sigma: float
+    missing: int
+    frames: int
+    late: int
+    again: int
+    alarms: int
+    broken: list[BrokenBody]
+
+
+class LagBody(ResponseModel):
+    """The state of recovery: `ms` is the age of the newest recovered frame, `delay_ms` how long that one took.
+
+    `waiting` frames are ready and wait (`more` if the store may have others), `open` ones wait for sensors; `solved`
+    and `failed` count since the start, `per_second` is of the last minute; `reason` says why recovery is stopped.
+    """
+
+    ms: int | None
+    delay_ms: int | None
+    waiting: int
+    more: bool
+    open: int
+    solved: int
+    failed: int
+    per_second: float
+    took_ms: float
+    reason: str
+
+
+class LinkBody(ResponseModel):
+    """The broker or the store: `ok`, `away`, or `none` where there is no broker."""
+
+    state: str = Field(examples=["ok"])
+    since: int | None
+    reason: str
+
+
+class ProblemBody(ResponseModel):
+    """Unusable or unusual messages, counted; `code` is for programs.
+
+    `breaks_claim` says that the site's privacy claim does not hold for this sensor.
+    """
+
+    sensor: str
+    reason: str
+    count: int
+    last: int
+    code: str = Field(examples=[reason_code(Reason.LATE)])
+    breaks_claim: bool
+
+
+class AlarmBody(ResponseModel):
+    """A sequence number that arrived with two values."""
+
+    sensor: str
+    seq: int
+    received: int
+
+
+class HealthBody(ResponseModel):
+    """The health of a site."""
+
+    site: str
+    sensors: list[SensorHealth]
+    lag: LagBody
+    queued: int = Field(description="Readings that wait to be stored.")
+    broker: LinkBody
+    store: LinkBody
+    problems: list[ProblemBody]
+    alarms: list[AlarmBody]
+
+
+@router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
+async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
+    """The health of a site: sensors, recovery, broker, store, problems and alarms."""
+    watched = context.site(site, caller)
+    return await context.workers.read(_health, context, site, watched, caller.role is Role.OPERATOR)
+
+
+def _health(context: ApiContext, site: str, watched: Watched, trusted: bool) -> HealthBody:
+    """The body; a reason may name hosts and files, so only an operator is `trusted` with it."""
+    store, intake = context.store, context.intake.state
+    problems = store.problems(site)
+    broker = LinkBody(state="none", since=None, reason="readings arrive by HTTP only")
+    if context.broker is not None:
+        link = context.broker.state
+        broker = _link_body(link.connected, link.since, link.reason, trusted)
+    return HealthBody(
+        site=site,
+        sensors=_sensors(context, site, watched, problems),
+        lag=_lag_body(context.live.lag(site), trusted),
+        queued=intake.queued,
+        broker=broker,
+        store=_link_body(intake.storing, intake.since, intake.reason, trusted),
+        problems=[_problem_body(problem) for problem in problems],
+        alarms=[AlarmBody.model_validate(alarm) for alarm in store.alarms_of_each(site, each=ALARMS)],
+    )
+
+
+def _sensors(context: ApiContext, site: str, watched: Watched, problems: Sequence[Problem]) -> list[SensorHealth]:
+    now, rules = unix_ms(), rules_of(watched)
+    reports = {report.sensor: report for report in context.store.reports(site)}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for problem in problems:
+        counts[problem.sensor][problem.reason] += problem.count
+    used = _used(context, watched, rules, reports, now)
+    times = _frame_times(context, watched, now)
+    present: Counter[str] = Counter()
+    newest: dict[str, int] = {}
+    for moment, values in sorted(context.store.frames(site, times).items()):
+        present.update(values.keys())
+        newest.update(dict.fromkeys(values, min(moment, now)))
+    return [
+        SensorHealth(
+            id=sensor.id,
+            state=report.state if (report := reports.get(sensor.id)) else None,
+            used=used[sensor.id],
+            allowed=rules.allowed,
+            last_seen=_largest(report.received if report else None, newest.get(sensor.id)),
+            last_reading=newest.get(sensor.id),
+            sigma=sensor.sigma,
+            missing=len(times) - present[sensor.id],
+            frames=len(times),
+            late=counts[sensor.id][Reason.LATE],
+            again=counts[sensor.id][Reason.DUPLICATE],
+            alarms=counts[sensor.id][Reason.ALARM],
+            broken=_broken(sensor.id, problems, (used[sensor.id] or 0) > rules.allowed, now),
+        )
+        for sensor in watched.plan.sensors
+    ]
+
+
+def _frame_times(context: ApiContext, watched: Watched, now: int) -> list[int]:
+    """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
+    period, store = watched.schedule.period_ms, context.store
+    until = now + watched.ahead_ms
+    frames = store.frame_times(watched.name, until=until, limit=FRAMES, every=period)
+    if not frames:  # all devices have another plan
+        frames = store.frame_times(watched.name, until=until, limit=FRAMES)
+    return [frame.time for frame in frames]
+
+
+def _used(
+    context: ApiContext, watched: Watched, rules: Rules, reports: Mapping[str, Report], now: int
+) -> dict[str, int | None]:
+    """How much of the window each sensor has used: its own count, or the stored readings if there are more.
+
+    Where a window has very many readings only its end is counted.
+    """
+    share = min(1.0, MOST_COUNTED / (rules.allowed * len(watched.ids)))
+    start = now - round(share * rules.window_ms) + 1
+    stored = context.store.counted(watched.name, start, now + 1, received=start)
+    return {name: _largest(_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}
+
+
+def _reported(report: Report | None, rules: Rules, now: int) -> int | None:
+    """A device's own count; None if it is offline or has not reported in this window."""
+    if report is None or report.state == "offline" or report.received <= now - rules.window_ms:
+        return None
+    return report.used
+
+
+def _largest(*numbers: int | None) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)
+
+
+def _broken(sensor: str, problems: Sequence[Problem], over: bool, now: int) -> list[BrokenBody]:
+    """Why the claim does not hold for a sensor, as far as that shows."""
+    seen = {problem.reason: problem.last for problem in problems if problem.sensor == sensor}
+    if over:
+        seen[Reason.OVER] = now
+    return [
+        BrokenBody(reason=reason, last=seen[reason], code=reason_code(reason))
+        for reason in CLAIM_BREAKING
+        if reason in seen
+    ]
+
+
+def _problem_body(problem: Problem) -> ProblemBody:
+    return ProblemBody(
+        sensor=problem.sensor,
+        reason=problem.reason,
+        count=problem.count,
+        last=problem.last,
+        code=reason_code(problem.reason),
+        breaks_claim=problem.reason in CLAIM_BREAKING,
+    )
+
+
+def _lag_body(lag: Lag, trusted: bool) -> LagBody:
+    fields = {name: getattr(lag, name) for name in LagBody.model_fields if name != "ms"}
+    return LagBody.model_validate(fields | {"ms": lag.lag_ms, "reason": _reason(lag.reason, trusted)})
+
+
+def _link_body(working: bool, since: int, reason: str, trusted: bool) -> LinkBody:
+    return LinkBody(state="ok" if working else "away", since=since, reason=_reason(reason, trusted))
+
+
+def _reason(text: str, trusted: bool) -> str:
+    return text if trusted or not text else WITHHELD

@@ -1,0 +1,153 @@
+"""Results: the newest, one, a page of them, a whole window combined, and the truth of a simulation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
+from cloakwork.collect.api.result_models import (
+    AttackBody,
+    Moment,
+    ResponseModel,
+    ResultBody,
+    attack_body,
+    result_body,
+)
+from cloakwork.collect.api.route_context import (
+    ContextDep,
+    PageQuery,
+    SiteName,
+    encode_cursor,
+    json_response,
+    page_response,
+)
+from cloakwork.collect.occupancy import occupancies
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Page, Result
+from cloakwork.collect.solve import Attack, unix_ms
+from cloakwork.errors import ApiError
+
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
+_READ = guarded(READERS, 404, 422)
+
+
+class ResultsBody(ResponseModel):
+    """A page of results, newest first; `next` is the query's `after` for the next page, null at the end."""
+
+    items: list[ResultBody]
+    next: str | None
+
+
+@router.get("/latest", response_model=ResultBody, **_READ)
+async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
+    """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
+    watched = context.site(site, caller)
+    result = await context.workers.read(context.store.latest, site, unix_ms() + watched.ahead_ms)
+    if result is None:
+        message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
+        raise ApiError(404, "no-result", message)
+    return await context.workers.read(_whole, watched, result)
+
+
+@router.get("/results", response_model=ResultsBody, **_READ)
+async def list_results(
+    site: SiteName, query: Annotated[PageQuery, Query()], context: ContextDep, caller: CallerDep
+) -> Response:
+    """Results without their maps, newest first."""
+    context.site(site, caller)
+    return await page_response(context, caller, query, partial(context.store.results, site), _results_body)
+
+
+@router.get("/results/{time}", response_model=ResultBody, **_READ)
+async def show_result(
+    site: SiteName,
+    time: Annotated[Moment, Path(description="Time of the frame, in Unix milliseconds.")],
+    context: ContextDep,
+    caller: CallerDep,
+) -> Response:
+    """The result of one frame with its map and its zones."""
+    watched = context.site(site, caller)
+    result = await context.workers.read(context.store.result, site, time)
+    if result is None:
+        message = "No result has this time. GET .../results lists the times that have one."
+        raise ApiError(404, "no-result", message)
+    return await context.workers.read(_whole, watched, result)
+
+
+@router.get("/attack", response_model=AttackBody, **_READ)
+async def attack(
+    site: SiteName,
+    context: ContextDep,
+    caller: CallerDep,
+    time: Annotated[
+        Moment | None, Query(description="Up to this time, in Unix milliseconds; up to the newest frame if left out.")
+    ] = None,
+) -> Response:
+    """What an attacker who kept every reading of the window up to a time can compute, if no source moved meanwhile."""
+    watched = context.site(site, caller)
+    async with context.access.one_at_a_time(caller, "attack"):
+        found = await context.workers.heavy(context.attacks.attack_until, watched, time)
+    if found is None:
+        raise ApiError(404, "no-readings", "The window up to this time has no readings.")
+    return await context.workers.read(_combined, watched, found)
+
+
+def _whole(watched: Watched, result: Result) -> Response:
+    return json_response(result_body(result, with_map=True, zones=occupancies(watched.site, result)))
+
+
+def _combined(watched: Watched, found: Attack) -> Response:
+    return json_response(attack_body(watched, found))
+
+
+def _results_body(page: Page[Result]) -> ResultsBody:
+    return ResultsBody(items=[result_body(one, with_map=False) for one in page.items], next=encode_cursor(page.next))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Where simulated sources were at a time."""
+
+    time: int
+    sources: Sequence[tuple[float, ...]]
+
+
+Simulation = Callable[[str, int | None], Truth | None]
+"""Gives the truth of a site at a time (the newest if None); None where nothing is simulated."""
+
+
+class TrueSpot(ResponseModel):
+    """A simulated source."""
+
+    at: list[float]
+
+
+class TruthBody(ResponseModel):
+    """All simulated sources at a time."""
+
+    time: int
+    sources: list[TrueSpot]
+
+
+def truth_router(simulation: Simulation) -> APIRouter:
+    """The route of a demonstration. A collector of real devices has no such route."""
+    demo = APIRouter(route_class=GuardedRoute, tags=["results"])
+
+    @demo.get("/v1/sites/{site}/truth", **_READ)
+    async def truth(
+        site: SiteName,
+        context: ContextDep,
+        caller: CallerDep,
+        time: Annotated[Moment | None, Query(description="Unix milliseconds; the newest if left out.")] = None,
+    ) -> TruthBody:
+        """Where simulated sources really are, for a demonstration."""
+        context.site(site, caller)
+        known = await context.workers.read(simulation, site, time)
+        if known is None:
+            raise ApiError(404, "no-truth", "Nothing is simulated at this site at this time.")
+        return TruthBody(time=known.time, sources=[TrueSpot(at=list(at)) for at in known.sources])
+
+    return demo

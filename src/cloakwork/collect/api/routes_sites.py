@@ -1,0 +1,235 @@
+"""`GET /v1/sites`, `GET /v1/sites/{site}` (its geometry) and `POST /v1/sites/{site}/erase`."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from fastapi import APIRouter
+from pydantic import Field, model_validator
+
+from cloakwork._checks import IntArray
+from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
+from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
+from cloakwork.collect.api.route_context import ContextDep, SiteName
+from cloakwork.collect.place import Watched
+from cloakwork.collect.records import Erased, Role
+from cloakwork.errors import ApiError
+from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
+
+log = logging.getLogger(__name__)
+Segment = tuple[tuple[float, float], tuple[float, float]]
+Edge = tuple[int, int, int]  # 0 for vertical or 1 for horizontal, then the line's number and the cell's along it
+router = APIRouter(route_class=GuardedRoute)
+
+
+class SiteBody(ResponseModel):
+    """A site in one line: its privacy claim and its schedule.
+
+    A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong.
+    """
+
+    name: str = Field(examples=["hall"])
+    kind: str = Field(examples=["floorplan"])
+    sensors: int
+    places: int
+    unit: str = Field(examples=["°C"])
+    alpha: float = Field(description="Moves of up to this length are hidden.")
+    epsilon: float
+    delta: float
+    scope: str = Field(examples=["network"])
+    window_s: float
+    readings_per_window: int
+    period_ms: int
+    ahead_ms: int
+    estimator: str = Field(examples=["PointSources"])
+
+
+class SensorBody(ResponseModel):
+    """A sensor: where it is (coordinates, a node, or unknown), and its noise, step and baseline in the site's unit."""
+
+    id: str
+    at: list[float] | str | None
+    sigma: float
+    step: float
+    baseline: float
+
+
+class NamedZone(ResponseModel):
+    """A part of the site that has a name; `label` is for people.
+
+    `places` are the numbers of its places; empty where the site file names no zones and these are just its rooms.
+    """
+
+    id: str = Field(examples=["living"])
+    label: str = Field(examples=["Living room"])
+    places: list[int] = Field([])
+
+
+class GeometryBody(ResponseModel):
+    """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
+
+    name: str
+    kind: Literal["line", "plane", "floorplan", "graph", "matrix"]
+    unit: str
+    places: list[list[float]]
+    labels: list[str] | None = None
+    length: float | None = None
+    width: float | None = None
+    height: float | None = None
+    cell: float | None = None
+    walls: list[Segment] = Field([])
+    doors: list[Segment] = Field([])
+    pairs: list[tuple[int, int]] = Field([])
+    lengths: list[float] = Field([])
+    sensors: list[SensorBody]
+    zones: list[NamedZone] = Field([])
+
+
+class EraseIn(RequestModel):
+    """What to erase: a sensor, a period, both, or everything."""
+
+    sensor: SensorId | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    everything: bool = False
+
+    @model_validator(mode="after")
+    def _explicit(self) -> "EraseIn":
+        part = (self.sensor, self.since, self.until) != (None, None, None)
+        if part == self.everything:
+            raise ValueError("give sensor, since or until; or only everything = true to erase all of the site")
+        return self
+
+
+@router.get("/v1/sites", tags=["sites"], **guarded(READERS))
+async def list_sites(context: ContextDep, caller: CallerDep) -> list[SiteBody]:
+    """The sites that this token may see, each with its claim and its schedule."""
+    return [_site_body(name, context.sites[name]) for name in context.site_names(caller)]
+
+
+@router.get("/v1/sites/{site}", tags=["sites"], **guarded(READERS, 404, 422))
+async def show_site(site: SiteName, context: ContextDep, caller: CallerDep) -> GeometryBody:
+    """The shape of a site: places, walls, doors, sensors and zones."""
+    return await context.workers.read(site_geometry, site, context.site(site, caller))
+
+
+@router.post("/v1/sites/{site}/erase", tags=["administration"], **guarded((Role.OPERATOR,), 404, *BODY_ERRORS))
+async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: CallerDep) -> Erased:
+    """Erase stored readings of a sensor or a period, and everything made from them. This cannot be undone."""
+    watched = context.site(site, caller)
+    known = body.sensor is None or body.sensor in watched.site.sensor_ids
+    if body.since is not None and body.until is not None and body.since >= body.until:
+        raise ApiError(422, "invalid", "body: until is not after since. Give since <= time < until.")
+    erased = await context.workers.write(context.store.erase, site, body.sensor, body.since, body.until)
+    what = "a sensor that the site no longer has" if not known else body.sensor or "all sensors"
+    log.warning("token %s erased data of %s: %s, %d readings", caller.token.id, site, what, erased.readings)
+    return erased
+
+
+def _site_body(name: str, watched: Watched) -> SiteBody:
+    site, claim = watched.site, watched.plan.claim
+    return SiteBody(
+        name=name,
+        kind=site.spec.physics.kind,
+        sensors=len(watched.plan.sensors),
+        places=len(site.physics.space),
+        unit=site.unit,
+        alpha=claim.alpha,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        scope=claim.scope,
+        window_s=claim.window,
+        readings_per_window=claim.readings_per_window,
+        period_ms=watched.plan.schedule.period_ms,
+        ahead_ms=watched.ahead_ms,
+        estimator=watched.estimator_name,
+    )
+
+
+def site_geometry(name: str, watched: Watched) -> GeometryBody:
+    """Everything that a drawing of the site needs; lengths in metres on a floor plan, else in the site's own unit."""
+    site, plan = watched.site, watched.plan
+    physics, space = site.physics, site.physics.space
+    sensors = [
+        SensorBody(id=planned.id, at=at, sigma=planned.sigma, step=planned.step, baseline=planned.baseline)
+        for planned, at in zip(plan.sensors, _positions(physics), strict=True)
+    ]
+    labels = None if space.labels is None else [str(label) for label in space.labels]
+    shape: dict[str, Any] = {"places": space.places.tolist() if space.places.shape[1] else [], "labels": labels}
+    if isinstance(physics, FloorPlan):
+        shape |= floor_shape(physics.rooms)
+    elif isinstance(physics, HeatPlane):
+        shape |= {"width": physics.size[0], "height": physics.size[1]}
+    elif isinstance(physics, HeatLine):
+        shape |= {"length": physics.length}
+    elif not space.places.shape[1]:
+        shape |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
+    named = bool(site.spec.zone)
+    zones = [NamedZone(id=z.id, label=z.label, places=z.places.tolist() if named else []) for z in site.zones]
+    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, sensors=sensors, zones=zones, **shape)
+
+
+def _positions(physics: Physics) -> list[list[float] | str | None]:
+    """Where each sensor is: coordinates, the name of a node, or unknown."""
+    if isinstance(physics, FloorPlan | HeatPlane):
+        return [[float(x), float(y)] for x, y in physics.sensor_positions]
+    if isinstance(physics, HeatLine):
+        return [[float(x)] for x in physics.sensor_positions]
+    if isinstance(physics, Graph):
+        return [physics.space.name(int(place)) for place in physics.sensor_places]
+    return [None] * physics.sensors
+
+
+def floor_shape(rooms: Rooms) -> dict[str, Any]:
+    """Size, walls and doors of a floor; a wall is where two cells are not connected, or there is only one."""
+    width, height = rooms.size
+    connected = {(int(i), int(j)) for i, j in rooms.pairs}
+    door_cells = _door_cells(rooms)
+    door_pairs = [
+        (int(i), int(j))
+        for (i, j), door in zip(rooms.pairs, rooms.door, strict=True)
+        if door >= 0 and not (int(i) in door_cells and int(j) in door_cells)
+    ]
+    walls, edge_between = [], {}
+    for edge, near, far in _edges(rooms.grid):
+        pair = (min(near, far), max(near, far))
+        edge_between[pair] = edge
+        if (near >= 0 or far >= 0) and pair not in connected:
+            walls.append(edge)
+    doors = [edge_between[min(pair), max(pair)] for pair in door_pairs]
+    segments = {"walls": _segments(walls, rooms.cell), "doors": _segments(doors, rooms.cell)}
+    return {"width": width, "height": height, "cell": rooms.cell} | segments
+
+
+def _edges(grid: IntArray) -> Iterable[tuple[Edge, int, int]]:
+    """Every edge of the grid of cells, with the cells on its two sides; -1 where there is none."""
+    padded = np.pad(grid, 1, constant_values=-1)
+    rows, columns = grid.shape
+    for row in range(rows):
+        for column in range(columns + 1):
+            yield (0, column, row), int(padded[row + 1, column]), int(padded[row + 1, column + 1])
+    for column in range(columns):
+        for row in range(rows + 1):
+            yield (1, row, column), int(padded[row, column + 1]), int(padded[row + 1, column + 1])
+
+
+def _door_cells(rooms: Rooms) -> set[int]:
+    """Cells that are doors themselves, as in a drawing: every connection to them leads through a door."""
+    doors = rooms.door >= 0
+    return {int(k) for k in rooms.pairs[doors].ravel()} - {int(k) for k in rooms.pairs[~doors].ravel()}
+
+
+def _segments(edges: Iterable[Edge], cell: float) -> list[Segment]:
+    """Edges as segments, adjacent ones joined."""
+    lines: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for kind, line, along in edges:
+        lines[kind, line].append(along)
+    segments: list[Segment] = []
+    for (kind, line), cells in sorted(lines.items()):
+        ordered = np.array(sorted(set(cells)))
+        for run in np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1):
+            start, end, at = float(run[0] * cell), float((run[-1] + 1) * cell), float(line * cell)
+            segments.append(((at, start), (at, end)) if kind == 0 else ((start, at), (end, at)))
+    return segments
