@@ -4,21 +4,19 @@ import re
 import stat
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from cloakwork.cli import main
 from cloakwork.keys import (
-    NewGeneration,
-    export,
+    Generation,
     load_keys,
     new_keys,
     open_generation,
     revoke,
-    save_export,
-    save_new_keys,
+    save_keys,
 )
 from cloakwork.privacy import noise_table
 from cloakwork.sensor import keystream
@@ -61,10 +59,10 @@ class House:
         self.plan = freeze(loaded, loaded.cloak())
         self.plan.write(folder / "site.plan.json")
         self.keys = folder / "keys.json"
-        save_new_keys(new_keys("corridor"), self.keys)
+        save_keys(new_keys("corridor"), self.keys)
         self.readings, self.out = folder / "readings.csv", folder / "true.csv"
 
-    def opens(self, sensor: str) -> NewGeneration:
+    def opens(self, sensor: str) -> Generation:
         return open_generation(self.keys, sensor, self.plan.digest, "reading")
 
     def sends(self, *parts: list[str]) -> None:
@@ -74,15 +72,15 @@ class House:
         return self._call("unveil", self.site, self.readings, "--keys", self.keys, "--out", self.out, *extra)
 
 
-def sent(plan: Plan, opened: NewGeneration, sensor: str, true: list[int], *, time: int = TIME) -> list[str]:
+def sent(plan: Plan, opened: Generation, sensor: str, true: list[int], *, time: int = TIME) -> list[str]:
     """Rows as a device sends them, worked out with the device's own code."""
     table = noise_table(plan.sensor(sensor).ratio)
     rows, key, epoch = [], opened.key, 0
     for counter, value in enumerate(true):
         while epoch < counter // keystream.EPOCH:
             key, epoch = keystream.ratchet(key), epoch + 1
-        seq = keystream.sequence(opened.generation, counter)
-        stream = keystream.stream_key(key, plan.site, sensor, opened.generation, epoch)
+        seq = keystream.sequence(opened.number, counter)
+        stream = keystream.stream_key(key, plan.site, sensor, opened.number, epoch)
         words = keystream.words(stream, seq, len(table.levels))
         noise = sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
         rows.append(f"{time + counter},{sensor},{seq},{value + noise}\n")
@@ -130,7 +128,7 @@ def test_an_export_and_a_plan_elsewhere_do_as_well(house: House) -> None:
     house.sends(
         sent(house.plan, house.opens("s1"), "s1", [5] * 30), sent(house.plan, house.opens("s2"), "s2", [6] * 30)
     )
-    save_export(export(load_keys(house.keys), "s2"), house.folder / "s2.key.json")
+    save_keys(load_keys(house.keys).export("s2"), house.folder / "s2.key.json")
     house.keys = house.folder / "s2.key.json"
     (house.folder / "site.plan.json").rename(house.folder / "old.json")
     assert house.unveil().code == 2
@@ -162,15 +160,15 @@ def test_rows_that_cannot_be_unveiled_are_counted_by_reason(house: House) -> Non
 
 def test_a_wrong_key_is_warned_of(house: House) -> None:
     opened = house.opens("s1")
-    house.sends(sent(house.plan, NewGeneration(opened.generation, bytes(32)), "s1", [5] * 300))
+    house.sends(sent(house.plan, replace(opened, key=bytes(32)), "s1", [5] * 300))
     done = house.unveil()
     assert done.code == 0
-    assert f"warning: the keys of s1 (generation {opened.generation}) seem wrong" in done.err
+    assert f"warning: the keys of s1 (generation {opened.number}) seem wrong" in done.err
 
 
 def test_wrong_keys_of_many_sensors_are_warned_of_with_few_readings_each(house: House) -> None:
     names = [f"s{k}" for k in range(1, 7)]
-    parts = [sent(house.plan, NewGeneration(house.opens(name).generation, bytes(32)), name, [5] * 24) for name in names]
+    parts = [sent(house.plan, replace(house.opens(name), key=bytes(32)), name, [5] * 24) for name in names]
     house.sends(*parts)
     assert "warning: keys among those of s" in house.unveil().err
 
@@ -220,7 +218,7 @@ def test_another_plan_than_that_of_the_devices_is_refused_with_its_digest(house:
     freeze(loaded, loaded.cloak()).write(house.folder / "site.plan.json")
     done = house.unveil()
     assert done.code == 2
-    assert f"made under another plan, {house.plan.digest[:12]}: give that plan with --plan" in done.err
+    assert f"made under another plan, {house.plan.digest[:12]}" in done.err
     assert not house.out.exists()
 
 
@@ -239,7 +237,7 @@ def test_a_plan_or_keys_of_another_site_are_refused(house: House) -> None:
     assert "site.plan.json is a plan of corridor, and" in done.err
     house.site.write_text(SITE)
     house.keys = house.folder / "other.json"
-    save_new_keys(new_keys("hall"), house.keys)
+    save_keys(new_keys("hall"), house.keys)
     done = house.unveil()
     assert done.code == 2
     assert "these are keys of hall, and the plan is of corridor" in done.err

@@ -11,7 +11,7 @@ import pytest
 
 from cloakwork.device import provision
 from cloakwork.errors import InputError
-from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_new_keys
+from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_keys
 from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.privacy import noise_table
 from cloakwork.sensor.keystream import device_key
@@ -61,7 +61,7 @@ def plan(site: Site) -> Plan:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    save_new_keys(new_keys("two-rooms"), tmp_path / "keys.json")
+    save_keys(new_keys("two-rooms"), tmp_path / "keys.json")
     return tmp_path / "keys.json"
 
 
@@ -117,7 +117,7 @@ def test_each_provisioning_opens_a_generation_and_a_folder_is_never_written_over
     second = provision(plan, "hall", tmp_path / "b", broker=BrokerAddress(), keys=keys)
     assert second.generation > first.generation
     before = (tmp_path / "a" / "state.0").read_bytes()
-    with pytest.raises(InputError, match="never written over"):
+    with pytest.raises(InputError, match="exists"):
         provision(plan, "hall", tmp_path / "a", broker=BrokerAddress(), keys=keys)
     assert (tmp_path / "a" / "state.0").read_bytes() == before
     assert len(load_keys(keys).devices["hall"]) == 2
@@ -151,7 +151,7 @@ def test_what_cannot_be_provisioned_is_refused_and_opens_no_generation(plan: Pla
     with pytest.raises(InputError, match="PEM"):
         provision(plan, "hall", tmp_path / "x", broker=BrokerAddress(authority=tmp_path / "ca.pem"), keys=keys)
     assert load_keys(keys).devices == {}
-    save_new_keys(new_keys("other"), tmp_path / "other.json")
+    save_keys(new_keys("other"), tmp_path / "other.json")
     with pytest.raises(InputError, match="other"):
         provision(plan, "hall", tmp_path / "x", broker=BrokerAddress(), keys=tmp_path / "other.json")
     assert not (tmp_path / "x").exists()
@@ -172,24 +172,27 @@ def test_a_broker_by_its_address(url: str, found: tuple[object, ...]) -> None:
 
 @pytest.mark.parametrize("url", ["box", "http://box", "mqtt://", "mqtt://box:0", "mqtt://box:x", "mqtt://box/topic"])
 def test_what_is_no_address_of_a_broker_is_refused(url: str) -> None:
-    with pytest.raises(InputError, match="give mqtt://host"):
+    with pytest.raises(InputError) as problem:
         parse_broker(url)
+    assert problem.value.values["key"] == "broker"
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="password-file") as problem:
-        parse_broker("mqtts://s07:opensesame@box")
-    with pytest.raises(InputError, match="give mqtt://host") as other:
-        parse_broker("http://s07:opensesame@box")
-    assert "opensesame" not in str(problem.value) + str(other.value)
+    for url, key in (("mqtts://s07:opensesame@box", "password"), ("http://s07:opensesame@box", "broker")):
+        with pytest.raises(InputError) as problem:
+            parse_broker(url)
+        assert problem.value.values == {"key": key}
+        assert "opensesame" not in str(problem.value)
     (tmp_path / "password").write_text("opensesame\n")
     broker = parse_broker("mqtts://s07@box", password_file=tmp_path / "password")
     assert [broker.password] == ["opensesame"]
     assert "opensesame" not in repr(broker)
-    with pytest.raises(InputError, match="name the user"):
+    with pytest.raises(InputError) as problem:
         parse_broker("mqtts://box", password_file=tmp_path / "password")
-    with pytest.raises(InputError, match="--ca goes with mqtts"):
+    assert problem.value.values == {"key": "user"}
+    with pytest.raises(InputError) as problem:
         parse_broker("mqtt://box", authority=tmp_path / "ca.pem")
+    assert problem.value.values == {"key": "authority"}
 
 
 def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
@@ -224,7 +227,7 @@ def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: 
     made = provision(plan, "hall", tmp_path / "quick", broker=BrokerAddress(), keys=keys, bench=True, period=0.1)
     schedule = json.loads((made.folder / "device.json").read_text())["schedule"]
     assert (schedule["period_ms"], schedule["allowed"]) == (100, 0)
-    with pytest.raises(InputError, match="--period goes with --bench"):
-        provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, period=0.1)
-    with pytest.raises(InputError, match=r"--period 0\.001: give seconds from 0\.01 to 86400"):
-        provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, bench=True, period=0.001)
+    for bench, period in ((False, 0.1), (True, 0.001)):
+        with pytest.raises(InputError) as problem:
+            provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, bench=bench, period=period)
+        assert problem.value.values == {"period": period}

@@ -18,15 +18,13 @@ from cloakwork.keys import (
     KeyRing,
     SensorKeys,
     bench_name,
-    export,
     load_keys,
     load_unveiling_keys,
     new_keys,
     open_generation,
     revoke,
     rotate,
-    save_export,
-    save_new_keys,
+    save_keys,
     wire_site,
 )
 from cloakwork.sensor import keystream
@@ -38,22 +36,22 @@ NOW = FIRST_SECOND + 60 * 400_000
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
     path = tmp_path / "keys.json"
-    save_new_keys(new_keys("flat"), path)
+    save_keys(new_keys("flat"), path)
     return path
 
 
 def test_a_device_key_is_the_one_that_the_device_has(keys: Path) -> None:
     opened = open_generation(keys, "s07", PLAN, "reading", NOW)
     ring = load_keys(keys)
-    expected = keystream.device_key(ring.masters[0].key, "flat", "s07", opened.generation)
-    assert opened.key == expected == ring.device_key("s07", opened.generation)
-    assert [one.key for one in ring.unveilers("s07")] == [expected]
+    expected = keystream.device_key(ring.masters[0].key, "flat", "s07", opened.number)
+    assert opened.key == expected == ring.device_key("s07", opened.number)
+    assert [one.key for one in ring.keyed("s07")] == [expected]
 
 
 def test_a_bench_device_has_a_site_name_of_its_own_in_its_key(keys: Path) -> None:
     opened = open_generation(keys, "s07", PLAN, DeviceKind.BENCH, NOW)
     master = load_keys(keys).masters[0].key
-    assert opened.key == keystream.device_key(master, "flat-bench", "s07", opened.generation)
+    assert opened.key == keystream.device_key(master, "flat-bench", "s07", opened.number)
     assert wire_site("flat", DeviceKind.BENCH) == "flat-bench"
     assert wire_site("flat", DeviceKind.READING) == "flat"
 
@@ -85,17 +83,17 @@ def test_what_was_written_is_read_back(keys: Path) -> None:
             ],
         },
     }
-    assert ring.device_key("s07", first.generation) == first.key
+    assert ring.device_key("s07", first.number) == first.key
 
 
 def test_the_generation_is_the_minute(keys: Path) -> None:
-    assert open_generation(keys, "s07", PLAN, "reading", NOW + 59.9).generation == 400_000
-    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).generation == 400_001
-    assert open_generation(keys, "s08", PLAN, "reading", NOW + 60).generation == 400_001
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 59.9).number == 400_000
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).number == 400_001
+    assert open_generation(keys, "s08", PLAN, "reading", NOW + 60).number == 400_001
 
 
 def test_a_generation_is_larger_than_all_before_when_the_clock_goes_back(keys: Path) -> None:
-    numbers = [open_generation(keys, "s07", PLAN, "reading", NOW - 3600 * k).generation for k in range(4)]
+    numbers = [open_generation(keys, "s07", PLAN, "reading", NOW - 3600 * k).number for k in range(4)]
     assert numbers == [400_000, 400_001, 400_002, 400_003]
 
 
@@ -103,7 +101,7 @@ def test_a_backup_brings_no_generation_back(keys: Path) -> None:
     backup = keys.read_bytes()
     numbers = []
     for _ in range(5):
-        numbers.append(open_generation(keys, "s07", PLAN, "reading", NOW).generation)
+        numbers.append(open_generation(keys, "s07", PLAN, "reading", NOW).number)
         keys.write_bytes(backup)
     assert len(set(numbers)) == 5
 
@@ -113,7 +111,7 @@ def test_a_backup_of_the_whole_folder_brings_no_generation_back_a_minute_later(k
     first = open_generation(keys, "s07", PLAN, "reading", NOW)
     keys.write_bytes(backup)
     keys.with_name("keys.json.lock").unlink()
-    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).generation > first.generation
+    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).number > first.number
 
 
 STEPS = st.lists(
@@ -126,14 +124,14 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_no_generation_comes_twice_and_each_has_a_key_of_its_own(tmp_path: Path, steps: list[Any]) -> None:
     """Whatever the order of clocks that jump, restored files, torn lines and new masters."""
     path = tmp_path / "k.json"
     path.unlink(missing_ok=True)
     path.with_name("k.json.lock").unlink(missing_ok=True)
-    save_new_keys(new_keys("flat"), path)
+    save_keys(new_keys("flat"), path)
     backup, now = path.read_bytes(), NOW
     seen: dict[tuple[str, int], bytes] = {}
     for what, sensor, jump in steps:
@@ -149,8 +147,8 @@ def test_no_generation_comes_twice_and_each_has_a_key_of_its_own(tmp_path: Path,
                 lock.write(b"\ns1 4")
         else:
             opened = open_generation(path, sensor, PLAN, "reading", now)
-            assert (sensor, opened.generation) not in seen
-            seen[sensor, opened.generation] = opened.key
+            assert (sensor, opened.number) not in seen
+            seen[sensor, opened.number] = opened.key
     assert len(set(seen.values())) == len(seen)
 
 
@@ -160,7 +158,7 @@ from cloakwork.keys import open_generation
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range({count}):
-    print(open_generation({path!r}, "s07", "ab" * 32, "reading").generation, flush=True)
+    print(open_generation({path!r}, "s07", "ab" * 32, "reading").number, flush=True)
 """
 
 
@@ -181,10 +179,10 @@ def start(*processes: "subprocess.Popen[str]") -> None:
 
 
 def test_two_processes_at_once_never_get_the_same_generation(keys: Path) -> None:
-    processes = [opener(keys, 60) for _ in range(2)]
+    processes = [opener(keys, 30) for _ in range(2)]
     start(*processes)
     numbers = [int(line) for process in processes for line in process.communicate()[0].split()]
-    assert len(numbers) == len(set(numbers)) == 120
+    assert len(numbers) == len(set(numbers)) == 60
     assert sorted(numbers) == [one.number for one in load_keys(keys).generations("s07")]
 
 
@@ -197,38 +195,40 @@ def test_a_generation_that_was_handed_out_survives_a_kill(keys: Path) -> None:
         numbers += [int(line) for line in process.stdout.read().split("\n")[:-1]]
     known = {one.number for one in load_keys(keys).generations("s07")}
     assert set(numbers) <= known
-    assert open_generation(keys, "s07", PLAN, "reading").generation > max(numbers)
+    assert open_generation(keys, "s07", PLAN, "reading").number > max(numbers)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "key"),
     [
-        (("s 7", PLAN, "reading"), "sensor: a name has 1 to 64"),
-        (("", PLAN, "reading"), "sensor: a name has 1 to 64"),
-        (("s07", "abc", "reading"), "plan: the digest of a plan is 64"),
-        (("s07", PLAN, "test"), "kind='test': give reading or bench"),
+        (("s 7", PLAN, "reading"), "sensor"),
+        (("", PLAN, "reading"), "sensor"),
+        (("s07", "abc", "reading"), "plan"),
+        (("s07", PLAN, "test"), "kind"),
     ],
 )
 def test_a_generation_for_something_impossible_is_refused(
-    keys: Path, arguments: tuple[str, str, str], says: str
+    keys: Path, arguments: tuple[str, str, str], key: str
 ) -> None:
     before = keys.read_bytes()
-    with pytest.raises(KeyFileError, match=says):
+    with pytest.raises(KeyFileError) as problem:
         open_generation(keys, *arguments, NOW)
+    assert problem.value.values["key"] == key
     assert keys.read_bytes() == before
 
 
 def test_a_generation_is_not_opened_in_the_keys_of_another_site(keys: Path) -> None:
-    with pytest.raises(KeyFileError, match=r"keys\.json: these are keys of flat, not of hall"):
+    with pytest.raises(KeyFileError) as problem:
         open_generation(keys, "s07", PLAN, "reading", NOW, site="hall")
-    assert open_generation(keys, "s07", PLAN, "reading", NOW, site="flat").generation == 400_000
+    assert problem.value.values == {"path": str(keys), "site": "flat", "expected": "hall"}
+    assert open_generation(keys, "s07", PLAN, "reading", NOW, site="flat").number == 400_000
 
 
-def test_a_clock_that_is_surely_wrong_is_refused(keys: Path) -> None:
-    with pytest.raises(KeyFileError, match="the clock of this machine is before 2026"):
-        open_generation(keys, "s07", PLAN, "reading", 0)
-    with pytest.raises(KeyFileError, match=r"no generation is left for sensor s07\. Check the clock"):
-        open_generation(keys, "s07", PLAN, "reading", NOW + 60 * 2**25)
+@pytest.mark.parametrize("now", [0, NOW + 60 * 2**25])
+def test_an_impossible_clock_is_refused(keys: Path, now: int) -> None:
+    with pytest.raises(KeyFileError) as problem:
+        open_generation(keys, "s07", PLAN, "reading", now)
+    assert problem.value.values["now"] == now
 
 
 def test_a_new_master_is_for_all_that_comes_after_and_the_old_one_for_all_before(keys: Path) -> None:
@@ -239,13 +239,13 @@ def test_a_new_master_is_for_all_that_comes_after_and_the_old_one_for_all_before
     after = [open_generation(keys, sensor, PLAN, "reading", NOW) for sensor in ("s1", "s2", "s3")]
     ring = load_keys(keys)
     old, new = (master.key for master in ring.masters)
-    assert ahead.generation < start <= min(one.generation for one in after)
-    assert ring.device_key("s1", ahead.generation) == ahead.key
-    assert ahead.key == keystream.device_key(old, "flat", "s1", ahead.generation)
-    assert behind.key == keystream.device_key(old, "flat", "s2", behind.generation)
+    assert ahead.number < start <= min(one.number for one in after)
+    assert ring.device_key("s1", ahead.number) == ahead.key
+    assert ahead.key == keystream.device_key(old, "flat", "s1", ahead.number)
+    assert behind.key == keystream.device_key(old, "flat", "s2", behind.number)
     for sensor, one in zip(("s1", "s2", "s3"), after, strict=True):
-        assert one.key == ring.device_key(sensor, one.generation)
-        assert one.key == keystream.device_key(new, "flat", sensor, one.generation)
+        assert one.key == ring.device_key(sensor, one.number)
+        assert one.key == keystream.device_key(new, "flat", sensor, one.number)
     starts = [rotate(keys, NOW).masters[-1].start for _ in range(3)]
     assert starts == sorted(set(starts))
 
@@ -257,8 +257,9 @@ def test_revoking_marks_what_is_there_and_not_what_comes_after(keys: Path) -> No
     assert [one.revoked for one in load_keys(keys).generations("s07")] == [NOW + 100, None]
     revoke(keys, "s07", NOW + 300)
     assert [one.revoked for one in load_keys(keys).generations("s07")] == [NOW + 100, NOW + 300]
-    with pytest.raises(KeyFileError, match=r"no device was provisioned for sensor 's99'. Provisioned: s07\."):
+    with pytest.raises(KeyFileError) as problem:
         revoke(keys, "s99", NOW)
+    assert problem.value.values["sensor"] == "s99"
 
 
 def test_a_generation_is_in_use_until_another_of_its_kind_or_its_end(keys: Path) -> None:
@@ -276,14 +277,14 @@ def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path,
     revoke(keys, "s07", NOW + 5)
     ring = load_keys(keys)
     path = tmp_path / "s07.key.json"
-    save_export(export(ring, "s07"), path)
+    save_keys(ring.export("s07"), path)
     text = path.read_text()
     assert json.loads(text) == {
         "v": 1,
         "site": "flat",
         "sensor": "s07",
         "generations": [
-            {"generation": one.generation, "plan": PLAN, "kind": kind, "revoked": NOW + 5, "key": one.key.hex()}
+            {"generation": one.number, "plan": PLAN, "kind": kind, "revoked": NOW + 5, "key": one.key.hex()}
             for one, kind in zip(own, ("reading", "bench"), strict=True)
         ],
     }
@@ -291,30 +292,32 @@ def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path,
         assert secret not in text
     found = load_unveiling_keys(path)
     assert isinstance(found, SensorKeys)
-    assert found.unveilers("s07") == ring.unveilers("s07")
-    assert (found.unveilers("s08"), found.sensors) == ((), ("s07",))
-    with pytest.raises(KeyFileError, match="is there already"):
-        save_export(export(ring, "s07"), path)
+    assert found.keyed("s07") == ring.keyed("s07")
+    assert (found.keyed("s08"), found.sensors) == ((), ("s07",))
+    with pytest.raises(KeyFileError, match="exists"):
+        save_keys(ring.export("s07"), path)
 
 
 def test_no_text_of_any_object_shows_a_key(keys: Path) -> None:
     opened = open_generation(keys, "s07", PLAN, "reading", NOW)
     ring = load_keys(keys)
-    shown = f"{opened!r} {opened} {ring!r} {ring.masters[0]!r} {ring.unveilers('s07')!r} {export(ring, 's07')!r}"
+    shown = f"{opened!r} {opened} {ring!r} {ring.masters[0]!r} {ring.keyed('s07')!r} {ring.export('s07')!r}"
     for secret in (opened.key, ring.masters[0].key):
         assert repr(secret)[2:10] not in shown
         assert secret.hex()[:8] not in shown
-    assert "generation=400000" in repr(opened)
+    assert "number=400000" in repr(opened)
 
 
 def test_two_sites_have_different_masters_and_a_name_is_checked() -> None:
     assert new_keys("flat").masters[0].key != new_keys("flat").masters[0].key
     assert isinstance(new_keys("flat"), KeyRing)
-    with pytest.raises(KeyFileError, match="site: a name has"):
+    with pytest.raises(KeyFileError) as problem:
         new_keys("my flat")
+    assert problem.value.values["key"] == "site"
 
 
 def test_a_generation_that_was_not_opened_has_no_key(keys: Path) -> None:
     open_generation(keys, "s07", PLAN, "reading", NOW)
-    with pytest.raises(KeyFileError, match="generation 5 was not opened for sensor s07"):
+    with pytest.raises(KeyFileError) as problem:
         load_keys(keys).device_key("s07", 5)
+    assert problem.value.values == {"sensor": "s07", "generation": 5}

@@ -15,18 +15,16 @@ from cloakwork.errors import KeyFileError, ReadingError, SiteError
 from cloakwork.keys import (
     FIRST_SECOND,
     DeviceKind,
+    Generation,
     KeyRing,
-    NewGeneration,
     SensorKeys,
     TrueRows,
-    Unveiler,
     Unveiling,
-    export,
     load_keys,
     new_keys,
     open_generation,
     revoke,
-    save_new_keys,
+    save_keys,
     unveil,
     wire_site,
 )
@@ -76,7 +74,7 @@ class Sent(NamedTuple):
 
 
 def cloaked(
-    opened: NewGeneration,
+    opened: Generation,
     sensor: str,
     true: Sequence[int],
     *,
@@ -91,8 +89,8 @@ def cloaked(
     for counter, value in enumerate(true, start=first):
         while epoch < counter // keystream.EPOCH:
             key, epoch = keystream.ratchet(key), epoch + 1
-        seq = keystream.sequence(opened.generation, counter)
-        stream = keystream.stream_key(key, site, sensor, opened.generation, epoch)
+        seq = keystream.sequence(opened.number, counter)
+        stream = keystream.stream_key(key, site, sensor, opened.number, epoch)
         words = keystream.words(stream, seq, len(table.levels))
         noise = sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
         sent.append(Sent(time + counter, sensor, seq, value + noise))
@@ -105,9 +103,9 @@ class Party:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / "keys.json"
-        save_new_keys(new_keys("flat"), self.path)
+        save_keys(new_keys("flat"), self.path)
 
-    def opens(self, sensor: str, kind: DeviceKind | str = "reading", plan: Plan = PLAN) -> NewGeneration:
+    def opens(self, sensor: str, kind: DeviceKind | str = "reading", plan: Plan = PLAN) -> Generation:
         return open_generation(self.path, sensor, plan.digest, kind, NOW)
 
     @property
@@ -150,7 +148,7 @@ def test_unveiling_undoes_the_noise_of_every_sensor(party: Party, rng: np.random
     assert unveiling.unveiled == dict.fromkeys(SENSORS, 200)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(-(2**52), 2**52) | st.sampled_from([-(2**52), 0, 2**52]), min_size=1, max_size=20),
     st.sampled_from(sorted(SENSORS)),
@@ -163,10 +161,10 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
     tmp_path: Path, true: list[int], sensor: str, first: int, generation: int, time: int, kind: DeviceKind
 ) -> None:
     """Every sensor, generation, counter, time and kind; large counters with the bulk noise, not the device's own."""
-    one = Unveiler(generation, PLAN.digest, kind, None, new_keys("flat").masters[0].key)
+    one = Generation(generation, PLAN.digest, kind, key=bytes(range(32)))
     site = wire_site("flat", kind)
     if first < 5000:
-        rows = cloaked(NewGeneration(generation, one.key), sensor, true, site=site, first=first, time=time)
+        rows = cloaked(one, sensor, true, site=site, first=first, time=time)
     else:
         seqs = np.array([keystream.sequence(generation, first + k) for k in range(len(true))])
         noise = keyed_noise(noise_table(SENSORS[sensor]), one.key, site, sensor, seqs).tolist()
@@ -180,7 +178,7 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
 
 def test_the_last_number_of_a_generation_is_unveiled_too(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """With noise that is quick to make: the real one takes a few seconds for so large a counter."""
-    seq = keystream.sequence(party.opens("s3").generation, keystream.LARGEST_COUNTER)
+    seq = keystream.sequence(party.opens("s3").number, keystream.LARGEST_COUNTER)
     monkeypatch.setattr(Keystream, "noise", lambda _, __, seqs: seqs - seq + 7)
     _, found = party.unveils([(0, "s3", seq, LARGEST)])
     assert found == [Sent(0, "s3", seq, LARGEST - 7)]
@@ -188,7 +186,7 @@ def test_the_last_number_of_a_generation_is_unveiled_too(party: Party, monkeypat
 
 def test_an_export_unveils_its_sensor_and_no_other(party: Party) -> None:
     rows = [cloaked(party.opens(sensor), sensor, [5] * 10) for sensor in ("s1", "s2")]
-    unveiling = Unveiling(party.file(*rows), PLAN, export(party.ring, "s2"))
+    unveiling = Unveiling(party.file(*rows), PLAN, party.ring.export("s2"))
     assert {(row.sensor, row.value) for row in true_rows(unveiling)} == {("s2", 5)}
     assert unveiling.problems.counts == {"no key for this sensor": 10}
 
@@ -206,17 +204,15 @@ def test_each_generation_is_unveiled_with_its_own_key(party: Party) -> None:
 def test_what_is_wrong_gives_garbage_and_a_warning(party: Party, mistake: str) -> None:
     opened = party.opens("s2")
     other = party.opens("s2") if mistake == "generation" else opened
-    used = NewGeneration(opened.generation, bytes(32)) if mistake == "key" else opened
+    used = dataclasses.replace(opened, key=bytes(32)) if mistake == "key" else opened
     rows = cloaked(used, "s2", [777] * 300, site="hall" if mistake == "site" else "flat")
     if mistake == "sensor":
         swapped = party.opens("s4")
-        rows = [
-            row._replace(sensor="s4", seq=row.seq + ((swapped.generation - opened.generation) << 28)) for row in rows
-        ]
+        rows = [row._replace(sensor="s4", seq=row.seq + ((swapped.number - opened.number) << 28)) for row in rows]
     if mistake == "counter":
         rows = [row._replace(seq=row.seq + 1) for row in rows]
     if mistake == "generation":
-        rows = [row._replace(seq=row.seq + ((other.generation - opened.generation) << 28)) for row in rows]
+        rows = [row._replace(seq=row.seq + ((other.number - opened.number) << 28)) for row in rows]
     unveiling, found = party.unveils(rows)
     assert sum(row.value == 777 for row in found) < 150
     verdict = unveiling.verdict()
@@ -298,24 +294,24 @@ def test_readings_of_another_plan_are_left_out_with_its_digest(party: Party) -> 
     rows = cloaked(party.opens("s2", plan=other), "s2", [1, 2])
     unveiling, found = party.unveils(rows, cloaked(party.opens("s2"), "s2", [3]))
     assert [row.value for row in found] == [3]
-    told = f"made under another plan, {other.digest[:12]}: give that plan with --plan"
-    assert unveiling.problems.counts == {told: 2}
-    with pytest.raises(
-        ReadingError, match=rf"no usable reading in 2 rows; row 2: made under another plan, {other.digest[:12]}"
-    ):
+    assert [other.digest[:12] in reason for reason in unveiling.problems.counts] == [True]
+    assert unveiling.problems.total == 2
+    with pytest.raises(ReadingError, match=other.digest[:12]):
         party.unveils(rows)
 
 
 def test_keys_of_another_site_are_refused(party: Party) -> None:
-    with pytest.raises(KeyFileError, match=r"these are keys of flat, and the plan is of hall\. Give keys of hall"):
+    with pytest.raises(KeyFileError) as problem:
         Unveiling(party.file(), planned("hall"), party.ring)
+    assert problem.value.values == {"site": "flat", "expected": "hall"}
 
 
 def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = cloaked(party.opens("s2"), "s2", [3, 4])
     monkeypatch.setattr(unveil, "noise_table", lambda _: noise_table(7.0))
-    with pytest.raises(SiteError, match="another table of noise for sensor s2 than this version"):
+    with pytest.raises(SiteError) as problem:
         party.unveils(rows)
+    assert problem.value.values["sensor"] == "s2"
 
 
 def test_a_file_without_any_reading_that_can_be_unveiled_is_refused(party: Party) -> None:
@@ -365,7 +361,7 @@ def large(party: Party, count: int) -> Path:
     opened = {sensor: party.opens(sensor) for sensor in ("s2", "s3")}
     counters = np.arange(count)
     noise = {
-        sensor: keyed_noise(noise_table(SENSORS[sensor]), one.key, "flat", sensor, (one.generation << 28) + counters)
+        sensor: keyed_noise(noise_table(SENSORS[sensor]), one.key, "flat", sensor, (one.number << 28) + counters)
         for sensor, one in opened.items()
     }
     path = party.folder / "large.csv"
@@ -373,20 +369,20 @@ def large(party: Party, count: int) -> Path:
         out.write(HEADER)
         for k in range(count):
             for sensor, one in opened.items():
-                out.write(f"{1000 * NOW + k},{sensor},{one.generation << 28 | k},{k % 1000 + noise[sensor][k]}\n")
+                out.write(f"{1000 * NOW + k},{sensor},{one.number << 28 | k},{k % 1000 + noise[sensor][k]}\n")
     return path
 
 
 def test_a_large_file_is_unveiled_in_order(party: Party) -> None:
     steps: list[int] = []
-    unveiling = Unveiling(large(party, 100_000), PLAN, party.ring, progress=steps.append)
+    unveiling = Unveiling(large(party, 40_000), PLAN, party.ring, progress=steps.append)
     done = 0
     for batch in unveiling:
         counters = batch.seq & keystream.LARGEST_COUNTER
         assert np.array_equal(batch.value, counters % 1000)
         assert np.array_equal(counters, (done + np.arange(len(counters))) // 2)
         done += len(counters)
-    assert done == 200_000
+    assert done == 80_000
     assert steps == sorted(steps)
     assert steps[-1] == unveiling.size
     assert unveiling.verdict().wrong == ()

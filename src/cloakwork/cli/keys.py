@@ -24,7 +24,7 @@ def new(
     """Create the keys of a site."""
     name = load_site(site).name
     refuse_input(out, site)
-    key_store.save_new_keys(key_store.new_keys(name), out)
+    key_store.save_keys(key_store.new_keys(name), out)
     note(f"wrote the keys of {name} to {out}")
     note(
         "Anyone with this file can remove the noise from every reading of the site. Store it where only the trusted "
@@ -74,9 +74,9 @@ def list_devices(file: KeyFile, json: Json = False) -> None:
 def export(file: KeyFile, sensor: SensorId, out: Annotated[Path, typer.Option("--out", help="File to write.")]) -> None:
     """Write the keys that unveil one sensor, and no other."""
     refuse_input(out, file)
-    exported = key_store.export(load_keys(file), sensor)
-    key_store.save_export(exported, out)
-    numbers = ", ".join(str(key.generation) for key in exported.keys)
+    exported = load_keys(file).export(sensor)
+    key_store.save_keys(exported, out)
+    numbers = ", ".join(str(key.number) for key in exported.keys)
     note(f"wrote the keys of {sensor}, generations {numbers}, to {out}")
     note(f"Anyone with this file can remove the noise from the readings of {sensor}, and of no other sensor.")
 

@@ -1,4 +1,4 @@
-"""Taking the noise off again: what the trusted party does with the keys."""
+"""Unveiling: the trusted party removes the noise from a file of readings, with the keys."""
 
 import secrets
 from array import array
@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import IntArray
 from cloakwork.errors import KeyFileError, ReadingError, SiteError
 from cloakwork.keys.key_check import KeyCheck, KeyVerdict
-from cloakwork.keys.keyring import KeyRing, SensorKeys, Unveiler, wire_site
+from cloakwork.keys.keyring import Generation, KeyRing, SensorKeys, wire_site
 from cloakwork.privacy import Keystream, NoiseTable, noise_table
 from cloakwork.readings.readings_file import ALARM, Problems, ReadingRows, Row
 from cloakwork.sensor import keystream, wire
@@ -21,7 +21,7 @@ from cloakwork.site import Plan, PlannedSensor
 
 BATCH = 1 << 16
 _PAGE_BITS = 8
-_NOTHING, _TWO_THINGS, _USED, _FIRST_PRINT = range(4)
+_NOTHING, _CONFLICT, _USED, _FIRST_PRINT = range(4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,44 +35,44 @@ class TrueRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stream:
+class _KeyStream:
     """All readings under one key."""
 
     number: int
     sensor: PlannedSensor
     site: str
-    unveiler: Unveiler
+    generation: Generation
 
     @property
     def name(self) -> str:
-        return f"{self.sensor.id} (generation {self.unveiler.generation})"
+        return f"{self.sensor.id} (generation {self.generation.number})"
 
     @cached_property
     def noise(self) -> Keystream:
-        """The noise of its numbers; made once, since it is a long way to the keys of late epochs."""
-        return Keystream(self.unveiler.key, self.site, self.sensor.id, self.unveiler.generation)
+        """The noise by sequence number; kept, because deriving the keys of late epochs takes long."""
+        return Keystream(self.generation.key, self.site, self.sensor.id, self.generation.number)
 
-    def refused(self, time: int, plan: str) -> str | None:
-        """Why a reading of this time cannot be unveiled under a plan, if it cannot."""
-        if self.unveiler.plan != plan:
-            return f"made under another plan, {self.unveiler.plan[:12]}: give that plan with --plan"
-        if self.unveiler.revoked is not None and (time == 0 or time > 1000 * self.unveiler.revoked):
+    def refusal(self, time: int, plan: str) -> str | None:
+        """Why a reading of this time cannot be unveiled under a plan, None if it can."""
+        if self.generation.plan != plan:
+            return f"made under another plan, {self.generation.plan[:12]}: give that plan"
+        if self.generation.revoked is not None and (time == 0 or time > 1000 * self.generation.revoked):
             return "from after the device was revoked"
         return None
 
 
 class Unveiling:
-    """The true readings in a file of noisy ones; iterate over it for batches of them.
+    """The true readings of a file of noisy ones; iterate over it for batches of them.
 
-    The file is read twice: first to find sequence numbers that say two things, then to unveil the rest. What could not
-    be unveiled is in `problems`, as far as the second reading has come.
+    The file is read twice: first to find sequence numbers with two values, then to unveil the rest. `problems` and
+    `rows` count the rows left out and the rows read, as far as the second pass has come.
 
     Parameters
     ----------
     path
         CSV file of `time,sensor,seq,value`.
     plan
-        The plan that the devices were provisioned with. Readings of a generation with another plan are left out.
+        The plan that the devices were provisioned with. Readings of generations with another plan are left out.
     keys
         The keys of the site, or of one of its sensors.
     progress
@@ -80,7 +80,7 @@ class Unveiling:
 
     Notes
     -----
-    Memory grows by five bytes or so a reading, for what each sequence number said.
+    Memory grows by about five bytes a reading, for the value of each sequence number.
     """
 
     def __init__(
@@ -93,21 +93,23 @@ class Unveiling:
     ) -> None:
         if keys.site != plan.site:
             raise KeyFileError(
-                f"these are keys of {keys.site}, and the plan is of {plan.site}. Give keys of {plan.site}."
+                f"these are keys of {keys.site}, and the plan is of {plan.site}. Give keys of {plan.site}.",
+                site=keys.site,
+                expected=plan.site,
             )
         file = Path(path)
         if file.exists() and not file.is_file() and not file.is_dir():
-            raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.")
+            raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
         ids = tuple(sensor.id for sensor in plan.sensors)
         self._survey, self._file = ReadingRows(file, ids), ReadingRows(file, ids)
         self._plan = plan
         self._progress = progress or (lambda _: None)
         self._keyed = [sensor.id in keys.sensors for sensor in plan.sensors]
-        self._streams: dict[tuple[int, int], _Stream] = {}
+        self._streams: dict[tuple[int, int], _KeyStream] = {}
         for k, sensor in enumerate(plan.sensors):
-            for one in keys.unveilers(sensor.id):
-                stream = _Stream(len(self._streams), sensor, wire_site(keys.site, one.kind), one)
-                self._streams[k, one.generation] = stream
+            for generation in keys.keyed(sensor.id):
+                site = wire_site(keys.site, generation.kind)
+                self._streams[k, generation.number] = _KeyStream(len(self._streams), sensor, site, generation)
         self._tables: dict[str, NoiseTable] = {}
         self._check = KeyCheck()
         self.unveiled: Counter[str] = Counter()
@@ -115,70 +117,70 @@ class Unveiling:
 
     @property
     def problems(self) -> Problems:
-        """Rows that were left out so far."""
+        """Rows left out so far."""
         return self._file.problems
 
     @property
     def rows(self) -> int:
-        """Rows that were read so far, good or bad."""
+        """Rows read so far, good or bad."""
         return self._file.rows
 
     @property
     def size(self) -> int:
-        """How much there is to read, both times together."""
+        """Bytes to read, in both passes."""
         return 2 * self._file.size
 
     @property
     def bytes_read(self) -> int:
-        """How much was read so far, both times together."""
+        """Bytes read so far, in both passes."""
         return self._survey.bytes_read + self._file.bytes_read
 
     def verdict(self) -> KeyVerdict:
-        """Whether the keys seem right, from what was unveiled so far."""
+        """Judge the keys by the readings unveiled so far."""
         return self._check.verdict()
 
     def __iter__(self) -> Iterator[TrueRows]:
-        said = _Said()
-        for row in self._watched(self._survey):
+        values = _SeenValues()
+        for row in self._counted(self._survey):
             stream = self._stream(row)
-            if isinstance(stream, _Stream):
-                said.note(stream.number, row)
-        batch: list[tuple[_Stream, Row]] = []
-        for row in self._watched(self._file):
+            if isinstance(stream, _KeyStream):
+                values.note(stream.number, row)
+        batch: list[tuple[_KeyStream, Row]] = []
+        for row in self._counted(self._file):
             stream = self._stream(row)
             if isinstance(stream, str):
                 self.problems.add(row.number, stream)
-            elif (reason := said.refused(stream.number, row)) is not None:
+            elif (reason := values.refusal(stream.number, row)) is not None:
                 self.problems.add(row.number, reason)
                 if reason == ALARM:
                     self.alarms[stream.sensor.id] += 1
             else:
                 batch.append((stream, row))
             if len(batch) == BATCH:
-                yield self._true(batch)
+                yield self._unveil(batch)
                 batch = []
         if batch:
-            yield self._true(batch)
+            yield self._unveil(batch)
         if not self.unveiled:
             raise self._file.refusal()
 
-    def _watched(self, rows: ReadingRows) -> Iterator[Row]:
+    def _counted(self, rows: ReadingRows) -> Iterator[Row]:
         for count, row in enumerate(rows):
             yield row
             if count % BATCH == 0:
                 self._progress(self.bytes_read)
         self._progress(self.bytes_read)
 
-    def _stream(self, row: Row) -> _Stream | str:
-        """The stream that a row belongs to, or why it cannot be unveiled."""
+    def _stream(self, row: Row) -> _KeyStream | str:
+        """Return the stream that a row belongs to, or why the row cannot be unveiled."""
         if abs(row.value) > wire.LARGEST:
             return "value is larger than any that a device sends"
         stream = self._streams.get((row.sensor, keystream.split(row.seq)[0]))
         if stream is None:
             return "unknown generation" if self._keyed[row.sensor] else "no key for this sensor"
-        return stream.refused(row.time, self._plan.digest) or stream
+        return stream.refusal(row.time, self._plan.digest) or stream
 
-    def _true(self, batch: list[tuple[_Stream, Row]]) -> TrueRows:
+    def _unveil(self, batch: list[tuple[_KeyStream, Row]]) -> TrueRows:
         """Subtract the noise, stream by stream."""
         numbers = np.array([stream.number for stream, _ in batch])
         seqs = np.array([row.seq for _, row in batch], dtype=np.int64)
@@ -200,18 +202,19 @@ class Unveiling:
             table = noise_table(sensor.ratio)
             if table.digest != sensor.table:
                 raise SiteError(
-                    f"the plan has another table of noise for sensor {sensor.id} than this version of Cloakwork makes. "
-                    "Unveil with the version that wrote the plan."
+                    f"the plan has another noise table for sensor {sensor.id} than this version of Cloakwork makes. "
+                    "Unveil with the version that wrote the plan.",
+                    sensor=sensor.id,
                 )
             self._tables[sensor.table] = table
         return self._tables[sensor.table]
 
 
-class _Said:
-    """What each sequence number said, as a print of four bytes; noted in a first reading, asked in a second.
+class _SeenValues:
+    """A four-byte fingerprint of the value of each sequence number: noted in the first pass, compared in the second.
 
-    The print is a random multiple of the value: two values have the same one with probability 2^-31, whoever chose
-    them.
+    The fingerprint is a random multiple of the value, so two values collide with probability 2^-31, even if an
+    adversary chose them.
     """
 
     def __init__(self) -> None:
@@ -220,18 +223,18 @@ class _Said:
 
     def note(self, stream: int, row: Row) -> None:
         page, place = self._place(stream, row.seq)
-        own = self._print(row.value)
-        page[place] = own if page[place] in {_NOTHING, own} else _TWO_THINGS
+        fingerprint = self._fingerprint(row.value)
+        page[place] = fingerprint if page[place] in {_NOTHING, fingerprint} else _CONFLICT
 
-    def refused(self, stream: int, row: Row) -> str | None:
-        """Why a row is not to be used, if so; a row that is used is not used again."""
+    def refusal(self, stream: int, row: Row) -> str | None:
+        """Why a row must not be used, None if it may; a row that is used may not be used again."""
         page, place = self._place(stream, row.seq)
-        found = page[place]
-        if found == _TWO_THINGS:
+        noted = page[place]
+        if noted == _CONFLICT:
             return ALARM
-        if found == _USED:
+        if noted == _USED:
             return "the same reading again"
-        if found != self._print(row.value):
+        if noted != self._fingerprint(row.value):
             return "new or changed while the file was read"
         page[place] = _USED
         return None
@@ -244,5 +247,5 @@ class _Said:
             page = self._pages[key] = array("I", bytes(4 << _PAGE_BITS))
         return page, counter & ((1 << _PAGE_BITS) - 1)
 
-    def _print(self, value: int) -> int:
+    def _fingerprint(self, value: int) -> int:
         return max(_FIRST_PRINT, (value * self._factor >> 32) & 0xFFFFFFFF)

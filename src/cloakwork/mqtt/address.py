@@ -1,4 +1,4 @@
-"""Where a broker is, and who the device is to it."""
+"""The address of a broker: where it is, whom to trust, and the user to connect as."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class BrokerAddress:
 
 
 def parse_broker(url: str, *, password_file: Path | None = None, authority: Path | None = None) -> BrokerAddress:
-    """A broker by its address, `mqtt://[user@]host[:port]`, or `mqtts://` with TLS.
+    """Read the address of a broker, `mqtt://[user@]host[:port]`, or `mqtts://` with TLS.
 
     >>> parse_broker("mqtts://s07@broker.example")
     BrokerAddress(mqtts://broker.example:8883)
@@ -39,26 +39,28 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
         port = 0
     if parts.scheme not in PORTS or not parts.hostname or not port or parts.path.strip("/") or parts.query:
         # the address is not repeated: it may hold a password
-        raise InputError("--broker: give mqtt://host, mqtts://user@host:8883 or the like.")
+        raise InputError("broker address: give mqtt://host, mqtts://user@host:8883 or the like.", key="broker")
     if parts.password is not None:
-        raise InputError("--broker: leave the password out of the address; put it into a file for --password-file.")
+        raise InputError(
+            "broker address: leave the password out of the address, and put it into a password file.", key="password"
+        )
     tls = parts.scheme == "mqtts"
     if authority is not None and not tls:
-        raise InputError("--ca goes with mqtts://, which encrypts; mqtt:// does not.")
+        raise InputError("certificates go with mqtts://, which encrypts; mqtt:// does not.", key="authority")
     user = None if parts.username is None else unquote(parts.username)
-    password = None if password_file is None else _password(password_file)
-    if password is not None and user is None:
-        raise InputError("--password-file: name the user as well, as in mqtts://user@host.")
     if user is not None and not _USER.fullmatch(user):
-        raise InputError("--broker: a user name has 1 to 128 characters, without /, + and #.")
+        raise InputError("broker address: a user name has 1 to 128 characters, without /, + and #.", key="user")
+    password = None if password_file is None else _read_password(password_file)
+    if password is not None and user is None:
+        raise InputError("a password goes with a user: give mqtts://user@host.", key="user")
     return BrokerAddress(parts.hostname, port, tls, user, password, authority)
 
 
-def _password(path: Path) -> str:
+def _read_password(path: Path) -> str:
     try:
-        found = path.read_text(encoding="utf-8").strip("\r\n")
+        password = path.read_text(encoding="utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: cannot be read. Give a text file with the password on its only line.") from None
-    if not found or "\n" in found or len(found) > 1024:
-        raise InputError(f"{path}: give a text file with the password on its only line.")
-    return found
+        password = ""
+    if not password or "\n" in password or len(password) > 1024:
+        raise InputError(f"{path}: give a text file with the password on its only line.", path=str(path))
+    return password
