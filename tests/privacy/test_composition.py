@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from cloakwork.privacy import Level, NoiseTable, noise_table
-from cloakwork.privacy.cuts import cut_count
 from cloakwork.privacy.noise_table import (
     COMPOSITION_ERROR,
     DEVICE_TABLES,
@@ -19,6 +18,7 @@ from cloakwork.privacy.noise_table import (
     Part,
     TableSize,
     composed,
+    cut_count,
     fewest_parts,
     parts,
 )

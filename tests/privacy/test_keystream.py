@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cloakwork.errors import InputError
-from cloakwork.privacy import noise_table
-from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
-from cloakwork.privacy.macs import follow_chain, key_row, keyed_message, keyed_states, macs
-from cloakwork.privacy.sampler import noise_from_words
-from cloakwork.privacy.sha256 import padded
+from cloakwork.privacy import Keystream, keyed_noise, keyed_words, noise_from_words, noise_table
 from cloakwork.sensor import keystream, look_up
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "keystream.json").read_text(encoding="utf-8"))["cases"]
@@ -159,48 +155,6 @@ def test_keyed_noise_has_the_planned_scale_and_no_other() -> None:
 def test_no_sequence_numbers_have_no_words() -> None:
     assert keyed_words(bytes(32), "flat", "s07", [], 2).shape == (0, 2, 2)
     assert keyed_noise(noise_table(3.7), bytes(32), "flat", "s07", np.empty(0, dtype=np.int64)).shape == (0,)
-
-
-@given(key=KEYS, message=st.binary(max_size=200))
-@settings(deadline=None)
-def test_macs_of_a_message_and_of_numbers_put_into_it_are_those_of_the_standard_library(
-    key: bytes, message: bytes
-) -> None:
-    numbers = np.array([0, 1, 2**63 + 12345, 2**64 - 1], dtype=np.uint64)
-    for place in {0, len(message) // 2, len(message)}:
-        out = np.zeros((4, 4), dtype=np.uint64)
-        states = keyed_states(key_row(key)[None])
-        padded_message = keyed_message(message[:place] + bytes(8) + message[place:])
-        macs(states, np.zeros(4, dtype=np.int64), padded_message, numbers, place, out, 0)
-        for row, number in zip(out, numbers.tolist(), strict=True):
-            expected = hmac.digest(key, message[:place] + number.to_bytes(8, "big") + message[place:], "sha256")
-            assert row.astype(">u8").tobytes() == expected
-
-
-@given(key=KEYS, stride=st.integers(1, 9), asked=st.lists(st.sets(st.integers(0, 60), min_size=1), max_size=4))
-@settings(deadline=None)
-def test_a_chain_of_keys_is_right_whatever_is_remembered_of_it(key: bytes, stride: int, asked: list[set[int]]) -> None:
-    chain = [key]
-    for _ in range(60):
-        chain.append(keystream.ratchet(chain[-1]))
-    marks, known = np.zeros((60 // stride + 1, 4), dtype=np.uint64), 1
-    marks[0] = key_row(key)
-    for links in asked:
-        keys = np.zeros((len(links), 4), dtype=np.uint64)
-        known = follow_chain(
-            keyed_message(b"cloakwork/v1/ratchet\0"), np.array(sorted(links)), keys, stride, marks, known
-        )
-        assert [row.astype(">u8").tobytes() for row in keys] == [chain[link] for link in sorted(links)]
-        assert [row.astype(">u8").tobytes() for row in marks[:known]] == chain[: known * stride : stride]
-
-
-@given(message=st.binary(max_size=200))
-def test_padding_is_that_of_sha_256(message: bytes) -> None:
-    blocks = padded(message)
-    assert blocks.astype(">u4").tobytes().startswith(message + b"\x80")
-    assert int(blocks[-1]) == 8 * len(message)
-    assert len(blocks) % 16 == 0
-    assert padded(message, before=128)[-1] == 8 * len(message) + 1024
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "k" * 32, bytearray(32)])

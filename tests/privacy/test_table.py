@@ -9,8 +9,7 @@ import pytest
 
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy import noise_table
-from cloakwork.privacy.cuts import cuts_error, discrete_cuts, rounded_cuts
-from cloakwork.privacy.noise_table import DEVICE_TABLES
+from cloakwork.privacy.noise_table import DEVICE_TABLES, cuts_error, discrete_cuts, rounded_cuts
 
 DIGESTS = {
     2.5: "591241f78bdeed83190f871b6022d2a6a0c72404e9a4396580877ff42d37d6bb",

@@ -1,18 +1,22 @@
-"""How much noise hides a move: sensitivity, calibration, composition, the noise itself, and the cloak."""
+"""How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
-from cloakwork.privacy.allowed import allowed_mu
 from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
+from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, sensitivity
 from cloakwork.privacy.cloak import Cloak
-from cloakwork.privacy.cuts import CUT_BITS, cuts_error
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import Explanation
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
-from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.levels import Allowance
-from cloakwork.privacy.noise_table import SERVER_TABLES, Level, NoiseTable, noise_table, table_ratio
+from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.noise_table import (
+    CUT_BITS,
+    SERVER_TABLES,
+    Level,
+    NoiseTable,
+    cuts_error,
+    noise_table,
+    table_ratio,
+)
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.sealed import Immutable
-from cloakwork.privacy.sensitivity import Scope, sensitivity
 from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
 from cloakwork.privacy.variance import mean_variance, place_variances
 

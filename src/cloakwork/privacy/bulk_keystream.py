@@ -1,46 +1,43 @@
 """Keyed noise in bulk: the device's keystream for many sequence numbers at once, bit for bit.
 
-`cloakwork.sensor.keystream` says what is computed, and runs on the device; this is the same for the holder of the key,
-who takes the noise off again. The keys of the epochs come one from the other and are made in sequence, about a second
-for a million epochs of 64 readings. Everything else is done for many messages side by side, and in threads.
+`cloakwork.sensor.keystream` defines the keystream and runs on the device. A key holder uses this module to remove the
+noise: a million readings take about three seconds.
 """
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import hashlib
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import IntArray
-from cloakwork._checks import count as whole
+from cloakwork._checks import count as whole_number
 from cloakwork.errors import InputError
-from cloakwork.privacy.macs import (
-    KEY_WORDS,
-    LongWords,
-    follow_chain,
-    key_row,
-    keyed_message,
-    keyed_states,
-    macs,
-)
 from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.privacy.sampler import noise_from_words
-from cloakwork.privacy.sha256 import Words
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.keystream import COUNTER_BITS, EPOCH, KEY_BYTES, LARGEST_COUNTER, LARGEST_GENERATION
+from cloakwork.sensor.keystream import (
+    COUNTER_BITS,
+    EPOCH,
+    KEY_BYTES,
+    LARGEST_COUNTER,
+    LARGEST_GENERATION,
+    ratchet,
+    stream_key,
+)
 from cloakwork.sensor.wire import LARGEST, topic
 
-MOST_WORDS = 512  # the number of a block is one byte, and a block has two words
-_STRIDE = 256  # epochs from one remembered key to the next
-_SHARE = 1 << 14  # sequence numbers that a thread takes at a time: their words stay in its cache
+MOST_WORDS = 512  # a block number is one byte, and a block has two words
+_STRIDE = 256  # epochs between remembered keys
+_BATCH = 1 << 14  # sequence numbers whose words are held in memory at once
+_INNER_PAD, _OUTER_PAD = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 
 
-def keyed_words(key: bytes, site: str, sensor: str, seqs: ArrayLike, count: int) -> LongWords:
-    """The first `count` words of 128 bits of each sequence number, shape (len(seqs), count, 2), upper half first.
+def keyed_words(key: bytes, site: str, sensor: str, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
+    """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first.
 
-    `key` is the device key, the one of epoch 0. The sequence numbers come in any order, and may repeat, but all are of
-    one generation.
+    `key` is the device key, which is the key of epoch 0. The sequence numbers may come in any order and repeat, but all
+    must belong to one generation.
 
     >>> words = keyed_words(bytes(32), "flat", "s07", [0, 1, 64], 2)
     >>> words.shape, hex(words[0, 0, 0])
@@ -50,31 +47,31 @@ def keyed_words(key: bytes, site: str, sensor: str, seqs: ArrayLike, count: int)
 
 
 def keyed_noise(table: NoiseTable, key: bytes, site: str, sensor: str, seqs: ArrayLike) -> IntArray:
-    """The noise, in steps, that the device has added under each sequence number, shape (len(seqs),).
+    """Return the noise, in steps, that the device added under each sequence number, shape (len(seqs),).
 
-    For the arguments see `keyed_words`. Who asks more than once makes a `Keystream`.
+    The arguments are those of `keyed_words`. For repeated calls, create a `Keystream`.
     """
     return _keystream(key, site, sensor, seqs).noise(table, seqs)
 
 
 class Keystream:
-    """The random words and the noise of one generation of a device, for who has its key.
+    """The random words and the noise of one generation of a device, for a holder of its key.
 
-    It remembers every 256th epoch's key that it came by, and so reaches any epoch again within a millisecond.
+    It remembers the key of every 256th epoch that it passes, so returning to an epoch is quick. Threads may share it.
 
     Parameters
     ----------
     key
-        The device key: the one of epoch 0 of the generation, 32 bytes.
+        The device key: the key of epoch 0 of the generation, 32 bytes.
     site, sensor
         The names that the device uses on the wire.
     generation
-        The generation of all sequence numbers that will be asked for.
+        The generation of all sequence numbers in later calls.
     """
 
     def __init__(self, key: bytes, site: str, sensor: str, generation: int) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise InputError(f"a device key is {KEY_BYTES} bytes: give the one of epoch 0 of its generation.")
+            raise InputError(f"A device key is {KEY_BYTES} bytes: give the key of epoch 0 of its generation.")
         try:
             topic(site, sensor, "reading")
         except WireError as error:
@@ -83,69 +80,73 @@ class Keystream:
             raise InputError(
                 f"generation={generation}: give a whole number from 0 to {LARGEST_GENERATION}.", generation=generation
             )
-        self._generation = generation
-        names = b"".join(bytes([len(name)]) + name.encode() for name in (site, sensor))
-        self._label = b"cloakwork/v1/noise\0" + names + generation.to_bytes(8, "big")
-        # keys of epochs 0, 256, ..., and how many are known: one pair, so that threads see both or neither change
-        self._remembered = key_row(key)[None], 1
+        self._names = site, sensor, generation
+        self._epoch_keys = {0: key}
 
-    def words(self, seqs: ArrayLike, count: int) -> LongWords:
-        """The first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first."""
-        if whole("count", count) > MOST_WORDS:
+    def words(self, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
+        """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first."""
+        if whole_number("count", count) > MOST_WORDS:
             raise InputError(f"count={count}: a sequence number has at most {MOST_WORDS} words.", count=count)
         numbers = self._checked(seqs)
-        states, which = self._streams(numbers)
-        found = np.empty((len(numbers), 2 * count), dtype=np.uint64)
-        _in_threads(lambda share: _fill(states, which[share], numbers[share], found[share]), len(numbers))
-        return found.reshape(-1, count, 2)
+        words = np.empty((len(numbers), count, 2), dtype=np.uint64)
+        for batch in _batches(numbers):
+            words[batch] = self._words(numbers[batch], count)
+        return words
 
     def noise(self, table: NoiseTable, seqs: ArrayLike) -> IntArray:
-        """The noise, in steps, that the device has added under each sequence number, shape (len(seqs),)."""
+        """Return the noise, in steps, that the device added under each sequence number, shape (len(seqs),)."""
         numbers = self._checked(seqs)
-        states, which = self._streams(numbers)
-        levels = len(table.levels)
-        found = np.empty(len(numbers), dtype=np.int64)
+        noise = np.empty(len(numbers), dtype=np.int64)
+        for batch in _batches(numbers):
+            noise[batch] = noise_from_words(table, self._words(numbers[batch], len(table.levels)))
+        return noise
 
-        def work(share: slice) -> None:
-            words = np.empty((len(numbers[share]), 2 * levels), dtype=np.uint64)
-            _fill(states, which[share], numbers[share], words)
-            found[share] = noise_from_words(table, words.reshape(-1, levels, 2))
-
-        _in_threads(work, len(numbers))
-        return found
-
-    def _checked(self, seqs: ArrayLike) -> LongWords:
+    def _checked(self, seqs: ArrayLike) -> IntArray:
         numbers = _sequence_numbers(seqs)
         ends = (int(numbers.min()), int(numbers.max())) if len(numbers) else ()
         for generation in (seq >> COUNTER_BITS for seq in ends):
-            if generation != self._generation:
+            if generation != self._names[2]:
                 raise InputError(
-                    f"seqs has a number of generation {generation}, and this is the key of generation "
-                    f"{self._generation}. Each generation has a key of its own: ask for one at a time.",
+                    f"seqs has a number of generation {generation}, but this key belongs to generation "
+                    f"{self._names[2]}. Each generation has its own key: ask for one generation at a time.",
                     generation=generation,
+                    key_generation=self._names[2],
                 )
         return numbers
 
-    def _streams(self, numbers: LongWords) -> tuple[Words, IntArray]:
-        """HMAC's states for the stream keys that these numbers need, and the row in them of each number's."""
-        epochs, which = _unique((numbers & np.uint64(LARGEST_COUNTER)).astype(np.int64) // EPOCH)
-        keys = self._epoch_keys(epochs)
-        message = keyed_message(self._label + bytes(8))
-        each = np.arange(len(epochs))
-        macs(keyed_states(keys), each, message, epochs.astype(np.uint64), len(self._label), keys, 0)
-        return keyed_states(keys), which
+    def _words(self, numbers: IntArray, count: int) -> NDArray[np.uint64]:
+        """The words of numbers that rise, so that one pass along the chain of keys reaches all epochs."""
+        blocks = [bytes([block]) for block in range((count + 1) // 2)]
+        epochs = (numbers & LARGEST_COUNTER) // EPOCH
+        starts = np.flatnonzero(np.diff(epochs, prepend=-1))
+        encoded = numbers.astype(">u8").tobytes()
+        digests: list[bytes] = []
+        keys = self._keys(epochs[starts].tolist())
+        for key, start, end in zip(keys, starts.tolist(), [*starts[1:].tolist(), len(numbers)], strict=True):
+            inner, outer = (hashlib.sha256((key + bytes(32)).translate(pad)) for pad in (_INNER_PAD, _OUTER_PAD))
+            for place in range(8 * start, 8 * end, 8):
+                for block in blocks:
+                    first, second = inner.copy(), outer.copy()
+                    first.update(encoded[place : place + 8] + block)
+                    second.update(first.digest())
+                    digests.append(second.digest())
+        words = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+        return words.reshape(len(numbers), 2 * len(blocks), 2)[:, :count]
 
-    def _epoch_keys(self, epochs: IntArray) -> LongWords:
-        keys = np.empty((len(epochs), KEY_WORDS), dtype=np.uint64)
-        if not len(epochs):
-            return keys
-        marks, known = self._remembered
-        more = int(epochs[-1]) // _STRIDE + 1 - len(marks)
-        if more > 0:
-            marks = np.concatenate([marks, np.zeros((more, KEY_WORDS), dtype=np.uint64)])
-        known = follow_chain(keyed_message(b"cloakwork/v1/ratchet\0"), epochs, keys, _STRIDE, marks, known)
-        self._remembered = marks, known
-        return keys
+    def _keys(self, epochs: list[int]) -> Iterator[bytes]:
+        """The stream keys of rising epochs."""
+        at, key = 0, self._epoch_keys[0]
+        for epoch in epochs:
+            known = max(epoch - epoch % _STRIDE, at)
+            while known > at and known not in self._epoch_keys:
+                known = max(known - _STRIDE, at)
+            if known > at:
+                at, key = known, self._epoch_keys[known]
+            while at < epoch:
+                at, key = at + 1, ratchet(key)
+                if at % _STRIDE == 0:
+                    self._epoch_keys[at] = key
+            yield stream_key(key, *self._names, epoch)
 
 
 def _keystream(key: bytes, site: str, sensor: str, seqs: ArrayLike) -> Keystream:
@@ -153,36 +154,20 @@ def _keystream(key: bytes, site: str, sensor: str, seqs: ArrayLike) -> Keystream
     return Keystream(key, site, sensor, int(numbers[0]) >> COUNTER_BITS if len(numbers) else 0)
 
 
-def _sequence_numbers(seqs: ArrayLike) -> LongWords:
+def _sequence_numbers(seqs: ArrayLike) -> IntArray:
     numbers: NDArray[np.integer] = np.asarray(seqs)
     if not numbers.size and numbers.ndim == 1:
-        return np.empty(0, dtype=np.uint64)
+        return np.empty(0, dtype=np.int64)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise InputError("seqs: give one row of whole numbers.", shape=numbers.shape, dtype=numbers.dtype)
     for number in (int(numbers.min()), int(numbers.max())):
         if not 0 <= number <= LARGEST:
             raise InputError(f"seqs has {number}: give numbers from 0 to {LARGEST}.", seq=number)
-    return numbers.astype(np.uint64)
+    return numbers.astype(np.int64)
 
 
-def _unique(epochs: IntArray) -> tuple[IntArray, IntArray]:
-    """The different epochs, rising, and which of them each is; quick where equal ones stand together."""
-    firsts = np.flatnonzero(np.diff(epochs, prepend=-1))
-    different, which = np.unique(epochs[firsts], return_inverse=True)
-    return different, np.repeat(which, np.diff(firsts, append=len(epochs)))
-
-
-def _fill(states: Words, which: IntArray, numbers: LongWords, words: LongWords) -> None:
-    """Write the words of sequence numbers, two columns a word."""
-    for block in range((words.shape[1] + KEY_WORDS - 1) // KEY_WORDS):
-        macs(states, which, keyed_message(bytes(8) + bytes([block])), numbers, 0, words, KEY_WORDS * block)
-
-
-def _in_threads(work: Callable[[slice], None], size: int) -> None:
-    if size <= _SHARE:
-        work(slice(0, size))
-        return
-    shares = [slice(start, start + _SHARE) for start in range(0, size, _SHARE)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for _ in pool.map(work, shares):  # raises what a thread raised
-            pass
+def _batches(numbers: IntArray) -> Iterator[IntArray]:
+    """Positions of the numbers in rising order, a batch at a time."""
+    order = np.argsort(numbers, kind="stable")
+    for start in range(0, len(order), _BATCH):
+        yield order[start : start + _BATCH]

@@ -1,4 +1,4 @@
-"""The cloak: a privacy claim, the noise that meets it, and the release itself."""
+"""The cloak: a privacy claim, the noise that meets it, and the release."""
 
 import math
 from collections.abc import Sequence
@@ -11,23 +11,20 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Physics, Tolerance
-from cloakwork.privacy.allowed import allowed_mu
+from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
-from cloakwork.privacy.ledger import Ledger
-from cloakwork.privacy.levels import Allowance, NoiseLevels
+from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_ratio
 from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.sealed import Immutable
-from cloakwork.privacy.sensitivity import Scope, sensitivity
 
 MOST_STEPS = 2.0**31
 
 
 @final
 class Cloak(Immutable):
-    """Noise that hides every move of up to `alpha`, and the releases it covers.
+    """Noise that hides every move of up to `alpha`, and the releases that it covers.
 
     Parameters
     ----------
@@ -38,26 +35,26 @@ class Cloak(Immutable):
     alpha
         Distance within which a unit source is hidden, in units of the space.
     scope
-        Against someone who sees all sensors (`network`), or one of them (`sensor`).
+        Whom the source is hidden from: an observer of all sensors (`network`), or of one sensor (`sensor`).
     calibration
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
-        Step in which readings are sent, one for all or one per sensor. By default the step that costs 1 % more noise.
+        Step in which readings are sent, one for all or one per sensor. The default step takes 1 % more noise.
     readings_per_window
         Frames that (epsilon, delta) covers together.
     sigma
-        Noise to use instead of the calibrated one, one for all or one per sensor; refused if it misses the claim.
+        Noise to use instead of the calibrated noise, one for all or one per sensor; refused if it misses the claim.
     tolerance
         How wrong the model may be; the claim then holds over the whole declared set.
     design
-        How the noise is shared among the sensors: `equal` (the default), or `least-error` for the noise that locates a
-        lone source best at the same guarantee. Not together with `sigma`.
+        How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
+        source best at the same guarantee. Not together with `sigma`.
 
     Notes
     -----
-    A reading is rounded to k steps and sent as k + round(N(0, (sigma/step)^2)), which equals
-    round(k + N) and is therefore post-processing of the Gaussian mechanism. Rounding adds at most one step to
-    the difference between neighbours, so the calibrated sensitivity is Delta + step sqrt(m).
+    A reading is rounded to k steps and sent as k + round(N(0, (sigma/step)^2)). This equals round(k + N), so it is
+    post-processing of the Gaussian mechanism. Rounding adds at most one step to the difference between neighbours, so
+    the calibrated sensitivity is Delta + step sqrt(m).
 
     Examples
     --------
@@ -105,19 +102,19 @@ class Cloak(Immutable):
         self._refuse_too_fine_a_step()
         self._ledger = Ledger(
             self.readings_per_window,
-            remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak when the "
-            "next window has begun; to experiment, use simulate(readings, rng=...).",
+            remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak for the "
+            "next window. To experiment, use simulate(readings, rng=...).",
         )
         self._freeze()
 
     @property
     def sigma(self) -> Any:
-        """Standard deviation of the noise on one reading: a float, or one per sensor where they differ."""
+        """Standard deviation of the noise on one reading: a float, or one per sensor if they differ."""
         return _plain(self._sigma)
 
     @property
     def resolution(self) -> Any:
-        """Step in which readings are sent: a float, or one per sensor where they differ."""
+        """Step in which readings are sent: a float, or one per sensor if they differ."""
         return _plain(self._step)
 
     @property
@@ -132,12 +129,12 @@ class Cloak(Immutable):
 
     @property
     def ratios(self) -> FloatArray:
-        """Noise of each sensor in steps, as `noise_table` makes it: sigma over step, a hair more, shape (m,)."""
+        """Noise of each sensor in steps, the ratio of its noise table: sigma over step, rounded up, shape (m,)."""
         return self._ratios
 
     @property
     def frame_mu(self) -> float:
-        """What one frame costs: the largest shift that a hidden move makes, in standard deviations."""
+        """The largest shift of one frame by a hidden move, in standard deviations."""
         return self._frame_mu
 
     @property
@@ -147,12 +144,12 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost(self) -> float:
-        """How much more noise the rounding to steps costs, as a fraction."""
+        """How much more noise the rounding to steps takes, as a fraction."""
         return self._frame_mu / self._frame_mu_without_rounding() - 1
 
     @cached_property
     def design_report(self) -> DesignReport:
-        """How well one window of readings locates a lone source, against the same noise for all sensors."""
+        """How well one window of readings locates a lone source, against equal noise."""
         root = math.sqrt(self.readings_per_window)
         return report(
             self.physics, sigma=self._sigma / root, equal=self.allowance.equal().sigma / root, bound=self._bound
@@ -164,29 +161,29 @@ class Cloak(Immutable):
         return self._ledger.spent
 
     def release(self, readings: ArrayLike) -> FloatArray:
-        """Cloak true readings, for real: shape (m,) or (frames, m) in and out, in units of the readings.
+        """Cloak true readings with private noise: shape (m,) or (frames, m), in units of the readings.
 
-        Every value returned is a whole number of steps. Each frame spends one of `readings_per_window`;
-        more are refused before anything is released.
+        Every returned value is a whole number of steps. Each frame spends one of `readings_per_window`; a call that
+        would exceed them is refused before anything is released.
         """
         steps = self._rounded(readings)
         self._ledger.spend(steps.size // self.physics.sensors)
         return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
-        """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        """Cloak readings by the same law as `release`, reproducibly and therefore not privately; spends nothing."""
         steps = self._rounded(readings)
         return self._noised(steps, simulated_words(rng))
 
     def to_steps(self, released: ArrayLike) -> IntArray:
-        """Released readings as the integers that go over the wire."""
+        """Turn released readings into the integers that go over the wire."""
         values = frames("released", released, self.physics.sensors, error=ReadingError)
         return np.asarray(np.rint(values / self._step), dtype=np.int64)
 
     def explain(self, *, sensor_names: Sequence[str] | None = None) -> Explanation:
-        """What is hidden from whom, what is not, what it costs, and what drives the noise, in plain sentences.
+        """Explain in plain sentences what is hidden from whom, what is not, the cost, and what drives the noise.
 
-        Sensors are named by their number unless `sensor_names` gives other names.
+        The sentences call sensors by their numbers unless `sensor_names` gives names.
         """
         return explain(self, sensor_names or [str(k) for k in range(self.physics.sensors)])
 
@@ -197,30 +194,31 @@ class Cloak(Immutable):
         )
 
     def _allowed_mu(self) -> float:
-        """Mu of a whole window, with the error of the noise table taken off delta first."""
+        """The mu of a whole window, after taking the error of the noise table off delta."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
         return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration)
 
     def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:
-            return self.allowance.given(sigma)
+            return self.allowance.chosen(sigma)
         return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
 
     def _refuse_nothing_to_hide(self) -> None:
         size = float(np.abs(self.physics.matrix).max(initial=0.0)) * self.alpha
         if self.sensitivity <= 1e-13 * max(size, 1e-300):
             raise CalibrationError(
-                "no move of a source changes any reading, so there is nothing to hide and no noise to calibrate."
+                "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see "
+                "the sources."
             )
 
     def _refuse_too_little_noise(self, *, step_follows_sigma: bool) -> None:
         if self._frame_mu <= self._mu:
             return
-        # what rounding costs stays the same when the step grows with sigma
+        # the cost of rounding stays the same if the step grows with sigma
         fixed = self._frame_mu - self._frame_mu_without_rounding() if step_follows_sigma else 0.0
         factor = (self._frame_mu - fixed) / (self._mu - fixed)
         raise CalibrationError(
-            f"this noise gives mu={self._frame_mu:.6g} a frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
+            f"this noise gives mu={self._frame_mu:.6g} per frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
             f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
             f"{factor * 1.0001:.4f}, or leave it out.",
             mu=self._frame_mu,
@@ -233,7 +231,7 @@ class Cloak(Immutable):
         if self._ratios[largest] > DEVICE_TABLES.ratio:
             raise CalibrationError(
                 f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
-                f"steps; there are tables for up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser resolution.",
+                f"steps, and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser resolution.",
                 resolution=float(self._step[largest]),
             )
 
@@ -243,8 +241,10 @@ class Cloak(Immutable):
     def _rounded(self, readings: ArrayLike) -> FloatArray:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
         if values.ndim > 2:
-            raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).")
-        with np.errstate(over="ignore"):  # what is too large is refused
+            raise ReadingError(
+                f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).", axes=values.ndim
+            )
+        with np.errstate(over="ignore"):  # a value that is too large is refused below
             steps: FloatArray = np.asarray(np.rint(values / self._step))
         far = np.argwhere(np.abs(steps) >= MOST_STEPS)
         if len(far):
@@ -263,21 +263,21 @@ class Cloak(Immutable):
         return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
 
 
-def _choice(kind: Any, name: str, given: object) -> Any:
+def _choice(kind: Any, name: str, value: object) -> Any:
     try:
-        return kind(given)
+        return kind(value)
     except ValueError:
         allowed = " or ".join(f'"{choice.value}"' for choice in kind)
-        raise CalibrationError(f"{name}={given!r}: give {allowed}.", given=given) from None
+        raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
 
 
-def _design(given: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+def _design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
     if sigma is None:
-        return Design.EQUAL if given is None else Design(_choice(Design, "design", given))
-    if given is not None:
+        return Design.EQUAL if design is None else Design(_choice(Design, "design", design))
+    if design is not None:
         raise CalibrationError(
-            f'design="{given}" together with sigma: the noise is either designed or given. Leave out one of them.',
-            design=given,
+            f'design="{design}" together with sigma: the noise is either designed or given. Leave out one of them.',
+            design=design,
         )
     return None
 

@@ -1,6 +1,7 @@
-"""One sigma per sensor: the noise that locates a source best at the same guarantee."""
+"""Noise design: one sigma per sensor that locates a source best at the same guarantee."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -8,48 +9,52 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, Physics
+from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.steepest import exceeding, steepest
 from cloakwork.privacy.variance import Moves
 
 MOST_SENSORS = 2_000
-ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one that has to be made several times
-FAINTEST = 1e-4  # weight of a sensor that is not needed, in units of what it could have alone
-FLOOR_COST = 0.01  # what all such sensors together may take of the budget
-BLIND = 1e-6  # a sensor whose slope is below this part of the largest tells nothing
-TABLES = 8  # noise tables an octave, where the step is given and sensors cannot share one
-MOST_SLOPES = 3_000_000  # of places, axes and sensors; of more, some places stand for the others while searching
+ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one for a search that is repeated
+FAINTEST = 1e-4  # weight of a sensor that is not needed, as a fraction of the weight it could have alone
+FLOOR_COST = 0.01  # fraction of the budget that all such sensors together may take
+BLIND = 1e-6  # a sensor whose slope is below this fraction of the largest is blind
+TABLES_PER_OCTAVE = 8  # noise tables for given steps, which keep sensors from sharing one table
+MOST_SLOPES = 3_000_000  # places times axes times sensors; beyond, the search samples the places
+MOST_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search starts with the steepest moves
+DIRECTIONS = 12  # of moves on a plane, over half a turn
+POINTS = 4  # per width of the kernel, for sources that may be anywhere
+MOST_POINTS = 10_000_000  # such points times sensors
+_PIECE = 2_000_000
 _ROUNDS = 8
-_SLACK = 1e-3  # part by which a move outside the bounds may exceed the budget before it is taken in
-_MOST = 0.99
+_SLACK = 1e-3  # fraction by which a move outside the bounds may exceed the budget before it becomes a bound
+_MOST_INFORMATION = 0.99
 
 
 class Design(StrEnum):
-    """How the noise is shared among the sensors; the guarantee is the same."""
+    """How the sensors share the noise; the guarantee is the same."""
 
     EQUAL = "equal"
     """The same noise for all."""
     LEAST_ERROR = "least-error"
-    """More noise where the readings give most away, such that a lone source is located best on average."""
+    """More noise where the readings reveal most, which locates a lone source best on average."""
 
 
 @dataclass(frozen=True)
 class DesignReport:
-    """What sharing the noise achieves: one window of readings, at the same guarantee.
+    """How well one window of readings locates a lone source, against equal noise at the same guarantee.
 
     Attributes
     ----------
     equal_variance, variance
-        `mean_variance` with the same noise for all, and with the noise of the cloak, in squared length.
+        `mean_variance` with equal noise and with the noise of the cloak, in squared length.
     equal_vicinity, vicinity
         Standard deviation of the place along one axis at a typical place (the median), likewise.
     bound
-        What no noise at this guarantee can go below in `mean_variance`, whatever its steps, or None where the noise was
-        not designed.
+        Lower bound on `mean_variance` for any noise at this guarantee, whatever its steps; None if the noise was not
+        designed.
     carrying
-        How many sensors carry 99 % of the information.
+        Number of sensors that carry 99 % of the information.
     """
 
     equal_variance: float
@@ -61,18 +66,18 @@ class DesignReport:
 
     @property
     def gap(self) -> float | None:
-        """How far the variance is above the bound at the most, relative to it."""
+        """Upper bound on how far the variance is above the best possible one, as a fraction."""
         return None if self.bound is None else max(0.0, self.variance - self.bound) / self.variance
 
     @property
     def gain(self) -> float:
-        """How many times less the variance is than with the same noise for all."""
+        """The variance with equal noise, divided by this variance."""
         return self.equal_variance / self.variance
 
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best weights, the moves over which they are best, and the conditions rows @ w <= 1 that they meet."""
+    """The best weights, the moves they were optimised over, and the conditions rows @ w <= 1 that they meet."""
 
     optimum: Optimum
     moves: Moves
@@ -80,7 +85,7 @@ class SearchResult:
 
     @property
     def sigma(self) -> FloatArray:
-        """Noise of each sensor, still to be scaled; one that is not needed has a lot, but not endlessly much."""
+        """Noise of each sensor, before scaling; a sensor that is not needed has much noise, but a finite amount."""
         weights = self.optimum.weights
         seeing = sensors_that_see(self.rows)
         floor = min(FAINTEST, FLOOR_COST / len(weights)) / self.rows[:, seeing].max(axis=0)
@@ -97,12 +102,12 @@ class Search:
     Parameters
     ----------
     family
-        The declared set of models; the error is that of the stated one.
+        The declared set of models; the error is that of the stated model.
     reach
-        How fast the readings may change along any move: standard deviations a unit of length.
+        How fast the readings may change along any move: standard deviations per unit of length.
     rounding
-        Square of each sensor's step over alpha where steps are given; None where they follow sigma and `reach` is what
-        rounding leaves.
+        Square of each sensor's step over alpha for given steps. None if the steps follow sigma; `reach` then excludes
+        the cost of rounding.
 
     Notes
     -----
@@ -115,20 +120,20 @@ class Search:
     reach: float
     rounding: FloatArray | None = None
 
-    def found(self) -> SearchResult:
-        """The best weights, before anything is rounded."""
+    def run(self) -> SearchResult:
+        """Find the best weights, before any rounding."""
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
         moves = Moves.of(self.family.physics)
         few = moves.thinned(MOST_SLOPES)
-        bounds = steepest(self.family, equal)
-        slopes, share = bounds.rows, self._share(bounds.rows, equal)
+        slopes, complete = steepest(self.family, equal)
+        share = self._share(slopes, equal)
         seeing = sensors_that_see(slopes)
         for _ in range(_ROUNDS):
             rows = self.rows(slopes, share)
-            optimum = best_weights(few, rows, seeing, enough=ENOUGH if bounds.whole else ROUGHLY)
+            optimum = best_weights(few, rows, seeing, enough=ENOUGH if complete else ROUGHLY)
             limit = share * self.reach**2 * (1 + _SLACK)
-            more = slopes[:0] if bounds.whole else exceeding(self.family, optimum.weights, limit)
+            more = slopes[:0] if complete else exceeding(self.family, optimum.weights, limit)
             before, share = share, self._share(slopes, optimum.weights)
             if not len(more) and abs(share - before) < _SLACK:
                 break
@@ -144,7 +149,7 @@ class Search:
         return part if self.rounding is None else part + self.rounding / ((1 - share) * self.reach**2)
 
     def _share(self, slopes: FloatArray, weights: FloatArray) -> float:
-        """The best part of the budget for moves."""
+        """The best share of the budget for moves."""
         if self.rounding is None:
             return 1.0
         moved, rounded = math.sqrt(float((slopes @ weights).max())), math.sqrt(float(self.rounding @ weights))
@@ -160,9 +165,9 @@ def best_weights(
     enough: float = ENOUGH,
     hopeless: float = math.inf,
 ) -> Optimum:
-    """The least mean variance under rows @ w <= 1 with some of the sensors; the others have weight zero.
+    """Minimise the mean variance under rows @ w <= 1 with these sensors; the others have weight zero.
 
-    The search begins with equal weights, mixed with weights `like` which it is expected to end.
+    The search starts from equal weights, mixed with the weights `like` that are near the expected result.
     """
     alone = 1 / rows[:, sensors].max(axis=0)
     bounds, start = rows[:, sensors] * alone, 1 / alone
@@ -175,24 +180,24 @@ def best_weights(
 
 
 def sensors_that_see(slopes: FloatArray) -> IntArray:
-    """The sensors that some move shifts by more than nothing."""
+    """The sensors whose reading changes with some move."""
     steepest_of_each = slopes.max(axis=0)
     return np.flatnonzero(steepest_of_each > BLIND**2 * steepest_of_each.max())
 
 
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
-    """Nearly the same noise with few different ratios of sigma to step, so that few tables serve all sensors."""
-    ratios = 2.0 ** (np.rint(TABLES * np.log2(sigma / step)) / TABLES)
+    """Nearly the same noise with few distinct ratios of sigma to step, so that few tables serve all sensors."""
+    ratios = 2.0 ** (np.rint(TABLES_PER_OCTAVE * np.log2(sigma / step)) / TABLES_PER_OCTAVE)
     return np.asarray(step * np.minimum(ratios, max(DEVICE_TABLES.ratio / 2, float(ratios.min()))))
 
 
 def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None) -> DesignReport:
-    """Compare noise with the same noise for all; both for one whole window."""
+    """Compare this noise with equal noise, both for one whole window."""
     moves = Moves.of(physics)
     places, before = (moves.members @ moves.variances(1 / noise**2) for noise in (sigma, equal))
     weights = 1 / sigma**2
     carried = np.sort(-moves.gradient(weights) * weights)[::-1]
-    carrying = int(np.searchsorted(np.cumsum(carried), _MOST * carried.sum())) + 1
+    carrying = int(np.searchsorted(np.cumsum(carried), _MOST_INFORMATION * carried.sum())) + 1
     return DesignReport(
         equal_variance=float(before.mean()),
         variance=float(places.mean()),
@@ -203,10 +208,93 @@ def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: flo
     )
 
 
+def steepest(family: Family, weights: FloatArray) -> tuple[FloatArray, bool]:
+    """Squared slopes of the moves that shift the readings most, one row per move; and whether these are all moves.
+
+    Of many moves, it keeps the steepest at these weights, and for each sensor the move that shifts it most.
+    """
+    m = family.physics.sensors
+    room = _room(m)
+    top, own = np.empty((0, m)), np.zeros((m, m))
+    seen = 0
+    for piece in squared_slopes(family):
+        seen += len(piece)
+        top = _largest(np.concatenate([top, piece]), weights, room)
+        better = piece.max(axis=0) > own.diagonal()
+        own[better] = piece[piece.argmax(axis=0)[better]]
+    return (top, True) if seen <= room else (np.concatenate([top, own]), False)
+
+
+def exceeding(family: Family, weights: FloatArray, limit: float) -> FloatArray:
+    """The moves whose squared slope at these weights is above `limit`; of many, the steepest."""
+    rows = np.empty((0, family.physics.sensors))
+    for piece in squared_slopes(family):
+        rows = _largest(np.concatenate([rows, piece[piece @ weights > limit]]), weights, _room(len(weights)) // 2)
+    return rows
+
+
+def squared_slopes(family: Family) -> Iterator[FloatArray]:
+    """Every move of every model of the set, in pieces: (dM_l / length)^2, one row per move, one column per sensor."""
+    for member in family.members:
+        for slopes in _slopes(member, family.tolerance.position):
+            yield np.ascontiguousarray(slopes.T**2)
+
+
+def _slopes(model: Physics, displacement: float) -> Iterator[FloatArray]:
+    """Slopes along moves, in pieces of shape (m, moves)."""
+    if isinstance(model, HeatPlane) or (isinstance(model, HeatLine) and model.placement is Placement.ANYWHERE):
+        yield from _all_round(model)
+    elif displacement > 0 and not isinstance(model, HeatLine):  # which adds the same for all moves
+        yield from _displaced(model, displacement)
+    else:
+        for which, columns in model.pair_columns():
+            yield columns / model.space.lengths[which]
+
+
+def _all_round(model: HeatLine | HeatPlane) -> Iterator[FloatArray]:
+    """Slopes in all directions from each point of a space whose sources may be anywhere."""
+    along = Moves.of(_finer(model)).slopes
+    angles = math.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    turns = np.stack([np.cos(angles), np.sin(angles)], axis=1) if along.shape[1] == 2 else np.ones((1, 1))
+    step = max(1, _PIECE // (len(turns) * along.shape[2]))
+    for start in range(0, len(along), step):
+        yield (turns @ along[start : start + step]).reshape(-1, along.shape[2]).T
+
+
+def _finer(model: HeatLine | HeatPlane) -> HeatLine | HeatPlane:
+    """The same model with enough places to resolve its kernel, unless that takes too many."""
+    density = POINTS / math.sqrt(2 * model.T)
+    if isinstance(model, HeatLine):
+        points = max(model.n, math.ceil(density * model.length))
+        return replace(model, n=points) if points * model.sensors <= MOST_POINTS else model
+    x, y = (max(k, math.ceil(density * side)) for k, side in zip(model.n, model.size, strict=True))
+    return replace(model, n=(x, y)) if x * y * model.sensors <= MOST_POINTS else model
+
+
+def _displaced(model: Physics, distance: float) -> Iterator[FloatArray]:
+    """The largest slope of each sensor over all its positions within `distance`."""
+    nearby = model.nearby_places(distance)
+    positions = np.unique(np.concatenate(nearby))
+    for which, columns in column_differences(model.rows(positions).values, model.space):
+        largest = [np.abs(columns[np.searchsorted(positions, places)]).max(axis=0) for places in nearby]
+        yield np.stack(largest) / model.space.lengths[which]
+
+
+def _room(sensors: int) -> int:
+    return max(MOST_BOUNDS // sensors, 4 * sensors)
+
+
+def _largest(rows: FloatArray, weights: FloatArray, most: int) -> FloatArray:
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[np.argpartition(rows @ weights, -most)[-most:]])
+
+
 def _refuse_too_many(sensors: int) -> None:
     if sensors > MOST_SENSORS:
         raise CalibrationError(
-            f'design="least-error" with {sensors:,} sensors: the search is made for {MOST_SENSORS:,} at the most. '
+            f'design="least-error" with {sensors:,} sensors: the search handles at most {MOST_SENSORS:,}. '
             'Use design="equal", or fewer sensors.',
             sensors=sensors,
+            most=MOST_SENSORS,
         )

@@ -1,7 +1,7 @@
-"""The Gaussian mechanism, exactly: how much noise an (epsilon, delta) claim needs, and what noise gives.
+"""The Gaussian mechanism, exactly: the noise that an (epsilon, delta) claim needs, and the claims that noise meets.
 
-Everything is expressed in mu, the ratio of sensitivity to sigma: a release with mu shifts a unit normal by mu.
-k releases with the same mu compose to mu sqrt(k), exactly.
+mu is the ratio of sensitivity to sigma: the release of a neighbour is that of a unit normal shifted by mu. k releases
+with the same mu compose to mu sqrt(k), exactly.
 """
 
 import math
@@ -18,7 +18,7 @@ _ULP = float(np.finfo(float).eps)
 
 
 class Calibration(StrEnum):
-    """How sigma is found from (epsilon, delta)."""
+    """How sigma follows from (epsilon, delta)."""
 
     EXACT = "exact"
     """The least noise that meets the claim (Balle and Wang)."""
@@ -41,14 +41,14 @@ def log_delta(epsilon: float, mu: float) -> float:
     second = epsilon + float(special.log_ndtr(lower))
     if first == -math.inf:
         return -math.inf
-    remains = -math.expm1(min(second - first, 0.0))
-    # the two terms may nearly cancel; what each may be off by is added to what remains
+    remainder = -math.expm1(min(second - first, 0.0))
+    # the two terms may nearly cancel, so the rounding error of each is added to the difference
     slip = 8 * _ULP * (2 + abs(first) + abs(second) + epsilon + upper**2 + lower**2)
-    return first + math.log(remains + slip)
+    return first + math.log(remainder + slip)
 
 
 def check_claim(epsilon: float, delta: float) -> None:
-    """Refuse an (epsilon, delta) that no Gaussian noise can meet or that means nothing."""
+    """Refuse an (epsilon, delta) that is meaningless or that no Gaussian noise can meet."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         as_number(name, value, error=CalibrationError)
     if not (math.isfinite(epsilon) and epsilon > 0):
@@ -85,7 +85,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
 
 
 def paper_mu(epsilon: float, delta: float) -> float:
-    """The mu that the papers' formula gives, refused where it does not meet (epsilon, delta).
+    """The mu of the papers' formula, refused where the formula does not meet (epsilon, delta).
 
     Notes
     -----
@@ -119,7 +119,7 @@ def _largest_paper_epsilon(delta: float) -> float:
 
 @dataclass(frozen=True)
 class Profile:
-    """All (epsilon, delta) that a release, or several together, meet.
+    """All (epsilon, delta) that one release, or several together, meet.
 
     Examples
     --------
@@ -140,11 +140,11 @@ class Profile:
         """The least delta at `epsilon` (0 or above), rounded up."""
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
-        found = math.exp(log_delta(epsilon, self.mu) * (1 - 2 * _ULP)) * (1 + 8 * _ULP)
-        return min(1.0, math.nextafter(found, math.inf))
+        delta = math.exp(log_delta(epsilon, self.mu) * (1 - 2 * _ULP)) * (1 + 8 * _ULP)
+        return min(1.0, math.nextafter(delta, math.inf))
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon at `delta`, rounded up; 0 when delta alone covers it."""
+        """The least epsilon at `delta`, rounded up; 0 if delta alone covers the release."""
         check_claim(1.0, delta)
         goal = math.log(delta)
         if log_delta(0.0, self.mu) <= goal:

@@ -10,16 +10,16 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy.variance import Curve, Moves
 
 _MOST_STEPS = 200
-_PRICED = 1e-6  # part of the largest price below which a bound does not bind
-_INSIDE = 0.9  # part of the bounds that the first weights take
-_SHORT = 0.95  # share of the way to the boundary that a step may go
+_PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
+_INSIDE = 0.9  # fraction of the bounds that the first weights use
+_SHORT = 0.95  # fraction of the way to the boundary that a step may go
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Weights that meet every bound, the mean variance there, and a value that no weights can go below.
+    """Weights that meet every bound, the mean variance there, and a lower bound for all weights.
 
-    `prices` are the multipliers of the bounds that prove it, up to a factor.
+    `prices` are the multipliers of the bounds that prove the lower bound, up to a factor.
     """
 
     weights: FloatArray
@@ -29,7 +29,7 @@ class Optimum:
 
     @property
     def gap(self) -> float:
-        """How far above the bound the value is at the most, relative to it."""
+        """Upper bound on how far the value is above the best possible one, as a fraction."""
         return max(0.0, self.value - self.bound) / self.value
 
 
@@ -39,15 +39,15 @@ def least(moves: Moves, rows: FloatArray, start: FloatArray, *, enough: float, h
     Parameters
     ----------
     moves
-        What the mean is taken over.
+        The moves that the mean is taken over.
     rows
-        One bound a row, not negative; each sensor must be in some row.
+        One bound per row, not negative; each sensor must appear in some row.
     start
         Weights above zero, of any size.
     enough
         Relative gap at which to stop.
     hopeless
-        Stop, too, when no value below this one is possible.
+        Stop as well once no value below this one is possible.
 
     Notes
     -----
@@ -62,14 +62,14 @@ def least(moves: Moves, rows: FloatArray, start: FloatArray, *, enough: float, h
         try:
             state = _stepped(moves, rows, state)
         except linalg.LinAlgError:
-            break  # rounding has the last word; what was found so far stands, with its own gap
+            break  # rounding ends the search; the best point so far stands, with its own gap
         best = _certified(moves, rows, state, best)
     return best
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Weights w, what is left of each bound, and the multipliers y of the bounds and z of w >= 0."""
+    """Weights w, the slack of each bound (`left`), and the multipliers y of the bounds and z of w >= 0."""
 
     w: FloatArray
     left: FloatArray
@@ -125,14 +125,14 @@ def _stepped(moves: Moves, rows: FloatArray, now: _State) -> _State:
 
 
 def _reach(now: _State, way: _Direction, share: float) -> tuple[float, float]:
-    """How far weights and multipliers can go, with `share` of the way to the boundary and 1 at the most."""
+    """How far weights and multipliers can go: `share` of the way to the boundary, and at most 1."""
     weights = max(float(np.max(-way.w / now.w)), float(np.max(-way.left / now.left)), share)
     multipliers = max(float(np.max(-way.y / now.y)), float(np.max(-way.z / now.z)), share)
     return share / weights, share / multipliers
 
 
 def _certified(moves: Moves, rows: FloatArray, now: _State, before: Optimum | None) -> Optimum:
-    """The better of what was known and what the present point proves."""
+    """The better of the previous optimum and what the current point proves."""
     full = now.w / float((rows @ now.w).max())
     value = moves.mean(full)
     bound = _bound(now.curve.value, now.curve.gradient, rows, now.w, now.y)
@@ -144,9 +144,9 @@ def _certified(moves: Moves, rows: FloatArray, now: _State, before: Optimum | No
 
 
 def lower_bound(moves: Moves, rows: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
-    """What no weights with rows @ w <= 1 can go below, from the slope at weights found for fewer moves.
+    """A lower bound over all weights with rows @ w <= 1, from the slope at weights that were found for fewer moves.
 
-    The prices are those of the linear program that the slope gives, over the rows that had a price before.
+    The prices solve the linear program that the slope gives, over the rows that had a price before.
     """
     gradient = moves.gradient(weights)
     binding = rows[prices > _PRICED * prices.max()]

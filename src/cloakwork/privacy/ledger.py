@@ -1,4 +1,4 @@
-"""How much of what may be released has been, and what is left."""
+"""What keeps a claim true: an object that cannot change, and a count of its releases."""
 
 import os
 from threading import Lock
@@ -6,10 +6,26 @@ from threading import Lock
 from cloakwork.errors import BudgetError
 
 
-class Ledger:
-    """Counts releases up to a limit; belongs to one process, and a copy of it has nothing left.
+class Immutable:
+    """Base of every object that carries a claim: once `_freeze` is called, no attribute can be set."""
 
-    `unit` is what is counted, `owner` what it belongs to, and `remedy` what a person can do when it is spent.
+    _kind = "cloak"
+    _frozen = False
+
+    def _freeze(self) -> None:
+        object.__setattr__(self, "_frozen", True)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if self._frozen:
+            raise AttributeError(f"{name}: a {self._kind} is immutable, so that its claim stays true. Make a new one.")
+        object.__setattr__(self, name, value)
+
+
+class Ledger:
+    """Counts releases up to a limit. It belongs to one process, and a copy of it has nothing left.
+
+    `unit` names what is counted, `owner` the object that the ledger belongs to, and `remedy` what a person can do once
+    the limit is reached.
     """
 
     def __init__(self, allowed: int, *, unit: str = "frames", owner: str = "cloak", remedy: str) -> None:
@@ -21,7 +37,7 @@ class Ledger:
 
     @property
     def allowed(self) -> int:
-        """How many may be released in all."""
+        """How many may be released in total."""
         return self._allowed
 
     @property
@@ -30,17 +46,18 @@ class Ledger:
         return self._spent
 
     def spend(self, number: int) -> None:
-        """Take `number` off the budget before they are released, or refuse and take nothing."""
+        """Take `number` off the budget before the release, or refuse and take nothing."""
         if os.getpid() != self._process:
             raise BudgetError(
-                f"this {self._owner} was made in another process: its budget cannot be shared. Make one {self._owner}, "
-                "in one process."
+                f"this {self._owner} was made in another process, and processes cannot share its budget. Make one "
+                f"{self._owner}, in one process.",
+                process=self._process,
             )
         with self._lock:
             left = self._allowed - self._spent
             if number > left:
                 raise BudgetError(
-                    f"{number} {self._unit} asked for, {left} of {self._allowed} left: (epsilon, delta) covers "
+                    f"{number} {self._unit} requested, {left} of {self._allowed} left: (epsilon, delta) covers "
                     f"{self._allowed}. {self._remedy}",
                     asked=number,
                     left=left,
@@ -53,7 +70,7 @@ class Ledger:
 
 
 def _spent_copy(allowed: int, unit: str, owner: str, remedy: str) -> Ledger:
-    """What a copied or stored ledger becomes: were anything left, it could be spent twice."""
+    """A copied or unpickled ledger is spent; otherwise the same budget could be spent twice."""
     ledger = Ledger(allowed, unit=unit, owner=owner, remedy=remedy)
     ledger.spend(allowed)
     return ledger

@@ -1,15 +1,21 @@
-"""Noise of any size from small tables.
+"""Noise tables: rounded Gaussian noise of any size from small tables of cut points.
 
-Rounded Gaussian noise of s = sigma / step steps needs a table of 13.5 s cut points. Up to a few hundred steps there is
-one such table. Noise of more steps is a sum: a fine table for the last steps, and coarser ones that count in
-multiples of a factor, so that no device needs more than 56 kB.
+Noise of s = sigma / step steps needs a table of 13.5 s cut points. Up to a few hundred steps, one table is enough.
+Larger noise is a sum: a fine table for the last steps and coarser tables that count in multiples of a factor, so no
+device needs more than 56 kB.
+
+Cut point j is round(P(|K| <= j) 2^127). For the rounded Gaussian, K = round(N(0, s^2)) and
+P(|K| <= j) = erf((j + 1/2) / (s sqrt 2)); for the discrete Gaussian, P(K = k) is proportional to exp(-k^2 / (2 s^2)).
+The arithmetic uses integers with 192 bits after the point, so every machine makes the same table.
 """
 
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +23,21 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import positive
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.cuts import cut_count, cuts_error, discrete_cuts, rounded_cuts
 from cloakwork.sensor import WORD_BYTES
 
-COMPOSITION_ERROR = 2.2e-34  # what adding one coarser level costs at the most
-_SMOOTH = Fraction(33, 16)  # fine noise in units of the coarse step: less, and the sum would show the coarse steps
-_BITS = 40
+COMPOSITION_ERROR = 2.2e-34  # upper bound on the error that each coarser level adds
+CUT_BITS = 127
+REACH = Fraction(27, 2)  # standard deviations: the mass beyond is below 2^-135
+_FINE_NOISE = Fraction(33, 16)  # in units of the coarse step: with less, the coarse steps would show in the sum
+_RATIO_BITS = 40
+_BITS = 192
+_ONE = 1 << _BITS
+_LEAST_DENSITY = 32  # lattice points per standard deviation
+_LEAST_PARAMETER = Fraction(1, 32)  # smaller rounded noise is always zero, to 2^-188
 
 
 class TableSize(NamedTuple):
-    """What a kind of machine can hold: steps of noise, bytes, and the most error that any of its tables has."""
+    """Limits of a kind of machine: noise in steps, bytes, and the largest error of any of its tables."""
 
     ratio: float
     bytes: int
@@ -39,7 +50,7 @@ SERVER_TABLES = TableSize(2.0**40, 512 * 1024, 2e-33)
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One of the tables: what it gives counts `factor` steps each. `cuts` is the form that the sensor reads."""
+    """One table of a sum: each unit counts `factor` steps. `cuts` holds the bytes that a sensor reads."""
 
     factor: int
     cuts: bytes
@@ -60,8 +71,8 @@ class Level:
 class NoiseTable:
     """The tables for one ratio of sigma to step, from coarse to fine.
 
-    A draw is the sum over the levels of factor times the look-up of a random word of its own. `error` bounds the sum
-    of the absolute errors of all probabilities plus the mass that the tables leave out.
+    A draw looks up one random word per level and adds the results, each times its factor. `error` bounds the sum of
+    the absolute errors of all probabilities plus the mass that the tables leave out.
     """
 
     ratio: float
@@ -70,12 +81,12 @@ class NoiseTable:
 
     @property
     def cuts(self) -> bytes:
-        """The cut points of all levels, one after the other: the file that a device gets."""
+        """The cut points of all levels, one after the other: the table file of a device."""
         return b"".join(level.cuts for level in self.levels)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of factor and number of cut points of each level (8 bytes each, big-endian), then the cut points."""
+        """SHA-256 of each level's factor and number of cut points (8 bytes each, big-endian), then all cut points."""
         head = b"".join(level.factor.to_bytes(8, "big") + level.count.to_bytes(8, "big") for level in self.levels)
         return hashlib.sha256(head + self.cuts).hexdigest()
 
@@ -89,14 +100,14 @@ class Part:
 
 
 def table_ratio(ratio: float) -> float:
-    """Noise in steps, a hair more, to 40 bits: never less noise, and one table for ratios that differ by roundings."""
+    """Round a ratio of sigma to step up to 40 bits: never less noise, and one table for nearly equal ratios."""
     mantissa, exponent = math.frexp(ratio * (1 + 1e-15))
     return math.ldexp(math.ceil(mantissa * 2**40) / 2**40, exponent)
 
 
 @lru_cache(maxsize=64)
 def noise_table(ratio: float, *, size: TableSize = DEVICE_TABLES) -> NoiseTable:
-    """The table for noise of `ratio` steps standard deviation: as few levels as fit in `size`.
+    """Make the table for noise with a standard deviation of `ratio` steps, with as few levels as fit in `size`.
 
     >>> [(level.factor, level.count) for level in noise_table(3017.0).levels]
     [(38, 1073), (1, 1060)]
@@ -104,14 +115,15 @@ def noise_table(ratio: float, *, size: TableSize = DEVICE_TABLES) -> NoiseTable:
     ratio = positive("sigma/step", ratio, error=CalibrationError)
     if ratio > size.ratio:
         raise CalibrationError(
-            f"sigma is {ratio:,.0f} steps: there are tables for up to {size.ratio:,.0f}. Give a coarser resolution.",
+            f"sigma is {ratio:,.0f} steps: tables go up to {size.ratio:,.0f}. Give a coarser resolution.",
             ratio=ratio,
+            most=size.ratio,
         )
     return composed(ratio, fewest_parts(ratio, size.bytes))
 
 
 def fewest_parts(ratio: float, most_bytes: int = DEVICE_TABLES.bytes) -> tuple[Part, ...]:
-    """Noise of at least `ratio` steps as the sum of as few terms as fit in `most_bytes`, from coarse to fine."""
+    """Split noise of at least `ratio` steps into as few terms as fit in `most_bytes`, from coarse to fine."""
     terms = 1
     while sum(cut_count(part.parameter) for part in parts(ratio, terms)) * WORD_BYTES > most_bytes:
         terms += 1
@@ -119,7 +131,7 @@ def fewest_parts(ratio: float, most_bytes: int = DEVICE_TABLES.bytes) -> tuple[P
 
 
 def composed(ratio: float, terms: tuple[Part, ...]) -> NoiseTable:
-    """The table of a sum: the last term is a rounded Gaussian, the coarser ones are discrete.
+    """Make the table of a sum: the last term is a rounded Gaussian, the coarser ones are discrete.
 
     Notes
     -----
@@ -132,8 +144,8 @@ def composed(ratio: float, terms: tuple[Part, ...]) -> NoiseTable:
     formula theta is tau sqrt(2 pi) (1 + 2 sum_{n>0} exp(-2 pi^2 n^2 tau^2) cos(2 pi n c x)): constant within a factor
     of 1 +- rho, rho = 2 sum_{n>0} exp(-2 pi^2 n^2 tau^2), which is at most 1.06e-34 for tau >= 2. So B D + N has the
     density of N(0, S^2) up to 2 rho / (1 - rho) in the sum of absolute differences, and rounding it is
-    post-processing. Since B D is whole, rounding the sum is the same as rounding N alone. Where N is a discrete
-    Gaussian too, the same sum over whole x gives the discrete Gaussian of parameter S, with the same error (Peikert;
+    post-processing. Since B D is an integer, rounding the sum is the same as rounding N alone. Where N is a discrete
+    Gaussian too, the same sum over integers x gives the discrete Gaussian of parameter S, with the same error (Peikert;
     Micciancio and Walter).
     """
     *coarse, fine = terms
@@ -144,24 +156,24 @@ def composed(ratio: float, terms: tuple[Part, ...]) -> NoiseTable:
 
 
 def parts(ratio: float, terms: int) -> tuple[Part, ...]:
-    """Noise of at least `ratio` steps as a sum of so many terms, from coarse to fine.
+    """Split noise of at least `ratio` steps into this many terms, from coarse to fine.
 
     Each split takes off fine noise of f = 2.0625 B steps and leaves B times noise of parameter r, the smallest number
-    of 40 bits with B^2 r^2 + f^2 >= s^2: the noise is never less than asked for. Exact, and therefore the same
-    everywhere.
+    of 40 bits with B^2 r^2 + f^2 >= s^2, so the noise is never less than requested. The arithmetic is exact, so every
+    machine makes the same split.
     """
     factor, rest = 1, Fraction(ratio)
-    found: list[Part] = []
+    fine_parts: list[Part] = []
     for left in range(terms, 1, -1):
         base = _whole_root(rest // 2, left)
-        fine = _SMOOTH * base
-        found.append(Part(factor, fine))
+        fine = _FINE_NOISE * base
+        fine_parts.append(Part(factor, fine))
         factor, rest = factor * base, _root_above((rest**2 - fine**2) / base**2)
-    return (Part(factor, rest), *reversed(found))
+    return (Part(factor, rest), *reversed(fine_parts))
 
 
 def _whole_root(value: int, degree: int) -> int:
-    """The largest whole number, from 2 on, whose power is not above `value`."""
+    """The largest integer, at least 2, whose power does not exceed `value`."""
     root = 2
     while (root + 1) ** degree <= value:
         root += 1
@@ -170,6 +182,128 @@ def _whole_root(value: int, degree: int) -> int:
 
 def _root_above(square: Fraction) -> Fraction:
     """The smallest number of 40 bits whose square is not below `square`, which is above 1."""
-    shift = max(2 * _BITS - math.floor(square).bit_length(), 0) & ~1
+    shift = max(2 * _RATIO_BITS - math.floor(square).bit_length(), 0) & ~1
     goal = math.ceil(square * (1 << shift))
     return Fraction(math.isqrt(goal - 1) + 1, 1 << (shift // 2))
+
+
+def cut_count(parameter: Fraction) -> int:
+    """Number of cut points in a table of this standard deviation."""
+    return math.ceil(REACH * parameter) + 1
+
+
+def cuts_error(count: int) -> float:
+    """Bound the error of a table of `count` cut points.
+
+    The bound covers the absolute errors of all probabilities, each the difference of two cut points that are off by at
+    most one, plus the mass that the table leaves out.
+    """
+    return (2 * count + 4) * 2.0**-CUT_BITS
+
+
+def rounded_cuts(parameter: Fraction) -> bytes:
+    """Make the cut points of round(N(0, parameter^2)).
+
+    Notes
+    -----
+    A cell of width h around x holds phi(x) h sum over even k of He_k(x) (h/2)^k / (k+1)!, since the k-th
+    derivative of phi is (-1)^k He_k phi. phi itself steps along the lattice by two multiplications a point.
+    """
+    parameter = max(parameter, _LEAST_PARAMETER)
+    pieces = 2 * math.ceil(_LEAST_DENSITY / parameter / 2) + 1 if parameter < _LEAST_DENSITY else 1
+    last = cut_count(parameter)
+    masses = _lattice_masses(parameter * pieces, last * pieces + pieces // 2 + 1)
+    first = 2 * sum(masses[: pieces // 2 + 1]) - masses[0]
+    cells = (2 * sum(masses[j * pieces - pieces // 2 : j * pieces + pieces // 2 + 1]) for j in range(1, last))
+    return _encoded(accumulate(cells, initial=first), _ONE)
+
+
+def discrete_cuts(parameter: Fraction) -> bytes:
+    """Make the cut points of the discrete Gaussian: P(K = k) is proportional to exp(-k^2 / (2 parameter^2))."""
+    weights = list(_weights(parameter))
+    whole = 2 * sum(weights) - weights[0]
+    cells = (2 * weight for weight in weights[1 : cut_count(parameter)])
+    return _encoded(accumulate(cells, initial=weights[0]), whole)
+
+
+def _encoded(sums: Iterator[int], whole: int) -> bytes:
+    """Encode `sums / whole` as cut points below 2^127, the largest magnitude of a word."""
+    most = (1 << CUT_BITS) - 1
+    cuts = (min(((total << (CUT_BITS + 1)) + whole) // (2 * whole), most) for total in sums)
+    return b"".join(cut.to_bytes(WORD_BYTES, "big") for cut in cuts)
+
+
+def _weights(parameter: Fraction) -> Iterator[int]:
+    """exp(-k^2 / (2 parameter^2)) for k = 0, 1, ... while it is above 2^-192."""
+    square = 1 / parameter**2
+    weight, ratio, shrink = _ONE, _exp_minus(square / 2), _exp_minus(square)
+    while weight:
+        yield weight
+        weight = weight * ratio >> _BITS
+        ratio = ratio * shrink >> _BITS
+
+
+def _lattice_masses(density: Fraction, points: int) -> list[int]:
+    """Gaussian mass within half a lattice step of i / density, for i = 0, 1, ..., in units of 2^-192."""
+    step = 1 / density
+    polynomial = _cell_polynomial(step)
+    square = _fixed(step * step)
+    height = _fixed(step) * _inverse_root_two_pi() >> _BITS
+    masses = []
+    for i, weight in enumerate(islice(_weights(density), points)):
+        x2 = i * i * square
+        series = 0
+        for coefficient in polynomial:
+            series = coefficient + (series * x2 >> _BITS)
+        masses.append((weight * height >> _BITS) * series >> _BITS)
+    return masses
+
+
+def _cell_polynomial(step: Fraction) -> list[int]:
+    """Coefficients in x^2, highest first, of sum over even k of He_k(x) (step/2)^k / (k+1)!."""
+    hermite_now, hermite_next = [1], [0, 1]
+    total: dict[int, Fraction] = {}
+    half = step / 2
+    for k in range(80):
+        if k % 2 == 0:
+            factor = half**k / math.factorial(k + 1)
+            for power in range(0, k + 1, 2):
+                total[power] = total.get(power, Fraction(0)) + hermite_now[power] * factor
+            if (half * 16) ** k * 2**150 < math.factorial(k + 1):
+                break
+        after = [0, *hermite_next]
+        for power, value in enumerate(hermite_now):
+            after[power] -= (k + 1) * value
+        hermite_now, hermite_next = hermite_next, after
+    return [_fixed(total[power]) for power in sorted(total, reverse=True)]
+
+
+def _fixed(value: Fraction) -> int:
+    return (value.numerator << _BITS) // value.denominator
+
+
+def _exp_minus(value: Fraction) -> int:
+    """exp(-value) for a small value."""
+    x = _fixed(value)
+    term, total, k = _ONE, _ONE, 0
+    while term:
+        k += 1
+        term = -(term * x >> _BITS) // k if term > 0 else (-term * x >> _BITS) // k
+        total += term
+    return total
+
+
+def _inverse_root_two_pi() -> int:
+    two_pi = 2 * (16 * _arctan_inverse(5) - 4 * _arctan_inverse(239))
+    return math.isqrt((_ONE << (2 * _BITS)) // two_pi)
+
+
+def _arctan_inverse(n: int) -> int:
+    term = _ONE // n
+    total, k, sign = term, 1, 1
+    while term:
+        term //= n * n
+        k += 2
+        sign = -sign
+        total += sign * (term // k)
+    return total

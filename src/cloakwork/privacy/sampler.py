@@ -1,4 +1,4 @@
-"""Noise in bulk: the same law and the same look-up as the sensor's, vectorised."""
+"""Noise in bulk: the law and the look-up of the sensor, vectorised."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,30 +15,30 @@ from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
 
 WordSource: TypeAlias = Callable[[int], NDArray[np.uint64]]
-"""Asked for a number of words, gives that many random words of 128 bits, shape (number, 2)."""
-_BLOCK = 1 << 16  # words at a time: they stay in the cache
+"""A function that returns `count` random words of 128 bits, shape (count, 2)."""
+_BLOCK = 1 << 16  # words at a time, few enough to stay in the cache
 _WIDTH = 16
 
 
 def private_words(count: int) -> NDArray[np.uint64]:
-    """`count` random words of 128 bits, shape (count, 2), from a fresh key of the operating system.
+    """Return `count` random words of 128 bits, shape (count, 2), from a fresh key of the operating system.
 
-    The key lives for one call and no state survives it, so that neither a fork nor a restored process
-    can draw the same noise again.
+    The key lives for one call and leaves no state behind, so neither a fork nor a restored process can draw the same
+    noise again.
     """
     stream = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
     return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 
 def simulated_words(rng: np.random.Generator) -> WordSource:
-    """Words like `private_words`, but reproducible and therefore not private."""
+    """Return a source of words that is reproducible and therefore not private."""
     if not isinstance(rng, np.random.Generator):
         raise CalibrationError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
     return lambda count: rng.integers(0, 2**64, size=(count, 2), dtype=np.uint64, endpoint=False)
 
 
 def noise_from_words(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
-    """The noise, in steps, that each draw stands for: words of shape (count, levels, 2) in, shape (count,) out."""
+    """Turn words of shape (count, levels, 2) into noise in steps, shape (count,)."""
     if words.shape[1:] != (len(table.levels), 2):
         raise ValueError(f"words of shape {words.shape}: this table takes (count, {len(table.levels)}, 2).")
     out = np.zeros(len(words), dtype=np.int64)
@@ -48,10 +48,10 @@ def noise_from_words(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
 
 
 def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: WordSource) -> IntArray:
-    """Noise for `count` frames of sensors with these tables, in steps, shape (count, sensors).
+    """Draw noise for `count` frames of sensors with these tables, in steps, shape (count, sensors).
 
-    A frame takes as many words as its sensors have levels, sensor by sensor: the stream of words, and with it the
-    noise, is the same whether frames are asked for together or one by one.
+    A frame takes one word per level, sensor by sensor, so drawing frames together or one by one consumes the same
+    words and gives the same noise.
     """
     ends = np.cumsum([len(table.levels) for table in tables])
     frame = int(ends[-1])
@@ -75,7 +75,7 @@ def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: WordSource)
 def _add(
     upper: NDArray[np.uint64], lower: NDArray[np.uint64], factor: int, words: NDArray[np.uint64], out: IntArray
 ) -> None:
-    """Look up all words in one table; several at a time, so that they wait for memory together."""
+    """Look up all words in one table, several at a time so that their memory accesses overlap."""
     size, count = len(upper), len(words)
     top = 1
     while top <= size:

@@ -1,4 +1,4 @@
-"""Which sensors to keep when there may be only so many."""
+"""Choosing sensors: which ones to keep if only a given number may stay."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,33 +11,33 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import CalibrationError, PhysicsError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Tolerance
+from cloakwork.privacy.calibration import Scope
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
 from cloakwork.privacy.gaussian import Calibration
 from cloakwork.privacy.interior import Optimum
-from cloakwork.privacy.sensitivity import Scope
 from cloakwork.privacy.variance import Moves
 
-MOST_SLOPES = 250_000  # of places, axes and sensors; of more, some places stand for the others while choosing
-EXCHANGES = 20  # of some sensors for others, at the most
-_SEVERAL = (16, 8, 4, 2)  # newcomers that are tried together
-_ONE_BY_ONE = 5  # newcomers and leavers that are tried in pairs
+MOST_SLOPES = 250_000  # places times axes times sensors; beyond, the search samples the places
+EXCHANGES = 20  # at most, of some sensors for others
+_SEVERAL = (16, 8, 4, 2)  # newcomers to try together
+_ONE_BY_ONE = 5  # newcomers and leavers to try in pairs
 
 
 @dataclass(frozen=True, eq=False)
 class SensorChoice:
-    """The sensors to keep, and what they achieve at the same guarantee.
+    """The sensors to keep, and how well they do at the same guarantee.
 
     Attributes
     ----------
     sensors
-        Which ones, in order.
+        Their numbers, in order.
     cloak
         A cloak for these sensors alone, with noise of least error.
     even
-        As many sensors spread evenly, for comparison.
+        The same number of sensors, spread evenly, for comparison.
     even_report, all_report
-        What the evenly spread ones and all candidates achieve, each with noise of least error.
+        The reports of the evenly spread sensors and of all candidates, each with noise of least error.
     """
 
     sensors: tuple[int, ...]
@@ -48,7 +48,7 @@ class SensorChoice:
 
     @property
     def report(self) -> DesignReport:
-        """What the chosen sensors achieve."""
+        """The report of the chosen sensors."""
         return self.cloak.design_report
 
 
@@ -66,24 +66,24 @@ def choose_sensors(
     tolerance: Tolerance | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> SensorChoice:
-    """The `count` sensors of a model that locate a lone source best at a given guarantee.
+    """Choose the `count` sensors of a model that locate a lone source best at a given guarantee.
 
     Parameters
     ----------
     physics
         A model with all candidates as its sensors.
     count
-        How many to keep.
+        Number of sensors to keep.
     epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance
         The claim, as for `Cloak`.
     progress
-        Called with the part of the work that is done, from 0 to 1.
+        Called with the fraction of the work that is done, from 0 to 1.
 
     Notes
     -----
-    The best noise for all candidates shows which of them carry the information. Those that carry least are left out, an
-    eighth of what is too many at a time, each time with the best noise for the rest; then sensors are exchanged while
-    that helps. The choice is good, not proved best; its noise has a certificate as that of every design.
+    The best noise for all candidates shows which of them carry the information. Each round drops an eighth of the
+    surplus, the sensors that carry least, and designs the noise of the rest anew; then sensors are exchanged while that
+    helps. The choice is good but not proven best; its noise has a certificate, like every design.
 
     Examples
     --------
@@ -92,9 +92,11 @@ def choose_sensors(
     >>> choice.report.variance < choice.even_report.variance
     True
     """
-    wanted = whole_number("count", count, error=CalibrationError)
-    if wanted > physics.sensors:
-        raise CalibrationError(f"count={wanted}: the model has only {physics.sensors} sensors.", count=wanted)
+    number = whole_number("count", count, error=CalibrationError)
+    if number > physics.sensors:
+        raise CalibrationError(
+            f"count={number}: the model has only {physics.sensors} sensors.", count=number, sensors=physics.sensors
+        )
 
     def cloaked(model: Physics) -> Cloak:
         return Cloak(
@@ -113,10 +115,10 @@ def choose_sensors(
     whole = cloaked(physics)
     moves, rows = _conditions(whole)
     seeing = sensors_that_see(rows)
-    found = _filled(_selected(moves, rows, wanted, progress or (lambda _: None)), wanted, physics.sensors)
-    spread = evenly_spread(keep_sensors(physics, seeing.tolist()), min(wanted, len(seeing)))
-    even = _filled(seeing[spread], wanted, physics.sensors)
-    cloaks = {sensors: cloaked(keep_sensors(physics, sensors)) for sensors in (found, even)}
+    selected = _filled(_selected(moves, rows, number, progress or (lambda _: None)), number, physics.sensors)
+    spread = evenly_spread(keep_sensors(physics, seeing.tolist()), min(number, len(seeing)))
+    even = _filled(seeing[spread], number, physics.sensors)
+    cloaks = {sensors: cloaked(keep_sensors(physics, sensors)) for sensors in (selected, even)}
     best = min(cloaks, key=lambda sensors: cloaks[sensors].design_report.variance)
     return SensorChoice(best, cloaks[best], even, cloaks[even].design_report, whole.design_report)
 
@@ -136,11 +138,11 @@ def keep_sensors(physics: Physics, sensors: Sequence[int]) -> Physics:
         return Graph(physics.graph, physics.tau, nodes, physics.lengths, physics.gain)
     if isinstance(physics, Matrix):
         return Matrix(physics.matrix[kept], physics.space)
-    raise PhysicsError(f"{type(physics).__name__}: make the model again with the sensors that you keep.")
+    raise PhysicsError(f"{type(physics).__name__}: make the model again with only the sensors that you keep.")
 
 
 def evenly_spread(physics: Physics, number: int) -> IntArray:
-    """`number` of a model's sensors, far apart; by their order where it is not known where they are."""
+    """Pick `number` of a model's sensors that are far apart, or by their order if their positions are unknown."""
     if isinstance(physics, Graph):
         at_nodes = physics.sensor_places
         apart = np.stack([physics.space.distances(int(node))[at_nodes] for node in at_nodes])
@@ -158,13 +160,13 @@ def evenly_spread(physics: Physics, number: int) -> IntArray:
 
 
 def _filled(chosen: IntArray, number: int, sensors: int) -> tuple[int, ...]:
-    """`chosen` with as many others, that see nothing, as are still wanted."""
+    """Fill `chosen` up to `number` with sensors that see nothing."""
     spare = np.setdiff1d(np.arange(sensors), chosen)[: number - len(chosen)]
     return tuple(sorted([*chosen.tolist(), *spare.tolist()]))
 
 
 def _far_apart(apart: FloatArray, number: int) -> IntArray:
-    """Each the farthest from all before it."""
+    """Pick sensors one by one, each the farthest from all before it."""
     chosen = [0]
     while len(chosen) < number:
         chosen.append(int(np.argmax(apart[chosen].min(axis=0))))
@@ -172,25 +174,25 @@ def _far_apart(apart: FloatArray, number: int) -> IntArray:
 
 
 def _conditions(cloak: Cloak) -> tuple[Moves, FloatArray]:
-    """What the mean is taken over, and the rows @ w <= 1 that the noise of one window must meet."""
+    """The moves that the mean is taken over, and the rows @ w <= 1 that the noise of one window must meet."""
     if cloak.scope is Scope.NETWORK:
-        found = cloak.allowance.search().found()
-        return found.moves.thinned(MOST_SLOPES), found.rows
-    # against someone who sees one sensor, each has what it needs alone whatever the others do
+        result = cloak.allowance.search().run()
+        return result.moves.thinned(MOST_SLOPES), result.rows
+    # in scope "sensor" the noise of a sensor does not depend on the others
     return Moves.of(cloak.physics).thinned(MOST_SLOPES), np.diag(cloak.sigmas**2 / cloak.readings_per_window)
 
 
 def _selected(moves: Moves, rows: FloatArray, number: int, progress: Callable[[float], None]) -> IntArray:
-    """The best `number` sensors that were found; fewer where no more see anything."""
+    """The best `number` sensors that the search finds; fewer if no more see anything."""
     kept = _shed(moves, rows, sensors_that_see(rows), number)
-    found = best_weights(moves, rows, kept)
+    best = best_weights(moves, rows, kept)
     for turn in range(EXCHANGES):
         progress((turn + 1) / (EXCHANGES + 1))
-        for tried in _exchanges(moves, rows, kept, found):
-            goal = found.value * (1 - ENOUGH)
-            optimum = best_weights(moves, rows, tried, like=found.weights, hopeless=goal)
+        for tried in _exchanges(moves, rows, kept, best):
+            goal = best.value * (1 - ENOUGH)
+            optimum = best_weights(moves, rows, tried, like=best.weights, hopeless=goal)
             if optimum.value < goal:
-                kept, found = tried, optimum
+                kept, best = tried, optimum
                 break
         else:
             break
@@ -198,7 +200,7 @@ def _selected(moves: Moves, rows: FloatArray, number: int, progress: Callable[[f
 
 
 def _shed(moves: Moves, rows: FloatArray, kept: IntArray, number: int) -> IntArray:
-    """Leave out those that carry least, an eighth of what is too many at a time, until `number` are left."""
+    """Drop the sensors that carry least, an eighth of the surplus at a time, until `number` are left."""
     weights = None
     while len(kept) > number:
         weights = best_weights(moves, rows, kept, like=weights, enough=ROUGHLY).weights
@@ -208,12 +210,12 @@ def _shed(moves: Moves, rows: FloatArray, kept: IntArray, number: int) -> IntArr
     return kept
 
 
-def _exchanges(moves: Moves, rows: FloatArray, kept: IntArray, found: Optimum) -> Iterator[IntArray]:
-    """As many sensors, some of them others: several newcomers at once, then one by one."""
+def _exchanges(moves: Moves, rows: FloatArray, kept: IntArray, best: Optimum) -> Iterator[IntArray]:
+    """Sets of the same size with some sensors exchanged: several newcomers at once, then one by one."""
     others = np.setdiff1d(sensors_that_see(rows), kept)
-    gradient = moves.gradient(found.weights)
-    newcomers = others[np.argsort(gradient[others] / (found.prices @ rows[:, others]), kind="stable")]
-    leavers = kept[np.argsort((-gradient * found.weights)[kept], kind="stable")]
+    gradient = moves.gradient(best.weights)
+    newcomers = others[np.argsort(gradient[others] / (best.prices @ rows[:, others]), kind="stable")]
+    leavers = kept[np.argsort((-gradient * best.weights)[kept], kind="stable")]
     for several in _SEVERAL:
         if several < len(newcomers):
             yield _shed(moves, rows, np.sort(np.append(kept, newcomers[:several])), len(kept))

@@ -1,4 +1,4 @@
-"""How well noisy readings locate a source: the variance of its place, from Fisher information."""
+"""How well noisy readings locate a source: the variance of its place, from the Fisher information."""
 
 import itertools
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, HeatPlane, Physics, Space
 
-_GOLDEN = (5**0.5 - 1) / 2  # its multiples fill an interval evenly
-_PIECE = 100_000  # slopes worked on at once
-_FLAT = 1e-9  # neighbours whose offsets span a direction by less than this do not lead that way
-_PINNED = 1e-6  # to which part of a step the place is known in a direction in which nothing can move
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
+_PIECE = 100_000  # slopes per batch
+_FLAT = 1e-9  # directions that the offsets of the neighbours span by less than this do not count
+_PINNED = 1e-6  # fraction of a step to which the place is known in a direction that allows no move
 
 
 def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> float:
-    """Variance of the place of a lone unit source, read once: a mean over places and axes, in squared length.
+    """Variance of the place of a lone unit source from one frame: a mean over places and axes, in squared length.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
     sigma
         Standard deviation of the noise, one for all sensors or one per sensor.
     known_within
-        Standard deviation to which the place is known before anything is read: the diagonal of the space when left
-        out, `math.inf` for nothing at all (a place that no sensor sees then has an infinite variance).
+        Standard deviation to which the place is known before any reading. It defaults to the diagonal of the space;
+        `math.inf` means that nothing is known, so a place that no sensor sees has an infinite variance.
 
     Notes
     -----
@@ -48,7 +48,7 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
 
 
 def place_variances(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> FloatArray:
-    """Like `mean_variance`, for each place by itself, shape (n,)."""
+    """Like `mean_variance`, but for each place, shape (n,)."""
     moves = Moves.of(physics, known_within=known_within)
     try:
         noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (physics.sensors,))
@@ -61,7 +61,7 @@ def place_variances(physics: Physics, sigma: ArrayLike, *, known_within: float |
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The mean variance at some weights, and how it changes: value, gradient (m,), Hessian (m, m)."""
+    """The mean variance at some weights: its value, gradient (m,) and Hessian (m, m)."""
 
     value: float
     gradient: FloatArray
@@ -70,10 +70,11 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The ways a unit source can move, in blocks of axes, and how fast the readings change on each.
+    """The ways a unit source can move, in blocks of axes, and how fast the readings change along each.
 
-    `slopes` has shape (blocks, axes, m) and `known` (blocks, axes, axes): what is known without readings. Row p of
-    `members` averages blocks into the variance of place p. All functions of weights take w = 1/sigma^2.
+    `slopes` has shape (blocks, axes, m). `known`, shape (blocks, axes, axes), is the information available without
+    readings. Row p of `members` averages blocks into the variance of place p. All functions of weights take
+    w = 1/sigma^2.
     """
 
     slopes: FloatArray
@@ -82,10 +83,12 @@ class Moves:
 
     @classmethod
     def of(cls, physics: Physics, *, known_within: float | None = None) -> "Moves":
-        """The moves of a model: along the axes, or to each neighbour where there are none."""
+        """The moves of a model: along the axes, or to each neighbour in a space without coordinates."""
         within = extent(physics.space) if known_within is None else known_within
         if not within > 0:
-            raise InputError(f"known_within={known_within!r}: give a length above 0, or math.inf.")
+            raise InputError(
+                f"known_within={known_within!r}: give a length above 0, or math.inf.", known_within=known_within
+            )
         if isinstance(physics, HeatLine | HeatPlane):
             return _derivatives(physics, within**-2)
         if physics.space.places.shape[1]:
@@ -94,11 +97,11 @@ class Moves:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """What each block counts in the mean over places, shape (blocks,)."""
+        """The weight of each block in the mean over places, shape (blocks,)."""
         return np.asarray(self.members.sum(axis=0)).ravel() / max(1, self.members.shape[0])
 
     def thinned(self, most: int) -> "Moves":
-        """Some of the blocks, spread evenly, with at most `most` slopes; everything if that is not more."""
+        """An evenly spread sample of the blocks with at most `most` slopes; all blocks if there are no more."""
         blocks = len(self.slopes)
         kept = max(1, most * blocks // max(1, self.slopes.size))
         if kept >= blocks:
@@ -108,16 +111,16 @@ class Moves:
         return Moves(self.slopes[chosen], self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr())
 
     def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
-        """The same moves seen by some sensors only, whose weights are then counted in units of `scale`."""
+        """The same moves seen by some sensors only, with their weights in units of `scale`."""
         return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * np.sqrt(scale), self.known, self.members)
 
     def information(self, weights: FloatArray) -> FloatArray:
-        """Fisher information of the place, with what is known anyway, shape (blocks, axes, axes)."""
-        found = self.known.copy()
+        """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
+        information = self.known.copy()
         for piece in self._pieces:
             slopes = self.slopes[piece]
-            found[piece] += (slopes * weights) @ np.swapaxes(slopes, 1, 2)
-        return found
+            information[piece] += (slopes * weights) @ np.swapaxes(slopes, 1, 2)
+        return information
 
     def variances(self, weights: FloatArray) -> FloatArray:
         """Sum of the variances along the axes of each block, shape (blocks,)."""
@@ -129,7 +132,7 @@ class Moves:
         return float(self.shares @ self.variances(weights))
 
     def gradient(self, weights: FloatArray) -> FloatArray:
-        """How the mean variance changes with each weight, shape (m,)."""
+        """Derivative of the mean variance by each weight, shape (m,)."""
         inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
         total = np.zeros(self.slopes.shape[2])
         for piece in self._pieces:
@@ -161,13 +164,13 @@ class Moves:
 
     @property
     def _pieces(self) -> list[slice]:
-        """Blocks in portions that a processor holds close by."""
+        """Blocks in batches that fit the processor's cache."""
         step = max(1, _PIECE // max(1, self.slopes[:1].size))
         return [slice(start, start + step) for start in range(0, len(self.slopes), step)]
 
 
 def extent(space: Space) -> float:
-    """How far apart two places can be: the diagonal, or without coordinates the longest of two shortest ways."""
+    """How far apart two places can be: the diagonal or, without coordinates, the longest shortest path found."""
     if space.places.shape[1]:
         size = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
     else:
@@ -204,7 +207,7 @@ def _along_axes(physics: Physics, known: float) -> Moves:
         there = sparse.coo_array((parts[:, axis], (start, end)), shape=(n, n)).tocsr()
         here = np.asarray(there.sum(axis=1)).ravel()
         slopes[:, axis] = there @ physics.matrix.T - here[:, None] * physics.matrix.T
-    # the source stays put in a direction where no neighbour is
+    # without a neighbour in some direction, the source cannot move that way
     pinned = np.where(leads, known, (_PINNED * space.lengths.min(initial=1.0)) ** -2)
     fixed = (directions * pinned[:, None]) @ np.swapaxes(directions, 1, 2)
     members = sparse.diags_array(1 / np.maximum(leads.sum(axis=1), 1)).tocsr()
@@ -212,9 +215,9 @@ def _along_axes(physics: Physics, known: float) -> Moves:
 
 
 def _fits(space: Space) -> tuple[FloatArray, tuple[IntArray, IntArray, FloatArray]]:
-    """For slopes by least squares over the neighbours: the normal matrices, and each neighbour's weighted offset.
+    """Least squares over the neighbours: the normal matrices, and each neighbour's weighted offset.
 
-    On a grid this gives central differences, and one-sided ones where a neighbour is missing.
+    On a grid this gives central differences, one-sided where a neighbour is missing.
     """
     start, end = np.concatenate([space.pairs, space.pairs[:, ::-1]]).T
     offsets = space.places[end] - space.places[start]

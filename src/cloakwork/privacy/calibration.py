@@ -1,0 +1,231 @@
+"""Calibration: how far a hidden move shifts the readings, and the noise that each sensor therefore adds."""
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, positive
+from cloakwork.errors import CalibrationError
+from cloakwork.physics import Family, Physics
+from cloakwork.privacy.design import BLIND, Search, few_ratios
+from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.noise_table import DEVICE_TABLES
+from cloakwork.privacy.variance import mean_variance
+
+RESOLUTION_COST = 0.01
+_DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
+
+
+class Scope(StrEnum):
+    """Against whom a source is hidden."""
+
+    NETWORK = "network"
+    """Someone who sees the readings of all sensors."""
+    SENSOR = "sensor"
+    """Someone who sees the readings of one sensor only."""
+
+
+def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope.NETWORK) -> float:
+    """How far a move of size `alpha` can shift the readings (same unit as the readings), rounded outward.
+
+    Notes
+    -----
+    alpha * max ||M_i - M_j||_2 / d(i, j) over adjacent places i, j (Gilbert and McMillan, Proposition 5); with
+    scope "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead. Over a continuum of places it is
+    the largest directional derivative.
+
+    Examples
+    --------
+    >>> from cloakwork.physics import HeatLine
+    >>> round(sensitivity(HeatLine(n=100, m=50, T=0.05), alpha=0.01), 6)
+    0.135897
+    """
+    positive("alpha", alpha, error=CalibrationError)
+    if Scope(scope) is Scope.NETWORK:
+        return alpha * physics.joint_slope().value * (1 + 1e-15)
+    return alpha * float(physics.sensor_slopes().max()) * (1 + 1e-15)
+
+
+def exposure(model: Physics | Family, *, alpha: float, scope: Scope, sigma: FloatArray, step: FloatArray) -> float:
+    """The mu of one frame: the largest shift of a hidden move and rounding, in standard deviations, rounded up.
+
+    Notes
+    -----
+    network: alpha sup ||(M_i - M_j)/sigma|| / d + ||step/sigma||; sensor: the largest (alpha slope_l + step_l)/sigma_l.
+    The step is taken 2^-20 larger to cover the division by it in floating point (|reading/step| is below 2^31).
+    """
+    steps = step * (1 + 2.0**-20)
+    if scope is Scope.NETWORK:
+        slope = model.joint_slope(1 / sigma).value
+        rounding = math.sqrt(float(((steps / sigma) ** 2).sum()))
+        return (alpha * slope + rounding) * (1 + 1e-12)
+    return float(np.max((alpha * model.sensor_slopes() + steps) / sigma)) * (1 + 1e-12)
+
+
+def allowed_mu(
+    epsilon: float,
+    delta: float,
+    *,
+    draws: int,
+    error: float = DEVICE_TABLES.error,
+    calibration: Calibration = Calibration.EXACT,
+) -> float:
+    """The largest mu that meets (epsilon, delta) with `draws` draws from noise tables, rounded down.
+
+    Notes
+    -----
+    Each draw deviates from its law by at most `error`, which takes (1 + e^epsilon) times as much off delta.
+    """
+    check_claim(epsilon, delta)
+    log_loss = math.log(error * draws) + np.logaddexp(0.0, epsilon)
+    left = delta - math.exp(min(float(log_loss), 0.0))
+    if left <= 0:
+        raise CalibrationError(
+            f"epsilon={epsilon:g} with delta={delta:g}: the error of the noise table exceeds delta. "
+            "Use a smaller epsilon or a larger delta.",
+            epsilon=epsilon,
+            delta=delta,
+        )
+    return largest_mu(epsilon, left) if calibration is Calibration.EXACT else paper_mu(epsilon, left)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevels:
+    """Standard deviation and step of each sensor.
+
+    For designed noise, `bound` is a lower bound on the mean variance of a window.
+    """
+
+    sigma: FloatArray
+    step: FloatArray
+    bound: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Allowance:
+    """How much one of `number` frames of a window may reveal: `mu` standard deviations for a move of `alpha`.
+
+    It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in this
+    scope; `resolution` is the step of the devices, or None if the step follows the noise.
+    """
+
+    family: Family
+    alpha: float
+    scope: Scope
+    mu: float
+    number: int
+    sensitivity: float
+    resolution: ArrayLike | None
+
+    @property
+    def sensors(self) -> int:
+        """Number of sensors."""
+        return self.family.physics.sensors
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(self.sensors) if self.scope is Scope.NETWORK else 1.0
+
+    @property
+    def ratio(self) -> float:
+        """Noise in steps if steps follow it: rounding costs 1 %, unless the tables end before."""
+        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE_TABLES.ratio / 1.001)
+
+    def cost(self, sigma: FloatArray, step: FloatArray) -> float:
+        """The exact mu of a frame with this noise, rounded up."""
+        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, step=step)
+
+    def chosen(self, sigma: ArrayLike) -> NoiseLevels:
+        """Noise that the caller chose. This does not check whether it is enough."""
+        sigmas = per_sensor("sigma", sigma, self.sensors)
+        return NoiseLevels(sigmas, self._steps(sigmas))
+
+    def equal(self) -> NoiseLevels:
+        """The least noise that is the same for all sensors."""
+        coarse = self.sensitivity / (self.ratio * self.mu - self._root)
+        step = np.full(self.sensors, coarse) if self.resolution is None else self._steps(np.ones(self.sensors))
+        rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
+        needed = (self.sensitivity + rounding * _DIVISION) / self.mu * (1 + 1e-11)
+        return NoiseLevels(np.full(self.sensors, needed), step)
+
+    def least_error(self) -> NoiseLevels:
+        """The noise per sensor that locates a lone source best; never worse than equal noise."""
+        if self.scope is Scope.SENSOR:
+            return self._least_each()
+        best = self.search().run()
+        sigma = best.sigma * math.sqrt(self.number)
+        own = self._scaled(sigma if self.resolution is None else few_ratios(sigma, self._steps(sigma)))
+        same = self.equal()
+        better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
+        return replace(better, bound=self._without_rounding(best.optimum.bound))
+
+    def _without_rounding(self, bound: float | None) -> float | None:
+        """A lower bound for noise with any steps: that of noise which spends all of mu on moves.
+
+        Scaling the noise down by a factor lowers the mean variance by at most the square of that factor.
+        """
+        if self.resolution is not None:
+            return replace(self, resolution=None).search(rounded=0.0).run().optimum.bound
+        return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
+
+    def variance(self, sigma: FloatArray) -> float:
+        """The mean variance of a lone source located from a whole window."""
+        return mean_variance(self.family.physics, sigma / math.sqrt(self.number))
+
+    def search(self, rounded: float | None = None) -> Search:
+        """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
+        gain = 1 + self.family.tolerance.gain
+        usual = self._rounded if self.resolution is None else 0.0
+        left = self.mu - (usual if rounded is None else rounded)
+        reach = left * math.sqrt(self.number) / (self.alpha * gain)
+        if self.resolution is None:
+            return Search(self.family, reach)
+        return Search(self.family, reach, (self._steps(np.ones(self.sensors)) / (self.alpha * gain)) ** 2)
+
+    @property
+    def _rounded(self) -> float:
+        """The mu that rounding takes when steps follow the noise."""
+        return self._root / self.ratio * _DIVISION
+
+    def _scaled(self, sigma: FloatArray) -> NoiseLevels:
+        """Scale the noise until it meets the exact condition."""
+        fixed = self._rounded if self.resolution is None else 0.0
+        cost = self.cost(sigma, self._steps(sigma))
+        for _ in range(5):
+            sigma = sigma * ((cost - fixed) / (self.mu - fixed) * (1 + 1e-11))
+            cost = self.cost(sigma, self._steps(sigma))
+            if cost <= self.mu:
+                break
+        return NoiseLevels(sigma, self._steps(sigma))
+
+    def _least_each(self) -> NoiseLevels:
+        """In scope "sensor", each sensor needs the noise that it would need alone."""
+        slopes = self.family.sensor_slopes()
+        moved = self.alpha * np.maximum(slopes, BLIND * slopes.max())
+        if self.resolution is None:
+            sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
+        else:
+            sigma = (moved + self._steps(moved) * _DIVISION) / self.mu * (1 + 1e-11)
+        return NoiseLevels(sigma, self._steps(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
+
+    def _steps(self, sigma: FloatArray) -> FloatArray:
+        """The steps of the devices, or steps that give all sensors the same ratio, so that they share one table."""
+        if self.resolution is None:
+            return sigma / self.ratio
+        return per_sensor("resolution", self.resolution, self.sensors)
+
+
+def per_sensor(name: str, values: ArrayLike, m: int) -> FloatArray:
+    """One number for all sensors, or one for each, as an array of shape (m,)."""
+    try:
+        array = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (m,)))
+    except (TypeError, ValueError):
+        raise CalibrationError(
+            f"{name}: give one number, or one for each of the {m} sensors.", name=name, sensors=m
+        ) from None
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise CalibrationError(f"{name} holds a value that is not a finite number above 0.", name=name)
+    return array
