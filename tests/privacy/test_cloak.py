@@ -1,4 +1,4 @@
-"""The cloak: what it includes, what it refuses, and that brute force finds no larger shift."""
+"""The cloak: its noise, its budget, its refusals; brute force finds no larger shift than it covers."""
 
 import copy
 import math
@@ -44,14 +44,12 @@ MODELS: dict[str, Physics] = {
 }
 
 
-@pytest.mark.parametrize("scope", list(Scope))
 @pytest.mark.parametrize("name", MODELS)
-def test_brute_force_neighbours_never_exceed_the_sensitivity(name: str, scope: Scope, rng: np.random.Generator) -> None:
+def test_brute_force_neighbours_never_exceed_the_sensitivity(name: str, rng: np.random.Generator) -> None:
     model = MODELS[name]
     alpha = 0.37
-    limit = sensitivity(model, alpha=alpha, scope=scope)
-    worst = 0.0
-    for trial in range(300):
+    worst = dict.fromkeys(Scope, 0.0)
+    for trial in range(120):
         f = rng.dirichlet(np.full(model.places, 0.3))
         g = rng.dirichlet(np.full(model.places, 0.3))
         if trial % 2:  # a unit source that moves along one neighbour pair
@@ -60,11 +58,10 @@ def test_brute_force_neighbours_never_exceed_the_sensitivity(name: str, scope: S
         distance = emd(f, g, model.space)
         share = min(1.0, alpha / distance)
         shift = np.abs(model.apply(share * (g - f)))
-        worst = max(worst, float(np.linalg.norm(shift)) if scope is Scope.NETWORK else float(shift.max()))
-        if share == 1.0:
-            assert worst <= limit * (1 + 1e-12)
-    assert worst <= limit * (1 + 1e-12)
-    assert worst >= 0.5 * limit
+        worst[Scope.NETWORK] = max(worst[Scope.NETWORK], float(np.linalg.norm(shift)))
+        worst[Scope.SENSOR] = max(worst[Scope.SENSOR], float(shift.max()))
+    for scope, shifted in worst.items():
+        assert 0.5 <= shifted / sensitivity(model, alpha=alpha, scope=scope) <= 1 + 1e-12
 
 
 def test_sensitivity_has_the_published_value(line: HeatLine) -> None:
@@ -80,7 +77,7 @@ def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
 
 
-def test_a_coarse_resolution_costs_what_is_said(line: HeatLine) -> None:
+def test_a_coarse_resolution_has_the_stated_cost(line: HeatLine) -> None:
     step = 0.3 * sensitivity(line, alpha=0.01) / np.sqrt(50)
     cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, resolution=step)
     assert cloak.resolution_cost == pytest.approx(0.30, rel=1e-3)
@@ -117,7 +114,7 @@ def test_unequal_noise_is_checked_by_the_exact_condition(line: HeatLine) -> None
             assert cloak.frame_mu >= mu
             assert np.ptp(cloak.sigma / cloak.resolution) < 1e-9 * cloak.sigma[0] / cloak.resolution[0]
         else:
-            with pytest.raises(CalibrationError, match="multiply sigma by at least"):
+            with pytest.raises(CalibrationError, match="sigma"):
                 Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
 
 
@@ -132,45 +129,52 @@ def test_the_factor_in_the_refusal_is_enough(line: HeatLine) -> None:
         Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma * factor * 0.9999)
 
 
-def test_a_declared_tolerance_adds_noise_and_is_printed(line: HeatLine) -> None:
+def test_a_declared_tolerance_adds_noise_and_is_explained(line: HeatLine) -> None:
     plain = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     wide = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, tolerance=Tolerance(diffusion=0.2, gain=0.05, position=0.01))
     smallest = Cloak(HeatLine(n=100, m=50, T=0.04), epsilon=1, delta=1e-6, alpha=0.01)
     assert wide.sensitivity >= 1.05 * smallest.sensitivity > plain.sensitivity
-    assert "0.8 and 1.2 times" in str(wide.explain())
-    assert "within 5 %" in str(wide.explain())
+    for number in ("0.8", "1.2", "5 %"):
+        assert number in str(wide.explain())
 
 
 def test_the_papers_calibration_is_larger_and_refused_where_it_fails(line: HeatLine) -> None:
     exact = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
     paper = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration="paper")
     assert paper.sigma / exact.sigma == pytest.approx(4.65, abs=0.01)
-    with pytest.raises(CalibrationError, match=r"not private above 39\.3"):
+    with pytest.raises(CalibrationError) as refused:
         Cloak(line, epsilon=50, delta=0.1, alpha=0.01, calibration="paper")
+    assert refused.value.limit == pytest.approx(39.3, abs=0.05)
 
 
 def test_frames_are_counted_and_more_are_refused_with_nothing_spent(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=5)
     cloak.release(np.zeros((3, 50)))
     assert cloak.spent == 3
-    with pytest.raises(BudgetError, match="3 frames asked for, 2 of 5 left"):
+    with pytest.raises(BudgetError) as refused:
         cloak.release(np.zeros((3, 50)))
+    assert refused.value.values == {"asked": 3, "left": 2, "allowed": 5}
     assert cloak.spent == 3
     cloak.release(np.zeros((2, 50)))
-    with pytest.raises(BudgetError, match="0 of 5 left"):
+    with pytest.raises(BudgetError) as refused:
         cloak.release(np.zeros(50))
+    assert refused.value.left == 0
     cloak.simulate(np.zeros((100, 50)), rng=np.random.default_rng(0))
     assert cloak.spent == 5
 
 
 def test_a_bad_reading_spends_nothing_and_is_not_shown(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    for bad, says in ((np.nan, "not a finite number"), (np.inf, "not a finite"), (12345.678e9, "does not fit")):
+    for bad, named in (
+        (np.nan, {"where": (7,), "entries": 1}),
+        (np.inf, {"where": (7,), "entries": 1}),
+        (12345.678e9, {"sensor": 7}),
+    ):
         readings = np.zeros(50)
         readings[7] = bad
-        with pytest.raises(ReadingError, match=says) as caught:
+        with pytest.raises(ReadingError) as caught:
             cloak.release(readings)
-        assert "7" in str(caught.value)
+        assert caught.value.values == named
         assert "12345" not in str(caught.value)
         assert "12345" not in repr(caught.value.values)
     for shape in ((49,), (2, 3, 50), ()):
@@ -202,9 +206,10 @@ def test_many_threads_cannot_overspend(line: HeatLine) -> None:
 def test_a_copy_has_nothing_left_to_spend(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     for twin in (pickle.loads(pickle.dumps(cloak)), copy.deepcopy(cloak)):  # noqa: S301 - our own
-        with pytest.raises(BudgetError, match="0 of 1 left"):
+        with pytest.raises(BudgetError) as refused:
             twin.release(np.zeros(50))
-        first, second = (one.simulate(np.zeros(50), rng=np.random.default_rng(1)) for one in (cloak, twin))
+        assert refused.value.left == 0
+        first, second = (each.simulate(np.zeros(50), rng=np.random.default_rng(1)) for each in (cloak, twin))
         np.testing.assert_array_equal(first, second)
     twin = copy.copy(cloak)
     twin.release(np.zeros(50))
@@ -232,26 +237,32 @@ def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "values"),
     [
-        ({"alpha": 0}, "alpha=0: give a finite number above 0"),
-        ({"alpha": float("nan")}, "alpha=nan"),
-        ({"epsilon": -1}, "epsilon=-1"),
-        ({"delta": 0}, "delta=0"),
-        ({"scope": "world"}, 'scope=\'world\': give "network" or "sensor"'),
-        ({"calibration": "best"}, 'give "exact" or "paper"'),
-        ({"readings_per_window": 0}, "readings_per_window=0"),
-        ({"readings_per_window": 2.5}, "readings_per_window=2.5"),
-        ({"resolution": -1}, "resolution holds a value"),
-        ({"resolution": [1, 2]}, "one for each of the 50 sensors"),
-        ({"sigma": float("inf")}, "sigma holds a value"),
-        ({"epsilon": 400.0, "delta": 1e-9}, "the error of the noise table exceeds delta"),
+        *(
+            (change, change)
+            for change in (
+                {"alpha": 0},
+                {"alpha": math.nan},
+                {"epsilon": -1},
+                {"delta": 0},
+                {"scope": "world"},
+                {"calibration": "best"},
+                {"readings_per_window": 0},
+                {"readings_per_window": 2.5},
+                {"epsilon": 400.0, "delta": 1e-9},
+            )
+        ),
+        ({"resolution": -1}, {"name": "resolution"}),
+        ({"resolution": [1, 2]}, {"name": "resolution", "sensors": 50}),
+        ({"sigma": math.inf}, {"name": "sigma"}),
     ],
 )
-def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], says: str) -> None:
+def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], values: dict[str, object]) -> None:
     arguments: dict[str, object] = {"epsilon": 1.0, "delta": 1e-6, "alpha": 0.01}
-    with pytest.raises(CalibrationError, match=says):
+    with pytest.raises(CalibrationError) as refused:
         Cloak(line, **(arguments | change))  # type: ignore[arg-type]
+    assert refused.value.values == values
 
 
 def test_readings_that_no_move_changes_need_no_cloak() -> None:
@@ -266,13 +277,11 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
     cloak = Cloak(Matrix(spiky, Space.line(10)), epsilon=1, delta=1e-6, alpha=0.1)
     text = str(cloak.explain())
     assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
-    assert "Sensors 2," in text
-    assert "would lower the noise of the others by 100 %" in text
-    for promise in ("how many there are", "Anything outside the model", "and 24 give", "weight 2 only within"):
-        assert promise in text
+    for fact in ("Sensors 2,", "100 % less noise", "their number", "outside the model", "24 windows", "weight 2 only"):
+        assert fact in text
 
 
-def test_a_cloak_does_not_change(line: HeatLine) -> None:
+def test_a_cloak_is_immutable(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     for name in ("epsilon", "delta", "alpha", "scope", "sigma", "physics", "_sigma"):
         with pytest.raises(AttributeError):
@@ -282,11 +291,12 @@ def test_a_cloak_does_not_change(line: HeatLine) -> None:
 
 
 def test_too_fine_a_step_is_refused_before_anything_is_spent(line: HeatLine) -> None:
-    with pytest.raises(CalibrationError, match="Give a coarser resolution"):
+    with pytest.raises(CalibrationError, match="coarser") as refused:
         Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, resolution=1e-9)
+    assert refused.value.values == {"resolution": 1e-9}
 
 
-def test_what_could_not_be_read_is_not_kept_in_the_error(line: HeatLine) -> None:
+def test_an_unreadable_reading_is_not_kept_in_the_error(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     for bad in (["21.7 secret"] * 50, [10**400] * 50):
         with pytest.raises(ReadingError) as caught:
@@ -298,22 +308,22 @@ def test_what_could_not_be_read_is_not_kept_in_the_error(line: HeatLine) -> None
     assert cloak.spent == 0
 
 
-def test_one_table_serves_sensors_that_differ_by_roundings_only(
+def test_one_table_serves_sensors_whose_ratios_differ_by_rounding_only(
     line: HeatLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
-    asked: list[float] = []
+    ratios_made: list[float] = []
 
     def counting(ratio: float) -> NoiseTable:
-        asked.append(ratio)
+        ratios_made.append(ratio)
         return noise_table(ratio)
 
     monkeypatch.setattr("cloakwork.privacy.cloak.noise_table", counting)
     cloak.release(np.zeros(50))
     ratios = cloak.sigmas / cloak.steps
     assert len(np.unique(ratios)) > 1
-    assert len(asked) == 1
-    assert ratios.max() <= asked[0] <= ratios.max() * (1 + 1e-11)  # never less noise than claimed
+    assert len(ratios_made) == 1
+    assert ratios.max() <= ratios_made[0] <= ratios.max() * (1 + 1e-11)  # never less noise than claimed
 
 
 @pytest.mark.parametrize(
@@ -325,7 +335,7 @@ def test_the_default_step_costs_one_percent(line: HeatLine, epsilon: float, delt
     assert len(noise_table(float(cloak.ratios[0])).cuts) <= 56 * 1024
 
 
-def test_only_where_tables_end_does_the_default_step_cost_more(line: HeatLine) -> None:
+def test_the_default_step_costs_more_only_where_the_tables_end(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1e-3, delta=1e-9, alpha=0.01, readings_per_window=10_000)
     assert 0.01 < cloak.resolution_cost < 1
     assert 0.99 * DEVICE_TABLES.ratio < cloak.ratios.max() <= DEVICE_TABLES.ratio
@@ -334,13 +344,14 @@ def test_only_where_tables_end_does_the_default_step_cost_more(line: HeatLine) -
 
 @pytest.mark.parametrize("scope", list(Scope))
 def test_the_error_of_the_tables_is_taken_off_delta(line: HeatLine, scope: Scope) -> None:
-    """At large epsilon it is most of a tiny delta; the guarantee for perfect noise is better by just that."""
+    """At a large epsilon it is most of a tiny delta; perfect noise would meet the rest."""
     draws = 50 if scope is Scope.NETWORK else 1
     loss = (1 + math.exp(30.0)) * draws * DEVICE_TABLES.error
     cloak = Cloak(line, epsilon=30.0, delta=2 * loss, alpha=0.01, scope=scope)
     assert cloak.profile.delta(30.0) == pytest.approx(loss, rel=1e-6)
-    with pytest.raises(CalibrationError, match="the error of the noise table exceeds delta"):
+    with pytest.raises(CalibrationError) as refused:
         Cloak(line, epsilon=30.0, delta=0.99 * loss, alpha=0.01, scope=scope)
+    assert refused.value.values == {"epsilon": 30.0, "delta": 0.99 * loss}
 
 
 def test_ratios_are_never_less_than_sigma_over_step(line: HeatLine) -> None:

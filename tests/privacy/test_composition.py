@@ -1,4 +1,4 @@
-"""Noise that is a sum: its law against the one rounded Gaussian that it stands for."""
+"""Noise that is a sum: its law against the rounded Gaussian that it stands for."""
 
 import math
 from collections.abc import Callable
@@ -58,10 +58,15 @@ def _added(coarse: Mass, fine: list[int], factor: int) -> Mass:
     return mass
 
 
+def below(square: Fraction, x: int) -> mpmath.mpf:
+    """P(|N(0, square)| < x + 1/2)."""
+    width = mpmath.sqrt(2 * mpmath.mpf(square.numerator) / square.denominator)
+    return mpmath.erf((x + mpmath.mpf(1) / 2) / width)
+
+
 def rounded(square: Fraction, x: int) -> mpmath.mpf:
     """P(round(N(0, square)) = x)."""
-    width = mpmath.sqrt(2 * mpmath.mpf(square.numerator) / square.denominator)
-    return (mpmath.erf((x + mpmath.mpf(1) / 2) / width) - mpmath.erf((x - mpmath.mpf(1) / 2) / width)) / 2
+    return (below(square, x) - below(square, x - 1)) / 2
 
 
 def distance(table: NoiseTable, square: Fraction) -> mpmath.mpf:
@@ -69,11 +74,12 @@ def distance(table: NoiseTable, square: Fraction) -> mpmath.mpf:
     mass, unit = mass_of(table), mpmath.mpf(2) ** (UNIT * len(table.levels))
     reach = sum(level.factor * level.count for level in table.levels)
     off = abs(mass(0) / unit - rounded(square, 0))
-    off += 2 * mpmath.fsum(abs(mass(x) / unit - rounded(square, x)) for x in range(1, reach + 1))
-    return off
+    edges = [below(square, x) for x in range(reach + 1)]
+    exact = ((after - before) / 2 for before, after in pairwise(edges))
+    return off + 2 * mpmath.fsum(abs(mass(x) / unit - p) for x, p in enumerate(exact, start=1))
 
 
-@pytest.mark.parametrize(("ratio", "terms"), [(100.0, 1), (300.0, 2), (128.0, 3)])
+@pytest.mark.parametrize(("ratio", "terms"), [(40.0, 1), (100.0, 2), (128.0, 3)])
 def test_the_whole_law_is_the_rounded_gaussian_within_the_stated_error(ratio: float, terms: int) -> None:
     chosen = parts(ratio, terms)
     table = composed(ratio, chosen)
@@ -82,19 +88,19 @@ def test_the_whole_law_is_the_rounded_gaussian_within_the_stated_error(ratio: fl
         assert distance(table, scale(chosen)) <= table.error
 
 
-def test_too_little_fine_noise_would_show_the_coarse_steps() -> None:
+def test_with_too_little_fine_noise_the_coarse_steps_show() -> None:
     """With fine noise of 1.5 coarse steps the error is 14 orders of magnitude larger, and as large as theory says."""
     rough = (Part(8, Fraction(16)), Part(1, Fraction(12)))
     table = composed(128.6, rough)
     tau_squared = 1 / (1 / 16**2 + 8**2 / 12**2)
     wave = 2 * math.exp(-2 * math.pi**2 * tau_squared)
     with mpmath.workprec(300):
-        found = float(distance(table, scale(rough)))
-    assert found > 1e14 * table.error
-    assert found == pytest.approx(wave * 2 / math.pi, rel=0.01)  # the mean of |cos| is 2/pi
+        error = float(distance(table, scale(rough)))
+    assert error > 1e14 * table.error
+    assert error == pytest.approx(wave * 2 / math.pi, rel=0.01)  # the mean of |cos| is 2/pi
 
 
-@pytest.mark.parametrize("ratio", [300.0, 3017.3, 8500.0, 9000.0, 2e5, 2.0**21 + 0.3, 2.0**24])
+@pytest.mark.parametrize("ratio", [300.0, 3017.3, 9000.0, 2e5, 2.0**24])
 def test_probabilities_are_those_of_one_large_table(ratio: float) -> None:
     chosen, table = fewest_parts(ratio), noise_table(ratio)
     mass, levels, step = mass_of(table), len(table.levels), table.levels[-2].factor
@@ -117,20 +123,20 @@ def test_all_probabilities_add_up_to_one() -> None:
 
 
 @pytest.mark.parametrize("ratio", [0.7, 100.0, 265.5, 300.0, 3017.3, 9000.0, 2e5, 2.0**24])
-def test_the_variance_is_never_below_the_one_asked_for(ratio: float) -> None:
+def test_the_variance_is_never_below_the_requested_one(ratio: float) -> None:
     table = noise_table(ratio)
     variance = Fraction(0)
     for level in table.levels:
         masses = level_masses(level)
         variance += Fraction(level.factor**2 * 2 * sum(k * k * mass for k, mass in enumerate(masses)), 2**UNIT)
-    wanted = Fraction(ratio) ** 2
-    assert wanted < variance
-    assert float(variance - wanted) == pytest.approx(1 / 12, abs=max(0.05 if ratio < 1 else 1e-9, 2e-11 * ratio**2))
+    requested = Fraction(ratio) ** 2
+    assert requested < variance
+    assert float(variance - requested) == pytest.approx(1 / 12, abs=max(0.05 if ratio < 1 else 1e-9, 2e-11 * ratio**2))
 
 
 @pytest.mark.parametrize("size", [DEVICE_TABLES, SERVER_TABLES])
-@pytest.mark.parametrize("part", [float(part) for part in np.linspace(0.0, 1.0, 41)])
-def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(part: float, size: TableSize) -> None:
+@pytest.mark.parametrize("part", [float(part) for part in np.linspace(0.0, 1.0, 11)])
+def test_no_table_exceeds_the_error_and_size_of_its_machine(part: float, size: TableSize) -> None:
     table = noise_table(min(0.05 * (size.ratio / 0.05) ** part, size.ratio), size=size)
     assert 0 < table.error < size.error
     assert len(table.cuts) <= size.bytes
@@ -138,7 +144,7 @@ def test_no_table_is_larger_or_less_exact_than_is_taken_off_delta(part: float, s
 
 @pytest.mark.parametrize("size", [DEVICE_TABLES, SERVER_TABLES])
 def test_every_split_is_smooth_enough_and_never_less_noise(rng: np.random.Generator, size: TableSize) -> None:
-    ratios = [*rng.uniform(265, 20_000, 1000), *np.exp(rng.uniform(math.log(265), math.log(size.ratio), 3000))]
+    ratios = [*rng.uniform(265, 20_000, 250), *np.exp(rng.uniform(math.log(265), math.log(size.ratio), 750))]
     for ratio in [*ratios, size.ratio]:
         chosen = fewest_parts(float(ratio), size.bytes)
         assert sum(cut_count(part.parameter) for part in chosen) * 16 <= size.bytes
@@ -153,7 +159,7 @@ def test_every_split_is_smooth_enough_and_never_less_noise(rng: np.random.Genera
             assert 1 / coarse + base**2 / fine**2 <= Fraction(1, 4)  # tau >= 2
 
 
-def test_smooth_enough_means_the_error_that_is_stated() -> None:
+def test_a_smooth_split_has_the_stated_error() -> None:
     with mpmath.workprec(200):
         rho = 2 * mpmath.fsum(mpmath.exp(-2 * (mpmath.pi * n * 2) ** 2) for n in range(1, 6))
         assert rho < 1.06e-34
@@ -161,7 +167,7 @@ def test_smooth_enough_means_the_error_that_is_stated() -> None:
 
 
 @pytest.mark.parametrize("terms", [1, 2, 3, 4])
-def test_one_more_level_is_taken_where_fewer_no_longer_fit(terms: int) -> None:
+def test_a_table_has_one_more_level_where_fewer_do_not_fit(terms: int) -> None:
     low, high = 1.0, DEVICE_TABLES.ratio
     while math.nextafter(low, high) < high:
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Noise of least error: the same guarantee for every physics, by brute force, and the published gain."""
+"""Noise of least error: the same guarantee for every physics, checked by brute force, and the published gain."""
 
 import math
 from typing import Any
@@ -86,7 +86,7 @@ def test_the_guarantee_is_used_to_the_full_and_less_noise_is_refused(name: str) 
     assert cloak.frame_mu == pytest.approx(MU, rel=1e-6)
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
     Cloak(MODELS[name], **CLAIM, sigma=cloak.sigmas * (1 + 1e-9))
-    with pytest.raises(CalibrationError, match="multiply sigma by at least"):
+    with pytest.raises(CalibrationError, match="sigma"):
         Cloak(MODELS[name], **CLAIM, sigma=0.99 * cloak.sigmas)
 
 
@@ -142,7 +142,7 @@ def test_the_walled_flat_is_located_with_a_third_of_the_variance(
     assert len(np.unique((cloak.sigmas / cloak.steps).round(6))) == 1  # one noise table for all
 
 
-def test_against_one_sensor_each_has_what_it_needs_alone() -> None:
+def test_in_sensor_scope_each_sensor_has_the_noise_it_needs_alone() -> None:
     model = MODELS["steady"]
     cloak = designed(model, scope="sensor")
     assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.sensor_slopes() / MU, rel=1e-4)
@@ -152,15 +152,15 @@ def test_against_one_sensor_each_has_what_it_needs_alone() -> None:
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.01, 0.3])
-def test_with_given_steps_rounding_has_its_share(step: float, rng: np.random.Generator) -> None:
+def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Generator) -> None:
     cloak = designed(MODELS["steady"], resolution=step)
     assert cloak.resolution == step
-    assert worst_shift(cloak, rng, trials=30) + float(np.linalg.norm(step / cloak.sigmas)) <= MU
+    assert worst_shift(cloak, rng, trials=15) + float(np.linalg.norm(step / cloak.sigmas)) <= MU
     assert cloak.frame_mu == pytest.approx(MU, rel=1e-9)
     best = cloak.design_report
     assert best.variance <= best.equal_variance
     # no split of the budget does better by more than the few ratios cost
-    for share in np.linspace(0.05, 0.95, 19):
+    for share in np.linspace(0.05, 0.95, 10):
         problem = cloak.allowance.search()
         rows = problem.rows(search.steepest(problem.family, np.ones(6))[0], float(share))
         found = search.best_weights(Moves.of(problem.family.physics), rows, np.arange(6))
@@ -190,13 +190,13 @@ def test_the_guarantee_covers_the_declared_set(tolerance: Tolerance) -> None:
     assert report.gap == pytest.approx(0.02, abs=0.02)
 
 
-def test_a_window_of_many_frames_locates_as_one_does() -> None:
+def test_a_window_of_many_frames_locates_as_well_as_one_frame() -> None:
     one, many = designed(MODELS["pulse"]), designed(MODELS["pulse"], readings_per_window=100)
     assert many.sigmas == pytest.approx(10 * one.sigmas, rel=1e-3)
     assert many.design_report.variance == pytest.approx(one.design_report.variance, rel=1e-3)
 
 
-def test_moves_beyond_the_room_for_them_are_found_when_they_bind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moves_left_out_at_first_are_added_when_they_bind(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = designed(MODELS["steady"])
     monkeypatch.setattr(search, "MOST_BOUNDS", 6 * 8)
     monkeypatch.setattr(search, "MOST_SLOPES", 200)
@@ -220,7 +220,7 @@ def test_a_sensor_that_sees_nothing_gets_finite_noise(rng: np.random.Generator) 
         assert cloak.frame_mu <= MU
 
 
-def test_a_sensor_that_is_not_needed_costs_next_to_nothing() -> None:
+def test_a_redundant_sensor_costs_next_to_nothing() -> None:
     model = MODELS["steady"]
     twice = FloorPlan(ROOMS, [*SENSORS, SENSORS[0]], Steady(0.8), footprint=0.3)
     once, again = designed(model), designed(twice)
@@ -228,7 +228,7 @@ def test_a_sensor_that_is_not_needed_costs_next_to_nothing() -> None:
     assert again.sigmas.max() <= 1000 * again.sigmas.min()
 
 
-def test_the_design_is_a_sealed_attribute() -> None:
+def test_the_design_is_an_immutable_attribute() -> None:
     model = MODELS["line"]
     assert Cloak(model, **CLAIM).design is Design.EQUAL
     assert isinstance(Cloak(model, **CLAIM).sigma, float)
@@ -237,7 +237,7 @@ def test_the_design_is_a_sealed_attribute() -> None:
     cloak = designed(model)
     assert cloak.design is Design.LEAST_ERROR
     for name in ("design", "design_report", "allowance"):
-        with pytest.raises(AttributeError, match="a cloak does not change"):
+        with pytest.raises(AttributeError, match="immutable"):
             setattr(cloak, name, None)
 
 
@@ -248,16 +248,12 @@ def test_the_noise_does_not_depend_on_readings_or_chance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"sigma": 1.0}, 'design="least-error" together with sigma'),
-        ({"sigma": 1.0, "design": "equal"}, 'design="equal" together with sigma'),
-        ({"design": "best"}, 'design=\'best\': give "equal" or "least-error"'),
-    ],
+    "change", [{"sigma": 1.0, "design": "least-error"}, {"sigma": 1.0, "design": "equal"}, {"design": "best"}]
 )
-def test_bad_designs_are_refused(change: dict[str, Any], says: str) -> None:
-    with pytest.raises(CalibrationError, match=says):
-        Cloak(MODELS["line"], **({"design": "least-error"} | CLAIM | change))
+def test_bad_designs_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(CalibrationError) as refused:
+        Cloak(MODELS["line"], **(CLAIM | change))
+    assert refused.value.values == {"design": change["design"]}
 
 
 def test_too_many_sensors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +263,7 @@ def test_too_many_sensors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused.value.values == {"sensors": 5, "most": 3}
 
 
-def test_explain_says_what_the_design_achieves() -> None:
+def test_explain_states_the_gain_of_the_design() -> None:
     cloak = designed(MODELS["steady"])
     text = str(cloak.explain())
     report = cloak.design_report

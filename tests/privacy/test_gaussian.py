@@ -1,6 +1,7 @@
-"""Calibration against closed values, mpmath, and two libraries that we did not write."""
+"""Calibration against published values, mpmath and dp-accounting."""
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -30,16 +31,16 @@ def test_exact_sigma_has_the_published_value_rounded_up(claim: tuple[float, floa
     assert sigma == pytest.approx(printed, rel=3e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(epsilon=st.floats(1e-4, 60), log10_delta=st.floats(-30, -0.01))
-def test_the_noise_meets_the_claim_and_barely(epsilon: float, log10_delta: float) -> None:
+def test_the_noise_meets_the_claim_and_no_less_noise_does(epsilon: float, log10_delta: float) -> None:
     delta = 10**log10_delta
     mu = largest_mu(epsilon, delta)
     assert exact_delta(epsilon, mu) <= delta
     assert exact_delta(epsilon, mu * (1 + 1e-6)) > delta
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(epsilon=st.floats(0, 50), mu=st.floats(1e-3, 20))
 def test_delta_is_never_understated_and_tight(epsilon: float, mu: float) -> None:
     exact = exact_delta(epsilon, mu)
@@ -51,14 +52,14 @@ def test_delta_is_never_understated_and_tight(epsilon: float, mu: float) -> None
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
 def test_the_profile_agrees_with_dp_accounting(mu: float) -> None:
-    theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
+    theirs = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-3)
     for epsilon in (0.1, 0.5, 1.0, 2.0):
         assert Profile(mu).delta(epsilon) == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=1e-2, abs=1e-9)
 
 
 def test_composition_agrees_with_dp_accounting() -> None:
     event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(4.224679), 24)
-    theirs = pld.from_gaussian_mechanism(4.224679, value_discretization_interval=1e-4).self_compose(24)
+    theirs = pld.from_gaussian_mechanism(4.224679, value_discretization_interval=1e-3).self_compose(24)
     assert event.count == 24
     ours = Profile(1 / 4.224679).times(24).epsilon(1e-6)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)
@@ -92,29 +93,22 @@ def test_the_papers_formula_is_valid_but_wasteful_where_it_holds(claim: tuple[fl
 def test_the_papers_formula_is_refused_where_it_is_not_private(delta: float, limit: float) -> None:
     paper_mu(limit - 0.2, delta)
     assert exact_delta(limit + 0.2, (limit + 0.2) / (2 * math.log(1.25 / delta))) > delta
-    with pytest.raises(CalibrationError, match=r'the paper\'s formula is not private above .*"exact"') as caught:
+    with pytest.raises(CalibrationError) as refused:
         paper_mu(limit + 0.2, delta)
-    assert caught.value.limit == pytest.approx(limit, abs=0.06)
+    assert refused.value.limit == pytest.approx(limit, abs=0.06)
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "says"),
+    ("name", "value"),
     [
-        (0, 0.1, "epsilon=0: give a finite number above 0"),
-        (-1, 0.1, "epsilon=-1"),
-        (math.nan, 0.1, "epsilon=nan"),
-        (math.inf, 0.1, "epsilon=inf"),
-        (1, 0, "delta=0: Gaussian noise never gives pure differential privacy"),
-        (1, 1, "delta=1: give a number between 0 and 1"),
-        (1, -1e-9, "delta=-1e-09"),
-        (1, math.nan, "delta=nan"),
-        (1, "x", "delta='x': give a number"),
-        (True, 0.1, "epsilon=True: give a number"),
+        *(("epsilon", value) for value in (0, -1, math.nan, math.inf, True)),
+        *(("delta", value) for value in (0, 1, -1e-9, math.nan, "x")),
     ],
 )
-def test_a_meaningless_claim_is_refused(epsilon: float, delta: float, says: str) -> None:
-    with pytest.raises(CalibrationError, match=says):
-        largest_mu(epsilon, delta)
+def test_a_meaningless_claim_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(CalibrationError) as refused:
+        largest_mu(**{"epsilon": 1.0, "delta": 0.1, name: value})
+    assert refused.value.values == {name: value}
 
 
 def test_a_discrete_gaussian_of_the_same_sigma_would_not_meet_delta() -> None:

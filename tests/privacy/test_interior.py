@@ -1,4 +1,4 @@
-"""The interior-point method: against Clarabel, its certificate, and that nothing near the optimum is better."""
+"""The interior-point method: against Clarabel, with its certificate, and against points near the optimum."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def clarabel(moves: Moves, rows: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_it_finds_what_clarabel_finds(name: str) -> None:
+def test_it_agrees_with_clarabel(name: str) -> None:
     moves, rows = conditions(name)
     found = least(moves, rows, np.ones(rows.shape[1]), enough=1e-6)
     expected = clarabel(moves, rows)
@@ -64,7 +64,7 @@ def test_nothing_feasible_is_below_the_bound(name: str, enough: float, rng: np.r
             assert moves.mean(other) >= found.bound
 
 
-def test_a_search_without_hope_is_given_up() -> None:
+def test_a_hopeless_search_stops_early() -> None:
     moves, rows = conditions("rooms")
     best = least(moves, rows, np.ones(6), enough=1e-6)
     given_up = least(moves, rows, np.ones(6), enough=1e-6, hopeless=0.8 * best.value)

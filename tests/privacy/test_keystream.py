@@ -1,4 +1,4 @@
-"""Keyed noise in bulk: bit for bit the device's, whatever is asked for, in any order."""
+"""Keyed noise in bulk: bit for bit the noise of the device, for any sequence numbers in any order."""
 
 import hmac
 import json
@@ -22,11 +22,11 @@ KEYS = st.binary(min_size=32, max_size=32)
 
 
 def devices_words(key: bytes, site: str, sensor: str, seqs: list[int], count: int) -> list[list[int]]:
-    """What the device makes, one sequence number after the other."""
-    wanted = {keystream.split(seq)[1] // keystream.EPOCH for seq in seqs}
+    """The words of the device, one sequence number after the other."""
+    epochs = {keystream.split(seq)[1] // keystream.EPOCH for seq in seqs}
     streams = {}
-    for epoch in range(max(wanted) + 1):
-        if epoch in wanted:
+    for epoch in range(max(epochs) + 1):
+        if epoch in epochs:
             streams[epoch] = keystream.stream_key(key, site, sensor, keystream.split(seqs[0])[0], epoch)
         key = keystream.ratchet(key)
     return [keystream.words(streams[keystream.split(seq)[1] // keystream.EPOCH], seq, count) for seq in seqs]
@@ -46,7 +46,7 @@ def test_the_published_vectors_hold(case: dict[str, Any]) -> None:
 
 
 def test_thousands_of_numbers_have_the_devices_words(rng: np.random.Generator) -> None:
-    for _ in range(12):
+    for _ in range(6):
         key, generation = rng.bytes(32), int(rng.integers(keystream.LARGEST_GENERATION + 1))
         site, sensor = ("".join(rng.choice(list("abcXYZ019_-"), size=rng.integers(1, 65))) for _ in range(2))
         counters = rng.integers(0, rng.choice([64, 1000, 30_000]), size=300).tolist()
@@ -54,7 +54,7 @@ def test_thousands_of_numbers_have_the_devices_words(rng: np.random.Generator) -
         assert whole(keyed_words(key, site, sensor, seqs, 2)) == devices_words(key, site, sensor, seqs, 2)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     key=KEYS,
     site=NAMES,
@@ -70,10 +70,10 @@ def test_any_numbers_in_any_order_have_the_devices_words(
     assert whole(keyed_words(key, site, sensor, seqs, count)) == devices_words(key, site, sensor, seqs, count)
 
 
-@pytest.mark.parametrize("length", range(1, 65, 7))
+@pytest.mark.parametrize("length", [1, 31, 64])
 def test_names_of_any_length_have_the_devices_words(length: int) -> None:
-    """The number of the epoch comes to lie across words, and across blocks, of the hash."""
-    for other in range(1, 65):
+    """The number of the epoch lies across words and blocks of the hash."""
+    for other in range(1, 65, 3):
         names = length * "s", other * "t"
         assert whole(keyed_words(bytes(32), *names, [64 * 77], 1)) == devices_words(bytes(32), *names, [64 * 77], 1)
 
@@ -85,25 +85,25 @@ def test_the_borders_of_epochs_have_the_devices_words() -> None:
 
 
 def test_counters_far_out_have_the_words_of_an_independent_ratchet() -> None:
-    key, epoch = b"far" + bytes(29), 2**24 // 64 - 1
+    key, epoch = b"far" + bytes(29), 2**20 // 64 - 1
     for _ in range(epoch):
         key = hmac.digest(key, b"cloakwork/v1/ratchet\0", "sha256")
     stream = keystream.stream_key(key, "flat", "s07", 9, epoch)
-    seqs = [keystream.sequence(9, 2**24 - k) for k in (1, 2, 64)]
+    seqs = [keystream.sequence(9, 2**20 - k) for k in (1, 2, 64)]
     found = keyed_words(b"far" + bytes(29), "flat", "s07", seqs, 3)
     assert whole(found) == [keystream.words(stream, seq, 3) for seq in seqs]
 
 
-@pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 128, 16_383, 16_384, 16_385, 40_000])
+@pytest.mark.parametrize("size", [1, 64, 65, 16_384, 16_385])
 def test_the_words_of_a_number_do_not_depend_on_the_others(size: int, rng: np.random.Generator) -> None:
-    """Lanes, rests of lanes, shares of threads and rests of shares."""
+    """Sizes at the borders of epochs and batches."""
     everything = keyed_words(bytes(32), "flat", "s07", np.arange(size), 3)
     some = rng.choice(size, size=min(size, 200))
     assert np.array_equal(everything[some], keyed_words(bytes(32), "flat", "s07", some, 3))
     assert whole(everything[-1:]) == devices_words(bytes(32), "flat", "s07", [size - 1], 3)
 
 
-def test_a_keystream_that_is_asked_again_answers_the_same(rng: np.random.Generator) -> None:
+def test_a_keystream_gives_the_same_words_again(rng: np.random.Generator) -> None:
     remembering = Keystream(b"x" * 32, "flat", "s07", 3)
     for most in (100, 70_000, 500, 300_000, 20_000, 310_000):
         seqs = (3 << 28) + rng.integers(0, most, size=50)
@@ -111,7 +111,7 @@ def test_a_keystream_that_is_asked_again_answers_the_same(rng: np.random.Generat
         assert np.array_equal(remembering.words(seqs, 2), fresh.words(seqs, 2))
 
 
-def test_a_keystream_may_be_asked_by_several_threads(rng: np.random.Generator) -> None:
+def test_threads_may_share_a_keystream(rng: np.random.Generator) -> None:
     stream = Keystream(b"x" * 32, "flat", "s07", 0)
     asked = [np.array([most, most // 3]) for most in rng.integers(0, 300_000, size=40)]
     with ThreadPoolExecutor(4) as pool:
@@ -136,20 +136,20 @@ def test_keyed_noise_is_what_the_device_draws(ratio: float) -> None:
 
 def test_keyed_noise_is_the_look_up_of_keyed_words(rng: np.random.Generator) -> None:
     table = noise_table(3017.0)
-    seqs = rng.integers(0, 100_000, size=40_000)
+    seqs = rng.integers(0, 100_000, size=5_000)
     words = keyed_words(b"n" * 32, "flat", "s07", seqs, len(table.levels))
     assert np.array_equal(keyed_noise(table, b"n" * 32, "flat", "s07", seqs), noise_from_words(table, words))
 
 
-def test_keyed_noise_has_the_planned_scale_and_no_other() -> None:
+def test_keyed_noise_has_the_planned_scale() -> None:
     table = noise_table(100.0)
-    found = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(200_000))
-    far = 5 / np.sqrt(2 * 200_000)  # standard errors of a standard deviation
+    found = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(50_000))
+    far = 5 / np.sqrt(2 * 50_000)  # standard errors of a standard deviation
     deviation = float(np.std(found))
     assert abs(deviation / 100 - 1) < far
     assert abs(deviation / 80 - 1) > far
     assert abs(deviation / 120 - 1) > far
-    assert abs(float(np.mean(found))) < 5 * 100 / np.sqrt(200_000)
+    assert abs(float(np.mean(found))) < 5 * 100 / np.sqrt(50_000)
 
 
 def test_no_sequence_numbers_have_no_words() -> None:
@@ -158,8 +158,8 @@ def test_no_sequence_numbers_have_no_words() -> None:
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "k" * 32, bytearray(32)])
-def test_a_key_of_another_size_or_type_is_refused_without_saying_it(key: Any) -> None:
-    with pytest.raises(InputError, match="a device key is 32 bytes") as caught:
+def test_a_key_of_another_size_or_type_is_refused_and_not_shown(key: Any) -> None:
+    with pytest.raises(InputError, match="32 bytes") as caught:
         keyed_words(key, "flat", "s07", [0], 1)
     assert "kk" not in str(caught.value)
     assert not caught.value.values
@@ -167,21 +167,24 @@ def test_a_key_of_another_size_or_type_is_refused_without_saying_it(key: Any) ->
 
 @pytest.mark.parametrize(("site", "sensor"), [("", "s07"), ("flat", "s/7"), ("flat", "x" * 65), ("Büro", "s07")])
 def test_a_name_that_no_device_can_have_is_refused(site: str, sensor: str) -> None:
-    with pytest.raises(InputError, match="a name has 1 to 64 letters, digits, - and _"):
+    with pytest.raises(InputError) as refused:
         keyed_words(bytes(32), site, sensor, [0], 1)
+    assert refused.value.values == {"site": site, "sensor": sensor}
 
 
 def test_numbers_of_two_generations_are_refused() -> None:
-    with pytest.raises(InputError, match="generation 1, and this is the key of generation 0"):
+    with pytest.raises(InputError) as refused:
         keyed_words(bytes(32), "flat", "s07", [5, 1 << 28], 1)
-    with pytest.raises(InputError, match="generation 0, and this is the key of generation 1"):
+    assert refused.value.values == {"generation": 1, "key_generation": 0}
+    with pytest.raises(InputError) as refused:
         Keystream(bytes(32), "flat", "s07", 1).words([5], 1)
+    assert refused.value.values == {"generation": 0, "key_generation": 1}
 
 
 @pytest.mark.parametrize(
     "seqs", [[-1], [2**53], np.array([2**64 - 1], dtype=np.uint64), [0.0], [[1]], 5, ["1"], [True]]
 )
-def test_what_is_no_sequence_number_is_refused(seqs: Any) -> None:
+def test_only_sequence_numbers_are_accepted(seqs: Any) -> None:
     with pytest.raises(InputError, match="seqs"):
         keyed_words(bytes(32), "flat", "s07", seqs, 1)
 

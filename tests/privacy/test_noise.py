@@ -1,4 +1,4 @@
-"""What is really released: its law, its randomness, and what floating point gives away (nothing)."""
+"""Released noise: its law, its randomness, and no leak through floating point."""
 
 import math
 
@@ -17,7 +17,7 @@ from cloakwork.privacy.sampler import (
 )
 from cloakwork.sensor import look_up
 
-DRAWS = 200_000
+DRAWS = 100_000
 SUMS = [300.0, 3017.0, 9000.0, 200_000.0, 2.0**24]  # noise of two to five levels
 
 
@@ -148,7 +148,7 @@ def test_a_stream_of_one_level_is_one_word_a_draw() -> None:
 
 @pytest.mark.parametrize("shape", [(10, 2), (10, 1, 2), (10, 3, 2), (10, 2, 3)])
 def test_words_for_another_table_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"this table takes \(count, 2, 2\)"):
+    with pytest.raises(ValueError, match="words"):
         noise_from_words(noise_table(300.0), np.zeros(shape, dtype=np.uint64))
 
 

@@ -62,7 +62,7 @@ def test_discrete_cut_points_are_exact_to_the_last_of_127_bits(parameter: float)
 
 
 @pytest.mark.parametrize(
-    ("law", "parameter"), [*(("rounded", s) for s in (0.3, 1.7, 40.0)), *(("discrete", s) for s in (1.7, 8.25, 20.0))]
+    ("law", "parameter"), [*(("rounded", s) for s in (0.3, 1.7, 12.0)), *(("discrete", s) for s in (1.7, 8.25))]
 )
 def test_the_stated_error_covers_all_probabilities_and_the_tail(law: str, parameter: float) -> None:
     make, oracle = (rounded_cuts, rounded_oracle) if law == "rounded" else (discrete_cuts, discrete_oracle)
@@ -86,7 +86,7 @@ def test_cut_points_never_decrease(ratio: float) -> None:
 
 
 @pytest.mark.parametrize("ratio", [1e-300, 1e-9, 0.01])
-def test_noise_far_below_a_step_is_never_anything_but_zero(ratio: float) -> None:
+def test_noise_far_below_a_step_is_always_zero(ratio: float) -> None:
     table = noise_table(ratio)
     assert numbers(table.cuts)[0] == 2**127 - 1
     assert table.ratio == ratio
@@ -117,5 +117,6 @@ def test_a_meaningless_ratio_is_refused(ratio: float) -> None:
 
 
 def test_a_ratio_without_a_table_is_refused_with_advice() -> None:
-    with pytest.raises(CalibrationError, match=r"up to 16,777,216\. Give a coarser resolution"):
+    with pytest.raises(CalibrationError, match="coarser") as refused:
         noise_table(DEVICE_TABLES.ratio * 1.01)
+    assert refused.value.values == {"ratio": DEVICE_TABLES.ratio * 1.01, "most": DEVICE_TABLES.ratio}

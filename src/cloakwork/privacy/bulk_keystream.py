@@ -71,7 +71,7 @@ class Keystream:
 
     def __init__(self, key: bytes, site: str, sensor: str, generation: int) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise InputError(f"A device key is {KEY_BYTES} bytes: give the key of epoch 0 of its generation.")
+            raise InputError(f"a device key has {KEY_BYTES} bytes: give the key of epoch 0 of its generation.")
         try:
             topic(site, sensor, "reading")
         except WireError as error:

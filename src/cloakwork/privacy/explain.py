@@ -156,9 +156,8 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
     if cloak.scope is Scope.SENSOR:
         slopes = cloak.family.sensor_slopes()
         worst = int(np.argmax(slopes / cloak.sigmas))
-        return (
-            f"Sensor {names[worst]} is the most exposed. The median sensor has {_share(slopes)} times the largest slope.",
-        )
+        share = _share(slopes)
+        return (f"Sensor {names[worst]} is the most exposed. The median sensor has {share} times the largest slope.",)
     weights = 1 / cloak.sigmas
     pair = cloak.family.joint_slope(weights).pair
     name = cloak.physics.space.name

@@ -174,7 +174,9 @@ def parts(ratio: float, terms: int) -> tuple[Part, ...]:
 
 def _whole_root(value: int, degree: int) -> int:
     """The largest integer, at least 2, whose power does not exceed `value`."""
-    root = 2
+    root = max(2, int(value ** (1 / degree)))  # a float: exact to a few units
+    while root > 2 and root**degree > value:
+        root -= 1
     while (root + 1) ** degree <= value:
         root += 1
     return root
