@@ -87,7 +87,7 @@ def test_new_keys_are_not_written_over_anything(site: Path, keys: Path, run: Run
     for path in (keys, site):
         done = run("keys", "new", site, "--out", path)
         assert done.code == 2
-        assert re.search("exists|already|is read by this command", done.err)
+        assert re.search("exists|already|is an input", done.err)
     assert (keys.read_bytes(), site.read_bytes()) == before
 
 

@@ -203,7 +203,7 @@ def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Pat
     for out in (site, tmp_path / "m.csv"):
         done = run("plan", site, "--out", out)
         assert done.code == 2
-        assert "is read by this command: write to another file" in done.err
+        assert "is an input of this command" in done.err
     assert (site.read_text(), (tmp_path / "m.csv").read_text()) == before
 
 

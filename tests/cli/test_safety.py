@@ -81,7 +81,7 @@ def test_readings_that_do_not_suit_the_site_are_warned_about(site: Path, run: Ru
 def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
     done = run("simulate", site, "--source", "0.3:-1", "--out", site.parent / "x.csv")
     assert done.code == 2
-    assert "--source 0.3:-1: a weight" in done.err
+    assert "--source 0.3:-1: give a finite weight" in done.err
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ def test_provision_writes_beside_the_site_file_and_says_what_comes_next(site: Pa
     assert done.code == 0
     assert (site.parent / "devices" / "s2" / "main.py").exists()
     assert re.search(r"[\d,]+ bytes of configuration, [\d,]+ bytes of code", done.out)
-    assert "nobody can remove it" in done.err
+    assert "no one can remove it" in done.err
     assert "cloakwork sensor" in done.err
     again = run("provision", site, "--id", "s2")
     assert again.code == 2
-    assert "never written over" in again.err
+    assert "never overwritten" in again.err
 
 
 def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: Path, run: Run) -> None:
@@ -54,7 +54,7 @@ def test_bench_devices_stand_beside_the_others(site: Path, run: Run) -> None:
     ("words", "said"),
     [
         (["--id", "s2"], "not provisioned yet"),
-        ([], "--id: say which sensor"),
+        ([], "--id: give the id"),
     ],
 )
 def test_sensor_says_what_is_missing(site: Path, run: Run, words: list[str], said: str) -> None:
@@ -90,8 +90,8 @@ def test_what_is_no_source_is_refused(text: str) -> None:
     [
         ("command:./no-such-program", "No such file"),
         ("command:false", "exit code 1"),
-        ("command:sleep 600", "takes longer than the 0.01 s that it has"),
-        ("command:echo warm", "not one decimal number"),
+        ("command:sleep 600", "takes longer than the 0.01 s"),
+        ("command:echo warm", "one decimal number"),
         ("file:/no/such/file", "No such file"),
     ],
 )

@@ -311,9 +311,9 @@ def test_a_token_is_made_listed_and_revoked(succeed: Run, run: Run, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--role", "device", "--site", "hall"), "with --site and --id"),
-        (("--role", "device"), "with --site and --id"),
-        (("--role", "analyst", "--id", "s1"), "--id is for the token of a device"),
+        (("--role", "device", "--site", "hall"), "give --site and --id"),
+        (("--role", "device"), "give --site and --id"),
+        (("--role", "analyst", "--id", "s1"), "--id is for device tokens"),
         (("--role", "king"), "device"),
     ],
 )
@@ -328,7 +328,7 @@ def test_a_token_for_a_site_that_the_store_has_nothing_of_is_made_with_a_word(su
     new = ("token", "new", "--role", "analyst", "--store", case.store, "--site")
     wrong = succeed(*new, "coridor")
     assert wrong.out.startswith("cw_")
-    assert "nothing of coridor so far, only of corridor: check" in " ".join(wrong.err.split())
+    assert "no data of coridor yet, only of corridor" in " ".join(wrong.err.split())
     assert "nothing of" not in succeed(*new, "corridor").err
 
 

@@ -1,4 +1,4 @@
-"""Pictures."""
+"""Pictures of maps, as PNG, SVG or PDF."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +22,8 @@ MOST_DRAWN_NODES = 400
 def draw_map(
     path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str = "weight"
 ) -> None:
-    """Draw one map, with the vicinities of its sources, in the way that suits its space; `label` is what it shows."""
-    with mpl.rc_context({"text.parse_math": False}):  # names are shown as they are
+    """Draw a map with the vicinities of its sources, in the form that suits its space; `label` names the values."""
+    with mpl.rc_context({"text.parse_math": False}):  # names appear verbatim
         _draw_map(path, physics, weights, sources, title=title, label=label)
 
 
@@ -37,7 +37,7 @@ def _draw_map(
         figure.text(
             0.99,
             0.01,
-            "marked: the sources of the last frame and their vicinities",
+            "marks: sources of the last frame and their vicinities",
             ha="right",
             va="bottom",
             fontsize=8,
@@ -66,14 +66,14 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture, in the format that its name asks for."""
+    """Write a picture in the format of its name."""
     check_picture(path)
     with mpl.rc_context({"svg.hashsalt": "cloakwork"}):
         figure.savefig(path, dpi=150)
 
 
 def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | None = None) -> Any:
-    """Draw rooms and their walls, cells coloured by `values`; returns the coloured mesh."""
+    """Draw rooms and their walls, with cells coloured by `values`; return the coloured mesh."""
     width, height = rooms.size
     mesh = None
     if values is not None:
@@ -91,7 +91,7 @@ def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | 
 
 
 def walls(axes: Any, rooms: Rooms) -> None:
-    """Draw a line wherever two cells touch without a way between them, and around the floor."""
+    """Draw a line between touching cells that are not connected, and around the floor."""
     h = rooms.cell
     linked = {(int(a), int(b)) for a, b in rooms.pairs} | {(int(b), int(a)) for a, b in rooms.pairs}
     padded = np.pad(rooms.grid, 1, constant_values=-1)
@@ -110,7 +110,7 @@ def walls(axes: Any, rooms: Rooms) -> None:
 
 
 def outlines(axes: Any, rooms: Rooms, sources: Sequence[Source]) -> None:
-    """Mark sources in rooms, each with a dashed line around the cells of its vicinity."""
+    """Mark sources in rooms, each with a dashed outline of its vicinity."""
     h = rooms.cell
     grid = np.pad(rooms.grid, 1, constant_values=-1)
     for source in sources:
@@ -132,7 +132,7 @@ def vicinities(axes: Any, sources: Sequence[Source]) -> None:
 
 
 def cross(axes: Any, at: Sequence[float]) -> None:
-    """A cross that shows on light and on dark."""
+    """Draw a cross that is visible on light and dark."""
     axes.plot(*at, "x", color="white", markersize=11, markeredgewidth=5)
     axes.plot(*at, "x", color=ACCENT, markersize=9, markeredgewidth=2)
 

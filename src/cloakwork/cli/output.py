@@ -1,4 +1,4 @@
-"""Where text goes: results to standard output, everything else to standard error, so that pipes stay clean."""
+"""Output of the commands: results go to standard output, everything else to standard error, so pipes stay clean."""
 
 import json
 import os
@@ -22,7 +22,7 @@ WIDEST = 2000
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # main() ends quietly; whoever read our output has seen enough
+        raise BrokenPipeError  # main() ends quietly
 
 
 out = _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
@@ -30,12 +30,12 @@ err = _Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji
 
 
 def say(text: object) -> None:
-    """Lines of result, wrapped to the width of a terminal."""
+    """Print lines of a result, wrapped to the width of a terminal."""
     out.print(_wrapped(str(text), out))
 
 
 def note(text: object) -> None:
-    """Lines about the work, to standard error."""
+    """Print a note to standard error."""
     err.print(_wrapped(str(text), err))
 
 
@@ -60,26 +60,26 @@ def counted(number: int, thing: str) -> str:
 
 @contextmanager
 def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
-    """A text file that appears under its name only when it is whole, and never in place of an input.
+    """Write a text file that gets its name only when complete, and never replaces an input.
 
-    `mode` says who may get at it, from the first byte on; the system's mask takes rights off it.
+    `mode` holds from the first byte on, less the system's umask.
     """
     old = path.is_file()
     with part_of(path, *inputs) as part:
-        # "x" creates a new file or fails: a link that someone planted under this name is not followed
+        # "x" creates a new file or fails: it does not follow a planted link
         opener, special = partial(os.open, mode=mode), part == path.resolve()
         with open(part, "w" if special else "x", newline="", encoding="utf-8", opener=opener) as file:
             yield file
     if old:
-        note(f"{path} was there before, and was written over")
+        note(f"overwrote {path}")
 
 
 @contextmanager
 def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
-    """A name to write a file under, until it is whole and gets its own; never in place of an input."""
+    """A temporary name for a file, which gets its own when complete; never replaces an input."""
     refuse_input(path, *inputs)
     target = _file(str(path), path)
-    if is_special(target):  # it is written to as it is
+    if is_special(target):  # written to directly
         yield target
         return
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -92,18 +92,18 @@ def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
 
 
 def refuse_input(path: Path, *inputs: Path) -> None:
-    """Refuse to write over a file that is being read."""
-    for given in inputs:
-        if path.exists() and given.exists() and path.samefile(given):
-            raise InputError(f"{path} is read by this command: write to another file.", path=str(path))
+    """Refuse to overwrite an input."""
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is an input of this command: write to another file.", path=str(path))
 
 
 def refuse_unwritable(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written: whoever waited for the result would lose it."""
+    """Refuse a file that cannot be written, before the work and not after it."""
     target = _file(f"{option} {path}", path)
     if is_special(target):
         return  # a trial would disturb it
-    trial = target.with_name(f".{target.name}.{os.getpid()}.part")  # as it will be called until it is whole
+    trial = target.with_name(f".{target.name}.{os.getpid()}.part")  # its name until it is complete
     try:
         trial.touch(exist_ok=False)
         trial.unlink()
@@ -112,22 +112,22 @@ def refuse_unwritable(option: str, path: Path) -> None:
 
 
 def _file(named: str, path: Path) -> Path:
-    """Where a file is to be, which is no folder and in a folder that is there."""
+    """The resolved path of a file in an existing folder."""
     target = path.resolve()
     if target.is_dir():
-        raise InputError(f"{named}: that is a folder. Give a file in it.", path=str(path))
+        raise InputError(f"{named}: this is a folder. Give a file in it.", path=str(path))
     if not target.parent.is_dir():
-        raise InputError(f"{named}: there is no folder {path.parent}. Make it first.", path=str(path))
+        raise InputError(f"{named}: there is no folder {path.parent}. Create it first.", path=str(path))
     return target
 
 
 def is_special(path: Path) -> bool:
-    """Whether it is a pipe or a device."""
+    """Whether the path is a pipe or a device."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table that reads well without colour. Nothing of it is cut: too wide for a terminal, it goes on below."""
+    """Print a table that reads well without colour; columns too wide for the terminal continue below."""
     most = out.width if out.is_terminal else WIDEST
     out.print(Text(title, style="italic"))
     for chosen in _fitting(columns, rows, most):
@@ -141,7 +141,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> list[list[int]]:
-    """The columns in parts that are not wider than this, each with the first column, which names the rows."""
+    """Split the columns into parts of at most this width, each with the first column, which names the rows."""
     widths = [max(len(cell) for cell in column) + 3 for column in zip(columns, *rows, strict=True)]
     parts, used = [[0]], widths[0]
     for place in range(1, len(columns)):
@@ -155,7 +155,7 @@ def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], most: int) -
 
 @contextmanager
 def _as_wide_as(width: int) -> Iterator[None]:
-    """What is read by a program has no width: rich never prints wider than its console."""
+    """Set the console's width: rich never prints wider, but a program that reads the output has none."""
     before, out.width = out.width, width
     try:
         yield
@@ -164,7 +164,7 @@ def _as_wide_as(width: int) -> Iterator[None]:
 
 
 def as_json(values: Mapping[str, object]) -> None:
-    """One JSON object, and nothing else, on standard output."""
+    """Print one JSON object, and nothing else, on standard output."""
     out.out(json.dumps(values, indent=2, allow_nan=False, default=_plain), highlight=False)
 
 
@@ -176,13 +176,13 @@ def _plain(value: object) -> object:
 
 
 def busy(title: str) -> AbstractContextManager[object]:
-    """Something that moves on standard error while work of unknown length goes on (nothing without a terminal)."""
+    """A spinner on standard error for work of unknown length (none without a terminal)."""
     return err.status(f"{title} ...") if err.is_terminal else nullcontext()
 
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error (nothing when that is not a terminal); call it with the amount done."""
+    """A progress bar on standard error (none without a terminal); call it with the amount done."""
     with _progress() as progress:
         task = progress.add_task(title, total=max(total, 1))
         yield lambda done: progress.update(task, completed=done)
@@ -190,7 +190,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def bars() -> Iterator[Callable[[str, float], None]]:
-    """A progress bar for each name that is told, with the part that is done, from 0 to 1; gone when it is."""
+    """A progress bar for each name, called with the share done from 0 to 1; it vanishes at 1."""
     with _progress() as progress:
         tasks: dict[str, TaskID] = {}
 
@@ -208,7 +208,7 @@ def _progress() -> Progress:
 
 
 def shown_place(at: object) -> str:
-    """A place as people read it: a name, or coordinates to four digits."""
+    """A place as text: a name, or coordinates to four digits."""
     if isinstance(at, tuple):
         return "(" + ", ".join(shown_place(value) for value in at) + ")"
     return f"{at:.4g}" if isinstance(at, float) else str(at)

@@ -38,7 +38,7 @@ def provision(
     file = plan or plan_beside(path)
     if not file.exists():
         raise InputError(
-            f"{file}: there is no frozen plan yet. Write it with: "
+            f"{file}: there is no frozen plan yet. Write one with: "
             f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}"
         )
     frozen = load_plan(file)
@@ -72,13 +72,13 @@ def provision(
         note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
     if site.spec.privacy.resolution is None:
         note(
-            "the site file does not say in which steps the hardware reads (resolution under [privacy]), so this device "
-            "takes simulated readings only"
+            "the site file does not state the step of the hardware (resolution under [privacy]), so this device "
+            "accepts simulated readings only"
         )
     if keys is None:
-        note("without --keys the noise comes from the device's own generator, and nobody can remove it")
+        note("without --keys the noise comes from the device's own generator, and no one can remove it")
     if reached.password is not None and not reached.tls:
-        note("with mqtt:// the password goes over the network in clear; use mqtts:// with --ca")
+        note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
     source = "simulated" if site.spec.privacy.resolution is None else "command:./read.sh"
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
     if site.spec.privacy.resolution is not None:

@@ -40,7 +40,7 @@ def sensor(
     if sensor_id is not None and sensor_id != config["sensor"]:
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
     if broker is None and (password_file is not None or ca is not None):
-        raise InputError("--password-file and --ca go with --broker; without it the folder's own settings are used.")
+        raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
     measured = make_source(source, config, None if path.is_dir() else path)
     if not config["stated"] and not isinstance(measured, ConstantReading):
@@ -52,7 +52,7 @@ def sensor(
         + (
             f", at most {schedule['allowed']:,} in a window"
             if schedule["allowed"]
-            else ", without a budget: for the bench, never where people are"
+            else ", without a budget: for audits, never where people are"
         )
     )
     stopping = Event()
@@ -63,12 +63,12 @@ def sensor(
 
 
 def _try(text: str, source: ReadingSource) -> None:
-    """Measure once and throw it away, so that a source that cannot work is known before anything is sent."""
+    """Measure once and discard the result, to detect a broken source before anything is sent."""
     kind = text.partition(":")[0]
     try:
         source.read()
     except subprocess.TimeoutExpired as problem:
-        raise InputError(f"--source {kind}: it takes longer than the {problem.timeout:g} s that it has.") from None
+        raise InputError(f"--source {kind}: it takes longer than the {problem.timeout:g} s allowed.") from None
     except subprocess.CalledProcessError as problem:
         raise InputError(f"--source {kind}: the program ended with exit code {problem.returncode}.") from None
     except OSError as problem:
@@ -79,13 +79,15 @@ def _try(text: str, source: ReadingSource) -> None:
 
 def _folder(path: Path, sensor: str | None) -> Path:
     if sensor is None:
-        raise InputError("--id: say which sensor of the site this is, or give the folder that provision wrote.")
+        raise InputError(
+            "--id: give the id of the sensor, or give its provisioned folder instead of the site file."
+        )
     folder = path.parent / "devices" / sensor
     if not folder.is_dir():
         if sensor not in load_site(path).sensor_ids:
             raise InputError(f"--id {sensor}: {path} has no such sensor.")
         raise InputError(
-            f"{folder}: this sensor is not provisioned yet. Do so with: "
+            f"{folder}: this sensor is not provisioned yet. Provision it with: "
             f"cloakwork provision {shlex.quote(str(path))} --id {shlex.quote(sensor)}"
         )
     return folder
@@ -112,12 +114,12 @@ def make_source(text: str, config: dict[str, Any], site: Path | None) -> Reading
 
 
 def _simulated(at: str, config: dict[str, Any], path: Path | None) -> float:
-    """What the sensor would read with one source there, or with none."""
+    """The reading of the sensor with one source there, or with none."""
     if not at:
         numerator, denominator = config["step"]
         return float(config["fallback"] * numerator / denominator)
     if path is None:
-        raise InputError("--source simulated:AT needs the site file: give that one instead of the folder, and --id.")
+        raise InputError("--source simulated:AT needs the site file: give it instead of the folder, with --id.")
     from cloakwork.cli.simulate import parse_source  # noqa: PLC0415 - a device without sources needs no model
     from cloakwork.physics import sources  # noqa: PLC0415
 

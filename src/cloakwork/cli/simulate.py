@@ -54,7 +54,7 @@ def simulate(
         windows = -(-frames // cloak.readings_per_window)
         total = cloak.profile.times(windows).epsilon(cloak.delta)
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
-        note(f"{both}: together epsilon {total:.3g} at delta {cloak.delta:g}")
+        note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
     if truth is not None:
         with written(truth, *inputs, out) as file:
             _write_truth(file, site, f, frames)
@@ -74,14 +74,14 @@ def _frames(
 
 
 def parse_source(text: str, space: Space) -> tuple[object, float]:
-    """Where a source is, and its weight, from AT or AT:WEIGHT."""
+    """Parse AT or AT:WEIGHT into a position and a weight."""
     at, _, weight = text.rpartition(":") if ":" in text else (text, "", "1")
     try:
         strength = float(weight)
     except ValueError:
         raise InputError(f"--source {text}: the weight {weight!r} is not a number. Give AT or AT:WEIGHT.") from None
     if not 0 <= strength < float("inf"):
-        raise InputError(f"--source {text}: a weight is finite and 0 or above.")
+        raise InputError(f"--source {text}: give a finite weight of 0 or above.")
     if space.labels is not None:
         return at, strength
     try:

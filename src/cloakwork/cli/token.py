@@ -30,21 +30,21 @@ def new(
 ) -> None:
     """Create a token and print it, once; standard output has nothing else."""
     if role is Role.DEVICE and (site is None or sensor is None):
-        raise InputError("--role device: say whose token it is, with --site and --id.")
+        raise InputError("--role device: give --site and --id of the device.")
     if role is not Role.DEVICE and sensor is not None:
-        raise InputError(f"--role {role}: --id is for the token of a device.")
+        raise InputError(f"--role {role}: --id is for device tokens only.")
     with open_store(store) as opened:
         known = opened.sites()
         if not known and not opened.tokens():
-            note(f"{opened.name} is a new store: the collector must be given the same one")
+            note(f"{opened.name} is a new store: start the collector with the same one")
         elif site is not None and known and site not in known:
-            note(f"the store has nothing of {site} so far, only of {', '.join(known)}: check that the name is right")
+            note(f"the store has no data of {site} yet, only of {', '.join(known)}: check the name")
         made = opened.new_token(role, site, sensor, label)
         name = opened.name
     where = "" if site is None else f" of {site}" if sensor is None else f" of {sensor} at {site}"
     kind = f"a{'' if role is Role.DEVICE else 'n'} {role}{where}"
     note(f"token {made.token.id} for {kind}, in the store {name}: it may {MAY[role]}.")
-    note("Keep it like a password: it is shown only now, the store has a hash of it.")
+    note("Keep it like a password: it is shown only once, and the store has only its hash.")
     out.out(made.secret, highlight=False)
 
 
@@ -57,7 +57,7 @@ def list_tokens(store: StoreUrl = DEFAULT_STORE, json: Json = False) -> None:
         as_json({"tokens": [asdict(each) | {"role": str(each.role)} for each in tokens]})
         return
     if not tokens:
-        say("no tokens yet; make one with: cloakwork token new --role operator")
+        say("no tokens yet; create one with: cloakwork token new --role operator")
         return
     rows = [
         (

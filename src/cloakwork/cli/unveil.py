@@ -34,13 +34,13 @@ def unveil(
     total = sum(unveiling.unveiled.values())
     sensors = counted(len(unveiling.unveiled), "sensor")
     note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of the plan")
-    note(f"{out} holds TRUE readings, without noise: nothing in it is private. Only its owner can read it; keep it so.")
+    note(f"{out} holds TRUE readings, without noise: nothing in it is private. Only its owner can read it.")
     for line in _remarks(unveiling):
         note(line)
 
 
 def _plan(site: Path, chosen: Path) -> Plan:
-    """The plan that the readings were made under, which may be older than the site file is."""
+    """The plan of the readings, which may be older than the site file."""
     name = load_site(site).name
     found = load_plan(chosen)
     if found.site != name:
@@ -68,24 +68,24 @@ def _remarks(unveiling: Unveiling) -> Iterator[str]:
         yield f"{unveiling.problems.total:,} of {unveiling.rows:,} rows left out: {reasons}"
     if unveiling.alarms:
         yield (
-            f"warning: sequence numbers of {_named(unveiling.alarms)} say two things: noise was used twice, or someone "
-            "else speaks in the sensor's name. Neither is unveiled. Provision these again, with new broker passwords."
+            f"warning: sequence numbers of {_named(unveiling.alarms)} have two values: noise was used twice, or "
+            "someone else sends in the sensor's name. Neither is unveiled. Provision these again, with new broker passwords."
         )
     verdict = unveiling.verdict()
     if verdict.wrong:
         yield (
-            f"warning: the keys of {_named(verdict.wrong)} seem wrong: what was removed is not the noise in the "
-            "readings, so these rows are worth nothing. Check --keys, and that the devices were provisioned with them."
+            f"warning: the keys of {_named(verdict.wrong)} seem wrong: they did not remove the noise in the readings, "
+            "so these rows are worthless. Check --keys, and that the devices were provisioned with them."
         )
     if verdict.some_wrong:
         yield (
-            f"warning: keys among those of {_named(verdict.some_wrong)} seem wrong: taken together, what was removed "
-            "is not the noise in the readings. Check --keys, and that the devices were provisioned with them."
+            f"warning: some keys of {_named(verdict.some_wrong)} seem wrong: taken together, they did not remove the "
+            "noise in the readings. Check --keys, and that the devices were provisioned with them."
         )
     if verdict.unsure:
         yield (
             f"caution: nothing shows that the keys of {_named(verdict.unsure)} are right: there are too few readings, "
-            "or they vary far more than the noise, or the keys are wrong. Unveil more at once to find out."
+            "or they vary far more than the noise, or the keys are wrong. Unveil more readings at once to find out."
         )
 
 
