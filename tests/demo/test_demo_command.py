@@ -38,7 +38,7 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "demo.png").stat().st_size > 20_000
-    for part in ("reading on the sofa", "asleep", "at the desk", "smallest total", "posterior", "What it means"):
+    for part in ("reading on the sofa", "asleep", "at the desk", "smallest total", "posterior", "What this means"):
         assert part in done.stdout
     for part in ("planning the noise of 80 sensors", "taking 3 frames", "drew "):
         assert part in done.stderr
@@ -87,7 +87,7 @@ def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> 
         assert [sign_in(found[1], found[2]) for _ in range(2)] == [200, 401], "the address works once"
         assert len(list((tmp_path / "tmp").iterdir())) == 1
         process.send_signal(signal.SIGINT)
-        said = read_until(master, "nothing was kept", said)
+        said = read_until(master, "all data is removed", said)
         assert process.wait(PATIENCE) == 0
     finally:
         process.kill()

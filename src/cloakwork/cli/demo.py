@@ -13,9 +13,9 @@ import typer
 
 from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
-from cloakwork.demo import Movement, Progress, Show, load_flat, recorded, staying, walking
+from cloakwork.demo import Demonstration, DemoProgress, Movement, load_flat, recorded, staying, walking
+from cloakwork.demo.demonstration import usual_port
 from cloakwork.demo.recorded import POSITIONS, data_file
-from cloakwork.demo.show import usual_port
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 
@@ -47,7 +47,7 @@ def _draw(out: Path) -> None:
     began = time.perf_counter()
     site = load_flat()
     _announce(site)
-    with Show(site, staying(tuple(PEOPLE.values()))) as show:
+    with Demonstration(site, staying(tuple(PEOPLE.values()))) as show:
         period = site.period_ms / 1000
         note(
             f"taking {counted(FRAMES, 'frame')}, one every {period:.0f} s (the first run compiles the solvers, which "
@@ -67,7 +67,7 @@ def _live(*, browser: bool) -> None:
     site = load_flat()
     _announce(site)
     movement = _movement(site)
-    with Show(site, movement, port=usual_port()) as show:
+    with Demonstration(site, movement, port=usual_port()) as show:
         say(f"The map: {show.invite()}")
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
@@ -106,7 +106,7 @@ def _movement(site: Site) -> Movement:
     return recorded(path, flat.rooms, most=site.spec.sources.max_count or 1)
 
 
-def _status_line(now: Progress) -> str:
+def _status_line(now: DemoProgress) -> str:
     people = "1 person" if now.people == 1 else f"{now.people} people"
     behind = "waiting for the first frame" if now.delay_ms is None else f"map {now.delay_ms / 1000:.1f} s behind"
     return f"{people}, {counted(now.readings, 'reading')}, {counted(now.frames, 'frame')} recovered, {behind}"

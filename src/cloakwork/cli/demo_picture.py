@@ -1,4 +1,4 @@
-"""What the demonstration says and draws of one frame: the truth, what the sensors sent, and what was recovered."""
+"""The picture and report of one frame of the demonstration: the truth, the noisy readings and two recoveries."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class _Mark:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """One way to recover the frame: its name in the table, its sources, its map, and what a picture of it shows."""
+    """One recovery of the frame: its name, its sources, its map, and the values that the picture shows."""
 
     name: str
     marks: Sequence[_Mark]
@@ -51,7 +51,7 @@ class _View:
 
 
 def show_picture(path: Path, watched: Watched, result: Result, steps: Mapping[str, int]) -> None:
-    """Print a table, draw a picture, and say what both mean. `steps` are the noisy readings that `result` is from."""
+    """Print a table, draw a picture, and explain both. `steps` are the noisy readings of `result`."""
     flat, cloak = watched.site.physics, watched.cloak
     if not isinstance(flat, FloorPlan) or result.map is None or result.counts is None:
         raise TypeError("the demonstration is of point sources on a floor plan")
@@ -63,13 +63,13 @@ def show_picture(path: Path, watched: Watched, result: Result, steps: Mapping[st
     _draw(path, flat, noisy / cloak.sigmas, papers, ours)
     _report(flat, papers, ours)
     likely = ", ".join(f"{k}: {100 * p:.0f} %" for k, p in enumerate(result.counts) if p >= 0.005)
-    say(f"How many people, by the posterior: {likely}.")
-    say(f"Both from the same noisy readings. The posterior is used because the site says: {watched.estimator.reason}.")
+    say(f"Number of people, by the posterior: {likely}.")
+    say(f"Both use the same noisy readings. The site file leads to the posterior: {watched.estimator.reason}.")
     _explain(watched, float(flat.matrix.max()))
 
 
 def _by_the_papers(found: Recovery, places: int) -> _View:
-    """The smallest total; shown is for each cell the weight that could be there without the readings telling."""
+    """The smallest total that fits, shown as the weight that may be in each cell."""
     spread = np.zeros(places)
     for source in found.sources:
         spread[source.vicinity] += source.weight
@@ -80,45 +80,45 @@ def _by_the_papers(found: Recovery, places: int) -> _View:
 def _explain(watched: Watched, warmth: float) -> None:
     claim, cloak = watched.plan.claim, watched.cloak
     say(
-        f"What it means: each of {len(watched.ids)} devices added noise to its own reading before sending it, with a "
-        f"standard deviation of {cloak.sigmas.min():.2f} degrees for those that tell most and up to "
-        f"{cloak.sigmas.max():.0f} for those that would tell too much (one person warms a sensor straight above by "
-        f"{warmth:.2f}). Someone who sees all {claim.readings_per_window} readings of all of them in "
-        f"{claim.window:.0f} s cannot tell well whether a person moved by {claim.alpha:g} m: any event is at most "
-        f"e^{claim.epsilon:g} times likelier either way, plus {claim.delta:g}. They still learn roughly where people "
-        "are. Presence, number of people and which side of a wall they are on are not hidden."
+        f"What this means: each of {len(watched.ids)} devices added noise to its own reading before sending it, with a "
+        f"standard deviation from {cloak.sigmas.min():.2f} degrees for the most useful sensors up to "
+        f"{cloak.sigmas.max():.0f} for those that would reveal too much (one person warms the sensor above by "
+        f"{warmth:.2f}). An observer who sees all {claim.readings_per_window} readings of all devices in "
+        f"{claim.window:.0f} s cannot be sure whether a person moved by {claim.alpha:g} m: any event is at most "
+        f"e^{claim.epsilon:g} times likelier either way, plus {claim.delta:g}. The observer still learns roughly where "
+        "people are. Presence, the number of people and the side of a wall they are on are not hidden."
     )
     equal, own = cloak.design_report.equal_vicinity, cloak.design_report.vicinity
     say(
-        f"At the same guarantee, the same noise for all sensors would let them locate a lone person who stays to "
+        f"At the same guarantee, equal noise for all sensors would locate a lone person who stays in place to "
         f"{equal:.2f} m (standard deviation at a typical place, from all readings) instead of {own:.2f} m."
     )
-    say("The readings went from the devices through a broker to a collector, and its result is what you see.")
+    say("The readings passed from the devices through a broker to the collector, which recovered this result.")
 
 
 def _report(flat: FloorPlan, papers: _View, ours: _View) -> None:
     matched = [_matched(view.marks) for view in (papers, ours)]
     rows = []
     for number, (who, at) in enumerate(PEOPLE.items()):
-        theirs, mine = (_cells(one.get(number), at) for one in matched)
+        theirs, mine = (_cells(marks.get(number), at) for marks in matched)
         rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", theirs[0], *mine))
     table("Three people in a flat", ("person", "is at", papers.name, ours.name, "within"), rows)
     truth = sources(flat, list(PEOPLE.values()))
     for view in (papers, ours):
         if view.map.sum() > 0:
             far = emd(view.map, truth, flat.space)
-            say(f"{view.name}: warmth must be carried {far:.2f} m on average to turn its map into the truth.")
+            say(f"{view.name}: its map is {far:.2f} m from the truth (earth mover distance).")
 
 
 def _matched(marks: Sequence[_Mark]) -> dict[int, _Mark]:
-    """For each person the recovered source that is matched to it one to one, if any."""
+    """The recovered source of each person, if any, matched one to one."""
     apart = np.array([[_apart(mark, at) for mark in marks] for at in PEOPLE.values()]).reshape(len(PEOPLE), -1)
     pairs = zip(*optimize.linear_sum_assignment(apart), strict=True)
     return {int(person): marks[int(mark)] for person, mark in pairs}
 
 
 def _cells(mark: _Mark | None, at: Position) -> tuple[str, str]:
-    """Where a person was found and how far off, and the radius of the vicinity."""
+    """The position and error of a recovered source, and the radius of its vicinity."""
     if mark is None:
         return "not found", ""
     return f"{mark.at[0]:.1f}, {mark.at[1]:.1f}: {_apart(mark, at):.2f} m", f"{mark.radius:.2f} m"
@@ -129,13 +129,13 @@ def _apart(mark: _Mark, at: Position) -> float:
 
 
 def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, papers: _View, ours: _View) -> None:
-    """`noisy` are the readings over the noise of each sensor."""
+    """`noisy` has the readings divided by the noise of each sensor."""
     figure = Figure(figsize=(12, 10.4), layout="constrained")
     (first, second), (third, fourth) = figure.subplots(2, 2)
     floor(first, flat.rooms, None)
     first.set_title("The truth: three people at home")
     floor(second, flat.rooms, None)
-    second.set_title("What the sensors send: warmth plus noise")
+    second.set_title("What the sensors send: temperature plus noise")
     size = float(np.abs(noisy).max())
     x, y = flat.sensor_positions.T
     dots = second.scatter(
@@ -151,7 +151,7 @@ def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, papers: _View, ours: _
     for axes, view in ((third, papers), (fourth, ours)):
         for mark in view.marks:
             cross(axes, mark.at)
-        axes.plot([], [], "x", color="#b3261e", markeredgewidth=2, label="found; shaded: where it may be")
+        axes.plot([], [], "x", color="#b3261e", markeredgewidth=2, label="recovered; shaded: possible places")
     for axes in (first, third, fourth):
         _furnish(axes)
         for number, at in enumerate(PEOPLE.values()):

@@ -79,9 +79,7 @@ def _try(text: str, source: ReadingSource) -> None:
 
 def _folder(path: Path, sensor: str | None) -> Path:
     if sensor is None:
-        raise InputError(
-            "--id: give the id of the sensor, or give its provisioned folder instead of the site file."
-        )
+        raise InputError("--id: give the id of the sensor, or give its provisioned folder instead of the site file.")
     folder = path.parent / "devices" / sensor
     if not folder.is_dir():
         if sensor not in load_site(path).sensor_ids:

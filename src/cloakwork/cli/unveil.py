@@ -69,7 +69,8 @@ def _remarks(unveiling: Unveiling) -> Iterator[str]:
     if unveiling.alarms:
         yield (
             f"warning: sequence numbers of {_named(unveiling.alarms)} have two values: noise was used twice, or "
-            "someone else sends in the sensor's name. Neither is unveiled. Provision these again, with new broker passwords."
+            "someone else sends in the sensor's name. Neither is unveiled. Provision these again, with new "
+            "broker passwords."
         )
     verdict = unveiling.verdict()
     if verdict.wrong:

@@ -1,7 +1,7 @@
-"""A flat that lives: simulated people, devices that run the real sensor code, and a collector with its page."""
+"""The demonstration: simulated people in a flat, devices that run the real sensor code, a collector and its page."""
 
-from cloakwork.demo.show import Progress, Show, load_flat
+from cloakwork.demo.demonstration import Demonstration, DemoProgress, load_flat
+from cloakwork.demo.simulated_flat import SimulatedFlat
 from cloakwork.demo.walks import Movement, recorded, staying, walking
-from cloakwork.demo.world import World
 
-__all__ = ["Movement", "Progress", "Show", "World", "load_flat", "recorded", "staying", "walking"]
+__all__ = ["DemoProgress", "Demonstration", "Movement", "SimulatedFlat", "load_flat", "recorded", "staying", "walking"]

@@ -1,4 +1,4 @@
-"""One real device for each sensor, all in this process: provisioned folders, the sensor's own code, MQTT."""
+"""One device per sensor, all in this process: provisioned folders, the real sensor code, MQTT."""
 
 import heapq
 import logging
@@ -15,22 +15,22 @@ from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
 from cloakwork.site import Plan
 
-THREADS = 4  # devices write their state durably; while one waits for the disk others go on
-OFTEN_MS = 100  # a device may be asked more often than it wants to be, which makes it connect sooner
+THREADS = 4  # devices sync their state to disk; while one waits, others go on
+OFTEN_MS = 100  # stepping a device more often than it asks makes it connect sooner
 ENDING = 15.0
 Measure = Callable[[int], float]
 log = logging.getLogger(__name__)
 
 
 class Fleet:
-    """The devices of a plan, at work from `start` to `stop`.
+    """The devices of a plan, running from `start` to `stop`.
 
     Parameters
     ----------
     folder
-        Where the devices' folders are made; it holds none of them yet.
+        Parent of the devices' folders; empty at first.
     measure
-        Says what the sensor of a row of the plan measures now, in the site's unit.
+        Returns the present reading of the sensor in a row of the plan, in the site's unit.
     """
 
     def __init__(self, plan: Plan, folder: Path, *, broker: BrokerAddress, measure: Measure, unit: str = "") -> None:
@@ -54,7 +54,7 @@ class Fleet:
             thread.start()
 
     def stop(self) -> None:
-        """Let all devices say goodbye, and switch them off."""
+        """Disconnect and switch off all devices."""
         self._stopping.set()
         for thread in self._threads:
             thread.join(ENDING)
@@ -68,11 +68,11 @@ class Fleet:
         return station(
             Folder(str(self._folder / name)),
             lambda: self._measure(row).as_integer_ratio(),
-            note=lambda said: log.debug("%s: %s", name, said),
+            note=lambda text: log.debug("%s: %s", name, text),
         )
 
     def _work(self, rows: Sequence[int]) -> None:
-        """Look after some devices, each when it is due."""
+        """Step some devices, each when it is due."""
         due = [(0.0, row) for row in rows]
         while due and not self._stopping.wait(max(0.0, due[0][0] - time.monotonic())):
             row = heapq.heappop(due)[1]
@@ -81,7 +81,7 @@ class Fleet:
                 heapq.heappush(due, (time.monotonic() + wait / 1000, row))
 
     def _step(self, row: int) -> int | None:
-        """Let a device do what is due; returns how many milliseconds it can be left alone, None for ever."""
+        """Step a device; return the milliseconds until it is due again, None if it has stopped."""
         try:
             return min(self._devices[row].step(), OFTEN_MS)
         except SensorError as problem:

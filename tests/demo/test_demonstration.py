@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cloakwork.demo import Show, load_flat, staying, walking
+from cloakwork.demo import Demonstration, load_flat, staying, walking
 from cloakwork.physics import FloorPlan, sources
 from tests.browser import running_browser, visiting
 from tests.collect.page_kit import USUAL, marks
@@ -24,27 +24,27 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def show() -> Iterator[Show]:
+def show() -> Iterator[Demonstration]:
     site = load_flat()
     assert isinstance(site.physics, FloorPlan)
-    with Show(site, walking(site.physics.rooms)) as running:
+    with Demonstration(site, walking(site.physics.rooms)) as running:
         running.wait_for(1, PATIENCE)
         yield running
 
 
-def asked(show: Show, path: str) -> Any:
+def asked(show: Demonstration, path: str) -> Any:
     asking = {"Authorization": f"Bearer {show.secret}"}
     request = urllib.request.Request(show.service.url + path, headers=asking)  # noqa: S310
     with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
         return json.loads(answer.read())
 
 
-def test_the_page_is_where_it_says(show: Show) -> None:
+def test_the_page_is_where_it_says(show: Demonstration) -> None:
     with urllib.request.urlopen(show.invite().partition("#")[0], timeout=10) as answer:  # noqa: S310
         assert "<title>Cloakwork</title>" in answer.read().decode()
 
 
-def test_results_change_and_have_a_truth_beside_them(show: Show) -> None:
+def test_results_change_and_have_a_truth_beside_them(show: Demonstration) -> None:
     first = asked(show, "/v1/sites/flat/latest")
     end = time.monotonic() + PATIENCE
     while (later := asked(show, "/v1/sites/flat/latest"))["time"] < first["time"] + 2 * show.site.period_ms:
@@ -61,7 +61,7 @@ def test_results_change_and_have_a_truth_beside_them(show: Show) -> None:
     assert now.delay_ms is not None
 
 
-def test_what_is_stored_is_noisy(show: Show) -> None:
+def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     result, site = show.wait_for(1, PATIENCE), show.site
     steps = np.array([show.store.frame("flat", result.time)[name] for name in site.sensor_ids])
     true = site.physics.apply(sources(site.physics, show.world.people(result.time))) + site.baselines
@@ -70,7 +70,7 @@ def test_what_is_stored_is_noisy(show: Show) -> None:
     assert (np.abs(noise) > 0.01).mean() > 0.9
 
 
-def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Show) -> None:
+def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstration) -> None:
     with ExitStack() as stack:
         browser = stack.enter_context(running_browser())
         visit = stack.enter_context(
@@ -96,7 +96,7 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     before = set(threading.enumerate())
-    with Show(small_flat(), staying([(1.0, 1.0)])) as show:
+    with Demonstration(small_flat(), staying([(1.0, 1.0)])) as show:
         assert show.wait_for(3, PATIENCE).sensors == 6
         [folder] = tmp_path.iterdir()
         assert folder.name.startswith("cloakwork-demo-")
@@ -108,9 +108,9 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_show_that_cannot_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    with Show(small_flat(), staying([])) as first:
+    with Demonstration(small_flat(), staying([])) as first:
         port = int(first.service.url.rpartition(":")[2])
-        with pytest.raises(Exception, match="free port"), Show(small_flat(), staying([]), port=port):
+        with pytest.raises(Exception, match="free port"), Demonstration(small_flat(), staying([]), port=port):
             pass
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloakwork.demo import Movement, World, load_flat, staying
+from cloakwork.demo import Movement, SimulatedFlat, load_flat, staying
 from cloakwork.errors import InputError
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
@@ -24,7 +24,7 @@ class Hands:
 
 def test_a_sensor_measures_what_the_model_says_of_now() -> None:
     site, clock = load_flat(), Hands()
-    world = World(site, STEPS, BEGAN, clock)
+    world = SimulatedFlat(site, STEPS, BEGAN, clock)
     for moment, people in ((0, [(1.1, 1.1)]), (1000, [(2.1, 1.1), (8.1, 7.1)]), (2000, [(1.1, 1.1)])):
         clock.now = BEGAN + moment
         wanted = site.physics.apply(sources(site.physics, people)) + site.baselines
@@ -33,7 +33,7 @@ def test_a_sensor_measures_what_the_model_says_of_now() -> None:
 
 def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
     clock = Hands()
-    world = World(load_flat(), STEPS, BEGAN, clock)
+    world = SimulatedFlat(load_flat(), STEPS, BEGAN, clock)
     clock.now = BEGAN + 5500
     past, now = world.truth("flat", BEGAN + 1200), world.truth("flat", None)
     assert past is not None
@@ -44,7 +44,7 @@ def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
 
 def test_nothing_is_simulated_elsewhere_before_or_ahead() -> None:
     clock = Hands()
-    world = World(load_flat(), STEPS, BEGAN, clock)
+    world = SimulatedFlat(load_flat(), STEPS, BEGAN, clock)
     clock.now = BEGAN + 10_000
     assert world.truth("flat", BEGAN) is not None
     assert world.truth("yard", BEGAN) is None
@@ -57,5 +57,5 @@ def test_people_walk_on_a_floor_plan_only() -> None:
         'name = "hall"\nsensors = 2\n[physics]\nkind = "line"\nplaces = 10\nT = 0.05\n[sources]\nkind = "pulse"\n'
         "[privacy]\nepsilon = 4.0\ndelta = 1e-5\nalpha = 0.1\n"
     )
-    with pytest.raises(InputError, match="on a floor plan only"):
-        World(line, staying([]), BEGAN)
+    with pytest.raises(InputError, match="floor plan"):
+        SimulatedFlat(line, staying([]), BEGAN)

@@ -1,4 +1,4 @@
-"""The demonstration as one thing that starts and stops: flat, people, devices, broker, collector and page."""
+"""Starts and stops the whole demonstration: flat, people, devices, broker, collector and page."""
 
 import os
 import socket
@@ -16,24 +16,24 @@ from cloakwork.collect.place import Watched
 from cloakwork.collect.records import Result, Role
 from cloakwork.collect.service import Listen, Service
 from cloakwork.collect.store import Store, open_store
-from cloakwork.demo.devices import Fleet
+from cloakwork.demo.fleet import Fleet
+from cloakwork.demo.simulated_flat import SimulatedFlat, unix_ms
 from cloakwork.demo.walks import Movement
-from cloakwork.demo.world import World, unix_ms
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
-MEMORY = "/dev/shm"  # noqa: S108 - only looked for; what is made there has a name that nobody can guess
+MEMORY = "/dev/shm"  # noqa: S108 - the folder made there has a random name
 PREFIX = "cloakwork-demo-"
 KEPT_DAYS = 1 / 24
-MOST_FILES = 4096  # a device holds two files and a connection open, of which both ends are here
+MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How it goes: people in the flat now, readings that are stored, frames that are recovered.
+class DemoProgress:
+    """People in the flat now, readings stored and frames recovered.
 
-    `delay_ms` is from the last frame's time to its result; None before the first.
+    `delay_ms` is the time from the last frame to its result; None before the first.
     """
 
     people: int
@@ -48,15 +48,15 @@ def load_flat() -> Site:
     return parse_site(text, name="flat.toml")
 
 
-class Show:
-    """The whole line at work while it is entered as a context; everything it wrote is gone afterwards.
+class Demonstration:
+    """The running demonstration, as a context manager; leaving it removes all its data.
 
     Parameters
     ----------
     movement
         How people move.
     port
-        Where the page is on this machine; 0 takes any that is free.
+        Port of the page on this machine; 0 takes any free one.
     """
 
     def __init__(self, site: Site, movement: Movement, *, port: int = 0) -> None:
@@ -87,22 +87,22 @@ class Show:
         return self._service
 
     def invite(self) -> str:
-        """An address that shows the map, once; later `secret` is a token to sign in with."""
+        """An address that signs in once; later `secret` is a token to sign in with."""
         return self.service.invite(self._token)
 
     @property
     def store(self) -> Store:
-        """What it has stored."""
+        """The collector's store."""
         return self.service.store
 
-    def progress(self) -> Progress:
-        """How it goes."""
+    def progress(self) -> DemoProgress:
+        """The current state, for a status line."""
         lag = self.service.live.lag(self.site.name)
         people = len(self.world.people(unix_ms()))
-        return Progress(people, self.service.intake.state.stored, lag.solved - lag.failed, lag.delay_ms)
+        return DemoProgress(people, self.service.intake.state.stored, lag.solved - lag.failed, lag.delay_ms)
 
     def wait_for(self, frames: int, timeout: float) -> Result:
-        """The newest result from all sensors, once so many frames are recovered."""
+        """Wait until this many frames are recovered, and return the newest result from all sensors."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             found = self.store.latest(self.site.name) if self.progress().frames >= frames else None
@@ -118,7 +118,7 @@ class Show:
         broker = EmbeddedBroker()
         broker.start()
         self._stack.callback(broker.stop)
-        self.world = World(self.site, self._movement, unix_ms())
+        self.world = SimulatedFlat(self.site, self._movement, unix_ms())
         store = self._stack.enter_context(open_store(str(folder / "cloakwork.db")))
         self._service = Service(
             {self.site.name: self.watched},
@@ -143,7 +143,7 @@ class Show:
 
 
 def usual_port() -> int:
-    """The port that people expect the page at, or 0 where it is taken."""
+    """The usual port of the page, or 0 if it is taken."""
     try:
         socket.create_server(("127.0.0.1", USUAL_PORT)).close()
     except OSError:
@@ -152,14 +152,14 @@ def usual_port() -> int:
 
 
 def _temporary() -> "tempfile.TemporaryDirectory[str]":
-    """A folder for a while: in memory where there is such a place, for eighty devices keep a disk busy."""
+    """A temporary folder, in memory if possible, because eighty devices keep a disk busy."""
     usable = Path(MEMORY).is_dir() and os.access(MEMORY, os.W_OK) and not os.environ.get("TMPDIR")
     place = MEMORY if usable else None
     return tempfile.TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True)
 
 
 def _allow_files() -> None:
-    """Let this process have as many files open as the devices need; some systems allow few at first."""
+    """Raise the limit of open files to what the devices need; some systems start low."""
     with suppress(ImportError, OSError, ValueError):
         import resource  # noqa: PLC0415 - not everywhere
 

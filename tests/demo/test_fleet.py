@@ -11,9 +11,9 @@ import numpy as np
 from cloakwork.collect.embedded import EmbeddedBroker
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.subscriber import make_subscriber
-from cloakwork.demo import World, staying
-from cloakwork.demo.devices import Fleet
-from cloakwork.demo.world import unix_ms
+from cloakwork.demo import SimulatedFlat, staying
+from cloakwork.demo.fleet import Fleet
+from cloakwork.demo.simulated_flat import unix_ms
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from cloakwork.site import freeze
 from tests.demo.small import small_flat
@@ -53,7 +53,7 @@ def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
 def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp_path: Path) -> None:
     site = small_flat()
     plan, sensors = freeze(site, site.cloak()), site.physics.sensors
-    world, heard = World(site, staying([(1.0, 1.0)]), unix_ms()), Listener()
+    world, heard = SimulatedFlat(site, staying([(1.0, 1.0)]), unix_ms()), Listener()
     broker = EmbeddedBroker()
     broker.start()
     subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])

@@ -1,4 +1,4 @@
-"""The simulated flat: where people are at any time, and what a sensor there would measure."""
+"""The simulated flat: the positions of people over time, and the readings of its sensors."""
 
 import time
 from collections.abc import Callable
@@ -21,8 +21,8 @@ def unix_ms() -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """People in the rooms of a site. It begins at Unix millisecond `began`; nothing is simulated before."""
+class SimulatedFlat:
+    """People in the rooms of a site, from Unix millisecond `began` on."""
 
     site: Site
     movement: Movement
@@ -30,26 +30,26 @@ class World:
     clock: Callable[[], int] = unix_ms
 
     def __post_init__(self) -> None:
-        self.flat  # noqa: B018 - another kind of site is refused now
+        self.flat  # noqa: B018 - refuses another kind of site now
 
     @cached_property
     def flat(self) -> FloorPlan:
         """The model of the flat."""
         if not isinstance(self.site.physics, FloorPlan):
-            raise InputError(f"{self.site.name}: people walk about on a floor plan only.")
+            raise InputError(f"{self.site.name}: people need a floor plan to walk on.")
         return self.site.physics
 
     def people(self, time: int) -> tuple[Position, ...]:
-        """Where everyone is at a time, (x, y) in metres each."""
+        """The positions of all people at a time, (x, y) in metres."""
         return self.movement.at(max(0, time - self.began))
 
     def reading(self, sensor: int) -> float:
-        """What the sensor of this row of the model measures now, in the site's unit, without noise."""
+        """The present reading of the sensor in this row of the model, in the site's unit, without noise."""
         cells = [self.flat.rooms.cell_at(*at) for at in self.people(self.clock())]
         return float(self.flat.matrix[sensor, np.array(cells, dtype=np.int64)].sum() + self.site.baselines[sensor])
 
     def truth(self, site: str, time: int | None) -> Truth | None:
-        """What the collector may show beside its results: where people were at a time, or are now."""
+        """The positions that the collector may show beside its results: at a time, or now."""
         now = self.clock()
         when = now if time is None else time
         if site != self.site.name or not self.began <= when <= now:
