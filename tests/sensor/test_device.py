@@ -1,4 +1,4 @@
-"""One device: what it sends is its reading plus the noise of its number, and the number only ever grows."""
+"""A device: it sends its reading plus the noise of its number, and the number only grows."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,19 +28,19 @@ class Bench:
 
     def __init__(self, folder: Path, **changed: Any) -> None:
         self.folder = folder
-        self.told = make_folder(folder, **changed)
+        self.config = make_folder(folder, **changed)
         self.now = 0
-        self.device = Device(self.told, Folder(str(self.folder)), lambda: self.now)
+        self.device = Device(self.config, Folder(str(self.folder)), lambda: self.now)
 
     def start(self) -> Device:
         self.device.close()
-        self.device = Device(self.told, Folder(str(self.folder)), lambda: self.now)
+        self.device = Device(self.config, Folder(str(self.folder)), lambda: self.now)
         return self.device
 
     def reading(self, value: tuple[int, int] | None = (21, 1)) -> tuple[int, int, int]:
         """The reading of the next slot that is allowed."""
         while True:
-            self.now += self.told["schedule"]["period_ms"] - self.now % self.told["schedule"]["period_ms"]
+            self.now += self.config["schedule"]["period_ms"] - self.now % self.config["schedule"]["period_ms"]
             if self.device.begin(self.device.clock.now()) == TAKE:
                 return read_reading(self.device.cloak(value, 1_800_000_000_000))
 
@@ -50,19 +50,19 @@ Make = Callable[..., Bench]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made = []
+    benches = []
 
     def new(**changed: Any) -> Bench:
-        made.append(Bench(tmp_path / "s07", **changed))
-        return made[-1]
+        benches.append(Bench(tmp_path / "s07", **changed))
+        return benches[-1]
 
     yield new
-    for bench in made:
+    for bench in benches:
         bench.device.close()
 
 
 def expected_noise(counter: int, ratio: float = 2.5, sensor: str = SENSOR) -> int:
-    """The noise of a number, put together from the published parts."""
+    """The noise of a number, computed from the published parts."""
     key = device_key(MASTER, SITE, sensor, GENERATION)
     for _ in range(counter // EPOCH):
         key = ratchet(key)
@@ -73,7 +73,7 @@ def expected_noise(counter: int, ratio: float = 2.5, sensor: str = SENSOR) -> in
 
 
 @pytest.mark.parametrize("ratio", [2.5, 3017.0])
-def test_what_is_sent_is_the_reading_in_steps_plus_the_noise_of_its_number(make: Make, ratio: float) -> None:
+def test_a_device_sends_its_reading_in_steps_plus_the_noise_of_its_number(make: Make, ratio: float) -> None:
     bench = make(ratio=ratio, schedule={"allowed": 0})
     for counter in range(3 * EPOCH):
         seq, time, value = bench.reading((85, 4))
@@ -99,7 +99,7 @@ def test_a_reading_is_rounded_once_and_exactly(numerator: int, denominator: int,
 def test_a_failed_reading_is_a_public_constant_with_noise_like_any_other(make: Make) -> None:
     bench = make()
     _, _, value = bench.reading(None)
-    assert value - expected_noise(0) == bench.told["fallback"]
+    assert value - expected_noise(0) == bench.config["fallback"]
 
 
 def test_a_slot_gives_one_reading_and_a_late_one_none(make: Make) -> None:
@@ -108,10 +108,10 @@ def test_a_slot_gives_one_reading_and_a_late_one_none(make: Make) -> None:
     assert [bench.device.begin(now) for now in (210, 299, 309)] == [WAIT, WAIT, TAKE]
 
 
-def test_the_end_of_the_budget_is_said_once_a_slot_until_the_window_has_slid_on(make: Make) -> None:
+def test_a_spent_budget_is_reported_once_a_slot_until_the_window_moves_on(make: Make) -> None:
     bench = make()  # four readings in ten slots of 100 ms
-    said = [bench.device.begin(100 * slot) for slot in range(24)]
-    assert said == (4 * [TAKE] + 6 * [SPENT]) * 2 + 4 * [TAKE]
+    decisions = [bench.device.begin(100 * slot) for slot in range(24)]
+    assert decisions == (4 * [TAKE] + 6 * [SPENT]) * 2 + 4 * [TAKE]
     assert read_status(bench.device.status("spent", 2300)) == ("spent", 4, 4)
     assert [read_status(bench.device.status("online", 100 * slot))[1] for slot in (20, 21, 22, 23)] == [1, 2, 3, 4]
 
@@ -123,7 +123,7 @@ def test_a_second_reading_in_a_slot_has_no_number(make: Make) -> None:
         bench.device.cloak((21, 1), 0)
 
 
-def test_powered_time_goes_on_where_the_power_cut_left_it_and_rebooting_buys_nothing(make: Make) -> None:
+def test_powered_time_continues_after_a_power_cut_and_rebooting_gains_no_readings(make: Make) -> None:
     bench = make()
     taken = 0
     for _ in range(200):  # the power goes every 60 ms of a slot of 100 ms
@@ -143,9 +143,9 @@ def test_the_storage_never_holds_the_key_of_a_past_epoch(make: Make) -> None:
         if counter % EPOCH == 0 and counter:
             past, key = key, ratchet(key)
             bench.reading()
-            held = b"".join((bench.folder / name).read_bytes() for name in COPIES)
-            assert past.hex().encode() not in held
-            assert key.hex().encode() in held
+            stored = b"".join((bench.folder / name).read_bytes() for name in COPIES)
+            assert past.hex().encode() not in stored
+            assert key.hex().encode() in stored
         else:
             bench.reading()
 
@@ -164,12 +164,12 @@ def test_a_restored_device_moves_past_what_the_broker_knows_and_waits_a_window(m
     assert seq > sent[-1]
     assert value - expected_noise(split(seq)[1]) == 84
     assert bench.device.clock.now() - resumed >= 10 * 100
-    # and it stays so after another start
+    # the same holds after another start
     assert bench.start().heard(b"nonsense", True, 0) is False
     assert bench.reading()[0] > seq
 
 
-def test_a_device_that_was_provisioned_again_waits_a_window_before_it_begins(make: Make) -> None:
+def test_a_device_that_was_provisioned_again_waits_a_window_before_it_starts(make: Make) -> None:
     bench = make()
     assert bench.device.heard(write_reading(sequence(GENERATION - 1, 99), 0, 0), True, 0)
     assert [bench.device.begin(100 * slot) for slot in range(1, 12)] == 10 * [SPENT] + [TAKE]
@@ -185,7 +185,7 @@ def test_a_newer_provisioning_or_a_forged_number_far_ahead_stops_the_device(make
         bench.device.heard(write_reading(sequence(GENERATION, FARTHEST + 1), 0, 0), True, 0)
 
 
-def test_a_copy_at_work_stops_the_device_and_forged_numbers_cannot_use_it_up(make: Make) -> None:
+def test_a_running_copy_stops_the_device_and_forged_numbers_cannot_exhaust_it(make: Make) -> None:
     bench = make()
     bench.reading()
     with pytest.raises(StateError, match="copy of this device"):
@@ -211,11 +211,11 @@ def test_one_begun_slot_gives_one_message(make: Make) -> None:
         bench.device.cloak((21, 1), 0)
 
 
-def test_a_table_that_is_cut_short_under_way_stops_the_device_before_anything_leaves(make: Make) -> None:
+def test_a_table_that_is_truncated_in_use_stops_the_device_before_it_sends(make: Make) -> None:
     bench = make(schedule={"allowed": 0})
     bench.reading()
     (bench.folder / "noise.tab").write_bytes(b"")
-    with pytest.raises(TableError, match="under way"):
+    with pytest.raises(TableError, match="noise table"):
         _ = [bench.reading() for _ in range(3)]
 
 
@@ -223,7 +223,7 @@ def test_a_table_that_is_cut_short_under_way_stops_the_device_before_anything_le
 def test_a_generator_that_is_stuck_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch, stuck: bytes) -> None:
     bench = make(keyed=False, schedule={"allowed": 0})
     monkeypatch.setattr("os.urandom", lambda _: stuck)
-    with pytest.raises(RandomError, match="repeats itself"):
+    with pytest.raises(RandomError, match="random generator"):
         bench.reading()
 
 
@@ -239,18 +239,18 @@ def test_a_clock_that_is_held_back_gives_no_slot_twice(make: Make) -> None:
 def test_two_processes_cannot_work_with_one_folder(make: Make) -> None:
     bench = make()
     with pytest.raises(StateError, match="another process"):
-        Device(bench.told, Folder(str(bench.folder)))
+        Device(bench.config, Folder(str(bench.folder)))
 
 
 def test_another_table_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
     make_folder(tmp_path / "s07")
     file = tmp_path / "s07" / "noise.tab"
-    told = json.loads((tmp_path / "s07" / "device.json").read_text())
+    config = json.loads((tmp_path / "s07" / "device.json").read_text())
     whole = file.read_bytes()
     for wrong in (noise_table(2.0).cuts, whole[:-16], whole + bytes(16), whole[:40] + b"\x01" + whole[41:]):
         file.write_bytes(wrong)
-        with pytest.raises(TableError, match="not the one of this plan"):
-            Device(told, Folder(str(tmp_path / "s07")))
+        with pytest.raises(TableError, match="noise table"):
+            Device(config, Folder(str(tmp_path / "s07")))
 
 
 def test_without_a_key_the_noise_is_new_each_time_and_weak_boards_are_refused(
@@ -269,13 +269,13 @@ def test_without_a_key_the_noise_is_new_each_time_and_weak_boards_are_refused(
 
 def test_a_state_of_another_device_is_refused(tmp_path: Path) -> None:
     make_folder(tmp_path / "a", keyed=False)
-    told = make_folder(tmp_path / "b")
+    config = make_folder(tmp_path / "b")
     for name in COPIES:
         (tmp_path / "b" / name).write_bytes((tmp_path / "a" / name).read_bytes())
     with pytest.raises(StateError, match="does not belong"):
-        Device(told, Folder(str(tmp_path / "b")))
+        Device(config, Folder(str(tmp_path / "b")))
     with pytest.raises(StateError, match="Provision this device again"):
-        Device(told | {"generation": GENERATION + 1}, Folder(str(tmp_path / "b")))
+        Device(config | {"generation": GENERATION + 1}, Folder(str(tmp_path / "b")))
 
 
 def test_every_draw_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

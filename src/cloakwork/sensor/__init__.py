@@ -1,4 +1,4 @@
-"""What runs on the device: standard library only, integers only, CPython and MicroPython alike."""
+"""The code that runs on a device: standard library and integers only, on CPython and MicroPython alike."""
 
 from cloakwork.sensor.errors import SensorError, StateError, TableError, WireError
 from cloakwork.sensor.table import WORD_BYTES, look_up

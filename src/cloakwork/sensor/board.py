@@ -1,4 +1,4 @@
-"""A provisioned folder at work: on a board, or anywhere that Python runs."""
+"""Run a provisioned folder as a device: on a board, or wherever Python runs."""
 
 import json
 import sys
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from cloakwork.sensor.session import Transport
 
-KEPT = 64  # messages that a board keeps while the broker is away
+KEPT = 64  # messages that a board keeps while it cannot reach the broker
 UNSTATED = (
-    "the plan of this device does not count on the steps in which its hardware reads, so its noise is too little. "
+    "the plan of this device does not account for the step in which its hardware reads, so its noise is too small. "
     "Set resolution under [privacy] in the site file to that step, then plan and provision again."
 )
 
@@ -33,7 +33,7 @@ def station(
     extra: "tuple[tuple[str, bytes], ...]" = (),
     login: "tuple[str | None, str | None] | None" = None,
 ) -> Station:
-    """The device of a folder, ready to step: `read` measures, `transport` reaches the broker (a socket by default)."""
+    """Open the device of a folder: `read` measures, `transport` reaches the broker (by default a socket)."""
     device = Device(read_config(store), store)
     return Station(
         device, Outbox(store, kept), transport or _socket(device, store), read, note=note, extra=extra, login=login
@@ -41,17 +41,17 @@ def station(
 
 
 def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
-    """Measure, cloak and send for ever."""
+    """Measure, cloak and send until interrupted."""
     store = Folder(folder)
     try:
         if not read_config(store)["stated"]:
             raise StateError(UNSTATED)
-        at_work = station(store, read, note=_say)
+        device_loop = station(store, read, note=_say)
         try:
             while True:
-                _sleep(at_work.step())
+                _sleep(device_loop.step())
         finally:
-            at_work.stop()
+            device_loop.stop()
     except KeyboardInterrupt:
         _say("stopped")
     except SensorError as problem:
@@ -60,11 +60,11 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
 
 
 def read_config(store: "Folder") -> dict[str, object]:
-    """What `provision` wrote about this device."""
-    found = json.loads(store.read("device.json") or b"{}")
-    if found.get("v") != 1:
+    """Read the configuration that `provision` wrote for this device."""
+    config = json.loads(store.read("device.json") or b"{}")
+    if config.get("v") != 1:
         raise StateError("there is no device.json of version 1 here: use a folder that provision wrote.")
-    return dict(found)
+    return dict(config)
 
 
 def _socket(device: Device, store: "Folder") -> "Transport":

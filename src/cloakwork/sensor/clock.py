@@ -1,4 +1,4 @@
-"""Time: powered milliseconds, which nobody can forge, and Unix milliseconds, which only stamp."""
+"""Time: powered milliseconds, which no one can forge, and Unix milliseconds, which only serve as time stamps."""
 
 import time
 
@@ -11,10 +11,10 @@ _EPOCH_2000 = 946684800000
 
 
 def board_ticks() -> int:
-    """Milliseconds since some moment; may turn over."""
+    """Milliseconds since an arbitrary moment; the counter may wrap."""
     if hasattr(time, "ticks_ms"):
         return int(time.ticks_ms())
-    if hasattr(time, "CLOCK_MONOTONIC_RAW"):  # which no time server can hurry
+    if hasattr(time, "CLOCK_MONOTONIC_RAW"):  # no time server can speed it up
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) // 1000000
     return time.monotonic_ns() // 1000000
 
@@ -24,9 +24,9 @@ def _since(before: int, now: int) -> int:
 
 
 class Clock:
-    """Powered time, from where the last power cut left it. It can be held back, and never put forward.
+    """Powered time, continued from the last power cut. It can be held back but never advanced.
 
-    Ask for the time at least once a day: the counters of small boards turn over after 12 days.
+    Call `now` at least once a day: the counters of small boards wrap after 12 days.
     """
 
     def __init__(self, start: int, ticks: "Callable[[], int]") -> None:
@@ -42,12 +42,12 @@ class Clock:
         return self._time
 
     def hold(self, amount: int) -> None:
-        """Let `amount` milliseconds pass uncounted."""
+        """Leave the next `amount` milliseconds uncounted."""
         self._time -= max(0, amount)
 
 
 def unix_ms() -> int:
-    """Unix milliseconds by the board's clock; 0 while it has not been set."""
+    """Unix milliseconds by the board's clock, or 0 if the clock has not been set."""
     now = time.time_ns() // 1000000
     if time.gmtime(0)[0] == 2000:
         now += _EPOCH_2000

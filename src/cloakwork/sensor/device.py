@@ -1,4 +1,4 @@
-"""One sensor: its plan, its noise, its counter and its budget."""
+"""A device: its plan, its noise, its counter and its budget."""
 
 from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.errors import StateError, WireError
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from cloakwork.sensor.store import Folder
 
 MOST_STEPS = (1 << 31) - 1
-FARTHEST = 1 << 18  # readings that the broker may be ahead of a device that was restored from a backup
+FARTHEST = 1 << 18  # readings by which the broker may be ahead of a device that was restored from a backup
 TAKE, SPENT, WAIT = "take", "spent", "wait"
 
 
 class Device:
-    """A sensor as `provision` made it: `config` is its device.json, `store` the folder with its files.
+    """A provisioned sensor: `config` is its device.json, `store` the folder with its files.
 
-    Ask `begin` in each round of the loop; where it says `take`, measure once and call `cloak` once.
+    Call `begin` in each round of the loop. When it returns `take`, measure once and call `cloak` once.
     """
 
     def __init__(self, config: "dict[str, Any]", store: "Folder", ticks: "Callable[[], int]" = board_ticks) -> None:
@@ -47,46 +47,46 @@ class Device:
         plan = config["schedule"]
         self.period: int = plan["period_ms"]
         self._late: int = plan["late_ms"]
-        # powered time that a power cut may cost: little of a window, and not so little that it wears the storage out
+        # powered time that a power cut may lose: a small part of a window, and writes rare enough for the storage
         self._checkpoint_after = min(300000, plan["window_slots"] * self.period // 16)
         self._slots = Slots(self._state.runs, plan["window_slots"], plan["allowed"])
         self._handled = self._slots.last
-        self._promised = -1  # the last slot of the block that is reserved
-        self._taken = False  # whether a slot has begun for which there is no message yet
+        self._promised = -1  # the last slot of the reserved block
+        self._taken = False  # whether a slot has begun that has no message yet
         self._next = self._state.counter  # the next counter of that block
         self._epoch = self._state.counter // EPOCH
         self._key = self._state.key
-        self._stream: bytes | None = None  # made from the key when the epoch's first reading needs it
+        self._stream: bytes | None = None  # made from the key for the first reading of the epoch
         if not config["keyed"]:
             board_words(1)
 
     def close(self) -> None:
-        """Let go of the files; another process may work with them now."""
+        """Close the files, so that another process may use them."""
         self._table.close()
         if self._lock is not None:
             self._lock.close()
 
     @property
     def fresh(self) -> bool:
-        """Whether this device has never taken a reading: then it must hear first what the broker knows of it."""
+        """Whether this device has never taken a reading; it must first hear what the broker knows of it."""
         return self._state.counter == 0
 
     def topic(self, kind: str) -> str:
-        """Where to publish: kind is `status`, or `data` for the readings."""
+        """The topic to publish on: kind is `status`, or `data` for readings."""
         return topic(self.config["site"], self.config["sensor"], self.config["kind"] if kind == "data" else kind)
 
     def slot_start(self, now: int) -> int:
-        """When the slot began in which `now` lies."""
+        """The start of the slot that contains `now`."""
         return now - now % self.period
 
     def in_time(self, now: int) -> bool:
-        """Whether a reading may still be measured in the slot in which `now` lies."""
+        """Whether a reading may still be measured in the slot that contains `now`."""
         return now % self.period < self._late  # a clock of whole milliseconds may be one behind
 
     def begin(self, now: int, *, pause: bool = False) -> str:
-        """What to do now: `take` a reading, say that the budget is `spent`, or `wait`. Says so once for each slot.
+        """Decide once per slot: `take` a reading, report the budget as `spent`, or `wait`.
 
-        In a `pause` that all devices make, the budget counts as spent.
+        During a `pause` of all devices, the budget counts as spent.
         """
         slot = now // self.period
         if slot <= self._handled or not self.in_time(now):
@@ -100,10 +100,10 @@ class Device:
         return TAKE
 
     def cloak(self, reading: "tuple[int, int] | None", time: int) -> bytes:
-        """The message for the slot that has begun. Call it once for each `take`.
+        """Make the message of the current slot. Call it once for each `take`.
 
-        `reading` is a fraction (numerator, denominator) in the site's unit, or None where there is none: then a public
-        constant is sent in its place, with noise like any other reading.
+        `reading` is a fraction (numerator, denominator) in the site's unit. None stands for a missing reading: the
+        device then sends a public constant instead, with noise like any other reading.
         """
         counter = self._next
         if not self._taken or counter >= self._state.counter:
@@ -114,19 +114,19 @@ class Device:
         return write_reading(seq, time, self._steps(reading) + self._noise.draw(self._words(seq)))
 
     def status(self, state: str, now: int) -> bytes:
-        """A message about the budget; `online` becomes `bench` on a device for audits."""
+        """Make a status message with the budget; `online` becomes `bench` on a device for audits."""
         if state == "online" and self.config["kind"] == "bench":
             state = "bench"
         slot, allowed = now // self.period, self._slots.allowed
         return write_status(state, allowed if self._is_blocked(now) else self._slots.used(slot), allowed)
 
     def heard(self, payload: bytes, retained: bool, now: int) -> bool:
-        """Take in a reading of this sensor that is none of this device's; True if it has moved forward because of it.
+        """Handle a reading of this sensor that this device did not send; True if the device moves forward.
 
-        One of the same provisioning that the broker had kept means that this device's storage was restored from a
-        backup: the counter moves past that reading. One of an earlier provisioning matters to a device that has not
-        begun yet. Either way nothing is sent for a whole window, since that may have been used already. One of the same
-        provisioning that comes while this device is at work is sent by a copy of it: then it stops.
+        A retained reading of the same generation means that the storage was restored from a backup: the counter moves
+        past that reading. A reading of an earlier generation matters only to a device that has not started yet. In both
+        cases the device stays silent for a whole window, since that window may be used already. A reading of the same
+        generation that arrives while this device runs comes from a copy of it: the device stops.
         """
         try:
             generation, counter = split(read_reading(payload)[0])
@@ -134,30 +134,30 @@ class Device:
             return False
         own = self.config["generation"]
         if generation > own:
-            raise StateError("this sensor has been provisioned again since: use the newer folder.")
+            raise StateError("this sensor was provisioned again later: use the newer folder.")
         if generation < own and not (self.fresh and self._state.blocked == 0):
             return False
         if generation == own:
             if counter < self._state.counter and self._is_blocked(now):
-                return False  # it has moved past this one already
+                return False  # the counter is already past this reading
             if not retained or self._is_blocked(now):
-                raise StateError("a copy of this device is at work elsewhere. Stop both, and provision it again.")
+                raise StateError("a copy of this device runs elsewhere. Stop both, and provision it again.")
             if counter - self._state.counter > FARTHEST:
                 raise StateError("the broker knows readings far ahead of this device's counter. Provision it again.")
         self._move_on(counter + 1 if generation == own else 0, now)
         return True
 
     def due(self, now: int) -> int:
-        """Milliseconds until the next slot that may be used, as far as that is known."""
+        """Milliseconds until the next slot that may be used, as far as is known."""
         return max(self._state.blocked, now // self.period + 1) * self.period - now
 
     def ahead(self, payload: bytes) -> bool:
-        """Whether a message carries a number that this device has not come to yet."""
+        """Whether a message has a number that this device has not reached yet."""
         generation, counter = split(read_reading(payload)[0])
         return generation == self.config["generation"] and counter >= self._state.counter
 
     def hold(self, amount: int) -> None:
-        """Let time pass uncounted. Where that goes back behind what is written, it is written first."""
+        """Leave time uncounted. If that goes back before the stored clock, store the clock again."""
         self.clock.hold(amount)
         now = self.clock.now()
         if now < self._state.clock:
@@ -168,12 +168,12 @@ class Device:
         return 0 < self._state.blocked > now // self.period
 
     def _reserve(self, slot: int, now: int) -> bool:
-        """Promise this slot and some after it, and as many counters, on durable storage."""
+        """Reserve this slot and some after it, with as many counters, on durable storage."""
         state = self._state
         self._promised = -1
         if slot < state.blocked:
             return False
-        # a block ends with its epoch, so that the key of a past epoch is never on the storage
+        # a block ends with its epoch, so the storage never holds the key of a past epoch
         most = min(self.config["schedule"]["block"], EPOCH - state.counter % EPOCH)
         if state.counter + most > LARGEST_COUNTER:
             raise StateError("all numbers of this provisioning are used. Provision this device again.")
@@ -187,7 +187,7 @@ class Device:
         return True
 
     def _use_epoch(self, epoch: int) -> None:
-        """Turn the key forward to an epoch; the earlier ones cannot be had again."""
+        """Ratchet the key forward to an epoch; earlier keys cannot be recovered."""
         while self._epoch < epoch:
             self._epoch += 1
             self._stream = None
@@ -195,7 +195,7 @@ class Device:
                 self._key = ratchet(self._key)
 
     def _save(self, counter: int, now: int) -> None:
-        """Write the state with `counter` as the first free one, and the key that belongs to it."""
+        """Write the state with `counter` as the first free counter, and its key."""
         state = self._state
         state.key = self._key
         if self._key is not None and counter // EPOCH > self._epoch:
@@ -204,7 +204,7 @@ class Device:
         state.save(self._store)
 
     def _move_on(self, counter: int, now: int) -> None:
-        """Go on from `counter`, after a whole window of silence."""
+        """Continue from `counter` after a whole window of silence."""
         start = max(counter, self._state.counter)
         self._use_epoch(start // EPOCH)
         self._state.blocked = now // self.period + self._slots.window + 1

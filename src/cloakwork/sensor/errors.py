@@ -1,21 +1,21 @@
-"""What can go wrong on the device. No message ever holds a reading, a word of noise or a key."""
+"""Errors of the device. No message ever holds a reading, a word of noise or a key."""
 
 
 class SensorError(Exception):
-    """The parent of all errors of the device."""
+    """Base of all errors of the device."""
 
 
 class TableError(SensorError):
-    """A table of noise that is not whole, or not the one that was planned."""
+    """The noise table is incomplete, or not the planned one."""
 
 
 class WireError(SensorError):
-    """A message or a topic that is not of the wire form."""
+    """A message or a topic does not have the wire form."""
 
 
 class StateError(SensorError):
-    """The counter cannot be trusted to move forward: nothing is sent."""
+    """The device cannot be sure that its counter moves forward, so it sends nothing."""
 
 
 class RandomError(SensorError):
-    """There is no source of randomness that noise may come from."""
+    """There is no source of randomness that is good enough for noise."""

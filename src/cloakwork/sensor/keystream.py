@@ -1,15 +1,15 @@
 """Noise that a key holder can remove: words of 128 bits from HMAC-SHA256.
 
-Sequence number and keys belong together. A sequence number is `generation << COUNTER_BITS | counter`: each time a
-device is provisioned it gets a new generation, and with it a key of its own; the counter counts its readings.
+A sequence number is `generation << COUNTER_BITS | counter`. Each time a device is provisioned it gets a new generation,
+with its own key; the counter counts its readings.
 
     device key      = HMAC(master, "cloakwork/v1/device" 0 site sensor generation)       the key of epoch 0
     next epoch's    = HMAC(this epoch's key, "cloakwork/v1/ratchet" 0)                   after EPOCH counters
     stream key      = HMAC(epoch's key, "cloakwork/v1/noise" 0 site sensor generation epoch)
     block b         = HMAC(stream key, sequence number, b)
 
-Names are one byte of length and ASCII; numbers are big-endian, 8 bytes, and b is one byte. The words of a reading are
-the first bytes of its blocks 0, 1, ... one after the other.
+Names are one byte of length and ASCII; numbers are big-endian with 8 bytes, and b is one byte. The words of a reading
+are the first bytes of its blocks 0, 1, ..., concatenated.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def hmac(key: bytes, message: bytes) -> bytes:
 
 
 def device_key(master: bytes, site: str, sensor: str, generation: int) -> bytes:
-    """The key that a device of one generation starts with."""
+    """The first key of a device in one generation."""
     return hmac(master, b"cloakwork/v1/device\0" + _name(site) + _name(sensor) + _number(generation))
 
 
@@ -47,22 +47,22 @@ def ratchet(key: bytes) -> bytes:
 
 
 def stream_key(key: bytes, site: str, sensor: str, generation: int, epoch: int) -> bytes:
-    """What the noise of one epoch is made with."""
+    """The key of the noise of one epoch."""
     return hmac(key, b"cloakwork/v1/noise\0" + _name(site) + _name(sensor) + _number(generation) + _number(epoch))
 
 
 def words(stream: bytes, seq: int, count: int) -> list[int]:
     """The `count` words of 128 bits that belong to one sequence number."""
-    found: list[int] = []
+    result: list[int] = []
     for b in range((count + 1) // 2):
         block = hmac(stream, _number(seq) + bytes([b]))
-        found.append(int.from_bytes(block[:WORD_BYTES], "big"))
-        found.append(int.from_bytes(block[WORD_BYTES:], "big"))
-    return found[:count]
+        result.append(int.from_bytes(block[:WORD_BYTES], "big"))
+        result.append(int.from_bytes(block[WORD_BYTES:], "big"))
+    return result[:count]
 
 
 def sequence(generation: int, counter: int) -> int:
-    """The number that goes over the wire."""
+    """The sequence number on the wire."""
     if not (0 <= generation <= LARGEST_GENERATION and 0 <= counter <= LARGEST_COUNTER):
         raise ValueError("a generation or a counter is out of range")
     return generation << COUNTER_BITS | counter

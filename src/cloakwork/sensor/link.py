@@ -23,7 +23,7 @@ class Link:
         self._reason = ""
 
     def start(self) -> None:
-        """Connect. This waits, for five seconds at most for each address of the name."""
+        """Connect. This waits for at most five seconds per address of the host."""
         self._reason = ""
         try:
             addresses = socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_STREAM)
@@ -51,7 +51,7 @@ class Link:
                 raw.close()
 
     def reason(self) -> str:
-        """Why the last attempt failed; empty if it did not."""
+        """Why the last attempt failed; empty if it succeeded."""
         return self._reason
 
     def status(self) -> str:
@@ -59,7 +59,7 @@ class Link:
         return "closed" if self._socket is None else "open"
 
     def read(self) -> bytes:
-        """What has arrived; nothing closes the link where the other side has."""
+        """The bytes that have arrived. If the other side has closed the link, so does this side."""
         if self._socket is None:
             return b""
         try:
@@ -75,7 +75,7 @@ class Link:
         return bytes(data)
 
     def write(self, data: bytes) -> None:
-        """Send all of it, or close the link."""
+        """Send all bytes, or close the link."""
         if self._socket is None:
             return
         try:
@@ -89,7 +89,7 @@ class Link:
             self.close()
 
     def close(self) -> None:
-        """Let go, when the other side has taken what was sent: it might drop that if the line just broke."""
+        """Close once the other side has received everything: it might drop data if the link broke off."""
         link, self._socket = self._socket, None
         if link is None:
             return

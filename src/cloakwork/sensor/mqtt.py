@@ -1,6 +1,6 @@
-"""MQTT 3.1.1 without the network: bytes in, bytes out, and a list of what happened.
+"""MQTT 3.1.1 without the network: bytes in, bytes out, and a list of events.
 
-The caller owns the transport and the clock, so the same lines run over a socket, TLS or a test:
+The caller owns the transport and the clock, so the same code runs over a socket, TLS or a test:
 
     link = Mqtt("flat-s07", user="s07", password="...", will=("cloakwork/v1/flat/s07/status", b"...", True))
     link.connect()
@@ -12,7 +12,7 @@ The caller owns the transport and the clock, so the same lines run over a socket
             ...
 
 When the transport is lost, or an event says `dead` or `refused`, open a new transport and call `connect` again.
-Messages that were not acknowledged are the caller's to send again. QoS 0 and 1 only: QoS 2 is never asked for.
+The caller sends messages again that were not acknowledged. Only QoS 0 and 1 are supported.
 
 Notes
 -----
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LARGEST = 1 << 20
-REFUSED = 0x80  # what is granted to a subscription that the broker does not allow
+REFUSED = 0x80  # the granted QoS of a subscription that the broker does not allow
 _CONNECT, _PUBLISH, _SUBSCRIBE, _PINGREQ, _DISCONNECT = 0x10, 0x30, 0x82, 0xC0, 0xE0
 _CONNACK, _PUBACK, _SUBACK, _PINGRESP = 0x20, 0x40, 0x90, 0xD0
 _LENGTHS = {_CONNACK: 2, _PUBACK: 2, _SUBACK: 3, _PINGRESP: 0}
@@ -36,9 +36,9 @@ _CLOSED, _ASKED, _OPEN = 0, 1, 2
 class Mqtt:
     """One client and its link to a broker.
 
-    `will` is (topic, payload, retain): the broker publishes it (QoS 1) when the link is lost without a `disconnect`.
-    `keep_alive` is in seconds. `clean` False lets the broker keep the session while the client is away. A packet of
-    more than `largest` bytes that comes in ends the link; a board with little memory sets it lower.
+    `will` is (topic, payload, retain): the broker publishes it (QoS 1) if the link ends without a `disconnect`.
+    `keep_alive` is in seconds. With `clean` False, the broker keeps the session while the client is away. An incoming
+    packet of more than `largest` bytes ends the link; a board with little memory sets a lower limit.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Mqtt:
         self._in = bytearray()
         self._out = bytearray()
         self._asked = False  # a CONNECT or a ping waits for its answer
-        self._news = False  # the link has answered: measure the time from the next tick on
+        self._answered = False  # the broker has answered: count the silence from the next tick
         self._since = 0
 
     @property
@@ -83,14 +83,14 @@ class Mqtt:
         return self._state == _OPEN
 
     def connect(self) -> None:
-        """Begin on a new transport: whatever was under way on an old one is forgotten."""
+        """Start on a new transport and forget everything in progress on an old one."""
         self._end()
         self._state = _ASKED
-        self._asked = self._news = True
+        self._asked = self._answered = True
         self._send(_CONNECT, self._hello)
 
     def feed(self, data: bytes) -> None:
-        """Take what the transport has read: any part of a packet, or many. Bad bytes end the link with `dead`."""
+        """Take the bytes that the transport has read: part of a packet, or many. Bad bytes end the link with `dead`."""
         if self._state == _CLOSED or not data:
             return
         try:
@@ -110,24 +110,24 @@ class Mqtt:
 
     def take(self) -> bytes:
         """The bytes to write to the transport, once."""
-        found = bytes(self._out)
+        data = bytes(self._out)
         self._out = bytearray()
-        return found
+        return data
 
     def events(self) -> "list[tuple[Any, ...]]":
-        """What has happened since this was last called.
+        """The events since the last call.
 
         ("connected", session_present), ("refused", code), ("subscribed", id, granted QoS or REFUSED),
         ("published", id), ("message", topic, payload, retain), ("dead", reason).
         """
-        found = self._events
+        events = self._events
         self._events = []
-        return found
+        return events
 
     def publish(self, topic: str, payload: bytes, qos: int = 1, retain: bool = False, again: int = 0) -> int:
-        """Send a message; gives the id that `published` will name, or 0 for QoS 0.
+        """Send a message; returns the id that `published` will name, or 0 for QoS 0.
 
-        `again` is the id of a message of the same session that was not acknowledged: it goes out as a duplicate.
+        `again` is the id of an unacknowledged message of the same session, which is sent as a duplicate.
         """
         if qos not in (0, 1) or (again and not (qos and 0 < again < 65536)):
             raise WireError("QoS is 0 or 1, and only a message of QoS 1 is sent again, under its own id")
@@ -143,7 +143,7 @@ class Mqtt:
         return number
 
     def subscribe(self, topic: str) -> int:
-        """Ask for the messages of a topic, wildcards allowed, with QoS 1; gives the id that `subscribed` will name."""
+        """Subscribe to a topic, wildcards allowed, with QoS 1; returns the id that `subscribed` will name."""
         self._check_open()
         body = _text(topic)
         if not topic or len(body) + 3 > LARGEST:
@@ -153,7 +153,7 @@ class Mqtt:
         return number
 
     def disconnect(self) -> None:
-        """Say goodbye, so that the will is not published; write out what `take` gives, then close the transport."""
+        """End the link without publishing the will. Write what `take` returns, then close the transport."""
         if self._state == _OPEN:
             self._send(_DISCONNECT, b"")
             self._state = _CLOSED
@@ -161,15 +161,15 @@ class Mqtt:
             self._end()
 
     def tick(self, now_ms: int) -> None:
-        """Keep the link alive: a ping when nothing was answered for half of `keep_alive`. Call at least twice as often.
+        """Keep the link alive with a ping after half of `keep_alive` without an answer. Call at least twice as often.
 
-        `now_ms` comes from any steady clock of milliseconds, `time.ticks_ms` with its wrap at 2^30 included.
+        `now_ms` comes from any steady clock in milliseconds, including `time.ticks_ms` with its wrap at 2^30.
         """
         if self._state == _CLOSED:
             return
-        if self._news:
+        if self._answered:
             self._since = now_ms
-            self._news = False
+            self._answered = False
         quiet = _elapsed(now_ms, self._since)
         if self._asked:
             if quiet >= self._keep_alive:
@@ -193,7 +193,7 @@ class Mqtt:
             raise SensorError("there is no connection; wait for the event `connected`")
 
     def _wait_for(self, answer: int, number: int) -> int:
-        """The id of the packet that waits for an answer; for 0 the next that is free."""
+        """The id of the packet that waits for an answer; for 0, the next free id."""
         if not number:
             if len(self._waiting) >= 65535:
                 raise SensorError("65535 packets wait to be acknowledged; connect again")
@@ -214,7 +214,7 @@ class Mqtt:
         self._out += body
 
     def _packet(self, start: int) -> int:
-        """Act on the packet that starts there; gives where it ends, or 0 if it is not whole yet."""
+        """Handle the packet at `start`; returns where it ends, or 0 if it is incomplete."""
         length = shift = 0
         at = start + 1
         while at < len(self._in):
@@ -229,7 +229,7 @@ class Mqtt:
         else:
             return 0
         first = self._in[start]
-        self._check(first, length)  # before the body is there: nothing is kept for a packet that will be refused
+        self._check(first, length)  # before the body arrives, so that no memory is spent on a refused packet
         if at + length > len(self._in):
             return 0
         self._act(first, self._in[at : at + length])
@@ -251,9 +251,9 @@ class Mqtt:
         if first & 0xF0 == _PUBLISH:
             self._message(first, body)
             return
-        # an answer to what was sent shows that both directions work; messages alone would show one
+        # an answer shows that both directions work; messages alone show only one
         self._asked = False
-        self._news = True
+        self._answered = True
         if first == _CONNACK:
             self._accept(body[0], body[1])
         elif first != _PINGRESP:
@@ -267,7 +267,7 @@ class Mqtt:
             self._events.append(("refused", code))
             return
         self._state = _OPEN
-        # a message of a session that goes on may still be acknowledged; nothing else outlives its link
+        # in a continued session, messages may still be acknowledged; nothing else outlives its link
         self._waiting = {number: _PUBACK for number, kind in self._waiting.items() if flags and kind == _PUBACK}
         self._events.append(("connected", flags == 1))
 
@@ -276,7 +276,7 @@ class Mqtt:
         if first == _SUBACK and body[2] not in (0, 1, REFUSED):
             raise WireError("malformed: a subscription was granted a QoS that was not asked for")
         if self._waiting.get(number) != first:
-            return  # acknowledged twice, which happens to messages that are sent again
+            return  # acknowledged twice, which happens when a message is sent again
         del self._waiting[number]
         self._events.append(("published", number) if first == _PUBACK else ("subscribed", number, body[2]))
 

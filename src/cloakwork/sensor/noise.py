@@ -1,4 +1,4 @@
-"""One draw of noise: a sum of look-ups in small tables, with words from a key or from the board's generator."""
+"""Drawing noise: a sum of look-ups in small tables, with words from a key or from the board's generator."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ class FileTable:
         self._file = file
         self._start = start
         self._size = count * WORD_BYTES
-        self._word = bytearray(WORD_BYTES)  # one for all look-ups: a board has little memory to turn over
+        self._word = bytearray(WORD_BYTES)  # shared by all look-ups, to spare the memory of a board
 
     def __len__(self) -> int:
         return self._size
@@ -29,12 +29,12 @@ class FileTable:
     def __getitem__(self, part: slice) -> bytearray:
         self._file.seek(self._start + part.start)
         if self._file.readinto(self._word) != WORD_BYTES:
-            raise TableError("the noise table has changed under way. Provision this device again.")
+            raise TableError("the noise table has changed while in use. Provision this device again.")
         return self._word
 
 
 class Noise:
-    """Noise by the plan's tables: `levels` as [factor, number of cut points], in the order of the file."""
+    """Noise from the planned tables; `levels` lists [factor, number of cut points] in the order of the file."""
 
     def __init__(self, file: "BufferedReader", levels: list[list[int]], digest: str) -> None:
         check_table(file, levels, digest)
@@ -46,7 +46,7 @@ class Noise:
 
     @property
     def words(self) -> int:
-        """Random words that one draw takes."""
+        """Number of random words per draw."""
         return len(self._tables)
 
     def draw(self, words: list[int]) -> int:
@@ -59,40 +59,40 @@ class Noise:
 
 
 def check_table(file: "BufferedReader", levels: list[list[int]], digest: str) -> None:
-    """Refuse a file of tables that is not the planned one."""
-    found = hashlib.sha256()
+    """Refuse a table file that is not the planned one."""
+    sha = hashlib.sha256()
     size = 0
     for factor, count in levels:
-        found.update(factor.to_bytes(8, "big") + count.to_bytes(8, "big"))
+        sha.update(factor.to_bytes(8, "big") + count.to_bytes(8, "big"))
         size += count * WORD_BYTES
     file.seek(0)
     while part := file.read(512):
-        found.update(part)
+        sha.update(part)
         size -= len(part)
-    if size != 0 or found.digest().hex() != digest:
+    if size != 0 or sha.digest().hex() != digest:
         raise TableError("the noise table is damaged, or not the one of this plan. Provision this device again.")
 
 
 def board_words(count: int) -> list[int]:
-    """Words from the generator of the operating system or the board; refused where that one is weak or stuck."""
+    """Words from the generator of the operating system or the board, refused if it is weak or stuck."""
     if sys.implementation.name == "micropython" and not _good_board():
         raise RandomError(
-            f"the random generator of {sys.platform} is not known to be good enough for noise, or only while its radio "
-            "is on. Provision this device with a key."
+            f"the random generator of {sys.platform} is not known to be good enough for noise, or is so only while its "
+            "radio is on. Provision this device with a key."
         )
-    found = [int.from_bytes(os.urandom(WORD_BYTES), "big") for _ in range(count)]
-    if 0 in found or len({word & _LOWER for word in found} | {word >> 64 for word in found}) < 2 * count:
+    words = [int.from_bytes(os.urandom(WORD_BYTES), "big") for _ in range(count)]
+    if 0 in words or len({word & _LOWER for word in words} | {word >> 64 for word in words}) < 2 * count:
         raise RandomError("the random generator repeats itself. Provision this device with a key.")
-    return found
+    return words
 
 
 def _good_board() -> bool:
-    """Of the boards, the ESP32 has a generator that its maker stands by, and only while a radio is on.
+    """Among boards, only the ESP32 has a generator that its maker vouches for, and only while a radio is on.
 
-    Others answer from a ring oscillator (rp2), from a counter (samd), or with zeros when the generator is late (stm32).
+    Others use a ring oscillator (rp2) or a counter (samd), or return zeros if the generator is late (stm32).
     """
     board = str(sys.platform)
     if board != "esp32":
         return False
-    network = __import__("network")  # which only boards have
+    network = __import__("network")  # a module that only boards have
     return any(network.WLAN(kind).active() for kind in (network.STA_IF, network.AP_IF))

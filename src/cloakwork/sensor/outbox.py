@@ -1,4 +1,4 @@
-"""Readings that the broker has not yet confirmed: kept over a power cut, sent again byte for byte."""
+"""Readings that the broker has not confirmed yet: they survive a power cut and are sent again byte for byte."""
 
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.wire import read_reading
@@ -12,10 +12,10 @@ _LEFT = b"="  # begins the line of the last message that left
 
 
 class Outbox:
-    """Messages in the order in which they were made; beyond `most` of them the oldest is given up.
+    """Messages in the order in which they were made; beyond `most` of them, the oldest is dropped.
 
-    The last one that left, confirmed or given up, is remembered: what the broker has then tells whether this device
-    sent it.
+    The outbox remembers the last message that left, confirmed or dropped, to recognise the message that the broker
+    holds as its own.
     """
 
     def __init__(self, store: "Folder", most: int) -> None:
@@ -29,7 +29,7 @@ class Outbox:
             try:
                 self._load(line)
             except WireError:
-                continue  # a line that a power cut has torn
+                continue  # a power cut tore this line
         self._order = list(self._kept)
         self._compact()
 
@@ -50,7 +50,7 @@ class Outbox:
         self._kept[seq] = payload
         self._order.append(seq)
         while len(self._order) > self._most:
-            self._let_go(self._order[0])
+            self._remove(self._order[0])
         self._compact_if_long()
         return seq
 
@@ -59,32 +59,32 @@ class Outbox:
         return [(seq, self._kept[seq]) for seq in self._order[:most]]
 
     def knows(self, payload: bytes) -> bool:
-        """Whether this device made this message, or one after it that has left."""
+        """Whether this device made this message, or has already dropped or confirmed a later one."""
         seq = read_reading(payload)[0]
         return seq < self._last_seq or payload in (self._last, self._kept.get(seq))
 
     def newest(self) -> bytes:
-        """The message with the highest number that this device made and has not forgotten; empty if there is none."""
+        """The remembered message with the highest number; empty if there is none."""
         latest = self._kept[self._order[-1]] if self._order else b""
         return latest or self._last
 
     def confirmed(self, seq: int) -> None:
-        """Let go of a message that the broker has."""
+        """Remove a message that the broker has confirmed."""
         if seq in self._kept:
-            self._let_go(seq)
+            self._remove(seq)
             self._compact_if_long()
 
     def clear(self) -> None:
-        """Give up all messages that are not confirmed."""
+        """Drop all unconfirmed messages."""
         self._kept = {}
         self._order = []
         self._compact()
 
     def tidy(self) -> None:
-        """Forget what has left, so that it is not sent once more after the next start."""
+        """Rewrite the file without the messages that have left, so that the next start does not send them again."""
         self._compact()
 
-    def _let_go(self, seq: int) -> None:
+    def _remove(self, seq: int) -> None:
         payload = self._kept.pop(seq)
         self._order.remove(seq)
         if seq > self._last_seq:

@@ -1,4 +1,4 @@
-"""The link to the broker: connect, ask what it knows, send, and try again when it is gone."""
+"""The session with the broker: connect, hear what it knows, send, and retry after a loss."""
 
 from cloakwork.sensor.mqtt import REFUSED, Mqtt
 
@@ -10,40 +10,40 @@ if TYPE_CHECKING:
     from cloakwork.sensor.device import Device
 
     class Transport(Protocol):
-        """A stream of bytes to the broker; none of its calls waits for the network longer than a slot allows."""
+        """A stream of bytes to the broker; no call waits for the network longer than a slot allows."""
 
         def start(self) -> None:
-            """Begin to connect."""
+            """Start to connect."""
 
         def status(self) -> str:
             """One of `closed`, `opening` and `open`."""
 
         def reason(self) -> str:
-            """Why the last attempt failed; empty if it did not."""
+            """Why the last attempt failed; empty if it succeeded."""
 
         def read(self) -> bytes:
-            """What has arrived."""
+            """Return the bytes that have arrived."""
 
         def write(self, data: bytes) -> None:
             """Send."""
 
         def close(self) -> None:
-            """Let go."""
+            """Close the stream."""
 
 
 IN_FLIGHT = 8
-GRACE = 500  # milliseconds for a broker that does not keep the order of what it sends
-PATIENCE = 10000  # milliseconds after which a broker that lets nothing be heard is called deaf
+GRACE = 500  # milliseconds, for a broker that reorders messages
+PATIENCE = 10000  # milliseconds to wait for the device's own status to come back
 LONGEST_PAUSE = 60000
-LARGEST = 1024  # bytes of a packet: nothing that a device listens to is larger
+LARGEST = 1024  # bytes of a packet; no message that a device subscribes to is larger
 
 
 class Session:
-    """One device's link.
+    """The session of one device.
 
-    It is ready when the device has heard its own status come back from the broker. By then it has also heard the last
-    reading that the broker kept of this sensor, and it is sure that it may listen: a device that may not would not
-    notice that its storage was restored from a backup.
+    It is ready once the device's own status has come back from the broker. By then the device has also heard the last
+    retained reading of this sensor, and knows that it may read its topics. Without that permission it could not notice
+    that its storage was restored from a backup.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Session:
         self._heard: int | None = None  # when that status came back
         self._flying: dict[int, int] = {}
         self._granted_count = 0
-        self._told = b""
+        self._last_status = b""
         self._retry_at: int | None = None
         self._pause = 1000
         self._why = ""
 
     def step(self, now: int) -> "list[tuple[Any, ...]]":
-        """Look after the link; returns ("confirmed", seq) and ("message", payload, retained) in their order."""
+        """Serve the link; returns ("confirmed", seq) and ("message", payload, retained) events in order."""
         status = self._transport.status()
         if status == "closed":
             self._lost(now)
@@ -79,43 +79,43 @@ class Session:
         mqtt = self._mqtt = self._mqtt or self._hello()
         mqtt.feed(self._transport.read())
         mqtt.tick(now)
-        found: list[tuple[Any, ...]] = []
+        events: list[tuple[Any, ...]] = []
         for event in mqtt.events():
             if self._mqtt is mqtt:
-                found += self._event(event, now)
+                events += self._event(event, now)
         if self._asked is not None and self._heard is None and now - self._asked > PATIENCE:
             self._give_up("the broker does not let this device read its own topics: allow it to", now)
-        return found
+        return events
 
     def ready(self, now: int) -> bool:
-        """Whether messages may be sent, because the broker has told what it knew of this sensor."""
+        """Whether the device may send: it has heard what the broker knows of this sensor."""
         return self._heard is not None and now - self._heard >= GRACE
 
     def send(self, messages: "list[tuple[int, bytes]]") -> None:
-        """Publish those of these readings, with their sequence numbers, that are not on their way already."""
+        """Publish the readings, given with their sequence numbers, that are not in flight already."""
         flying = list(self._flying.values())
         for seq, payload in messages:
             if self._mqtt is not None and seq not in flying and len(flying) < IN_FLIGHT:
                 flying.append(seq)
                 self._flying[self._mqtt.publish(self._device.topic("data"), payload, qos=1, retain=True)] = seq
 
-    def tell(self, status: bytes) -> None:
-        """Publish a status, unless it is the last one."""
-        if self._mqtt is not None and status != self._told:
-            self._told = status
+    def publish_status(self, status: bytes) -> None:
+        """Publish a status, unless it equals the last one."""
+        if self._mqtt is not None and status != self._last_status:
+            self._last_status = status
             self._mqtt.publish(self._device.topic("status"), status, qos=1, retain=True)
 
     def flush(self) -> None:
-        """Hand what is to be sent to the transport."""
+        """Hand pending bytes to the transport."""
         if self._mqtt is not None and self._transport.status() == "open":
             data = self._mqtt.take()
             if data:
                 self._transport.write(data)
 
     def close(self, status: bytes) -> None:
-        """Say goodbye."""
+        """Publish a last status and disconnect."""
         if self._mqtt is not None and self._asked is not None:
-            self.tell(status)
+            self.publish_status(status)
             self._mqtt.disconnect()
             self.flush()
         self._transport.close()
@@ -137,7 +137,7 @@ class Session:
         elif kind == "subscribed" and event[2] != REFUSED:
             self._granted(now)
         elif kind in ("refused", "subscribed"):
-            self._give_up("the broker refuses this device: check its user, its password and what it may do", now)
+            self._give_up("the broker refuses this device: check its user, its password and its permissions", now)
         elif kind == "dead":
             self._give_up("the broker does not answer", now)
         return []
@@ -146,16 +146,16 @@ class Session:
         self._granted_count += 1
         if self._granted_count == 2 and self._mqtt is not None:
             self._asked = now
-            self.tell(self._device.status("online", now))
+            self.publish_status(self._device.status("online", now))
             for where, what in self._extra:
                 self._mqtt.publish(where, what, qos=1, retain=True)
 
     def _hello(self) -> Mqtt:
         device = self._device
         will = device.topic("status"), device.status("offline", 0), True
-        told = device.config
-        # an older device of the same sensor has another name, so that the two do not push each other out
-        name = told["site"] + "." + told["sensor"] + "." + str(told["generation"])
+        config = device.config
+        # each generation has its own client name, so that two devices of a sensor do not disconnect each other
+        name = config["site"] + "." + config["sensor"] + "." + str(config["generation"])
         mqtt = Mqtt(name, self._login[0], self._login[1], will, largest=LARGEST)
         mqtt.connect()
         return mqtt
@@ -166,21 +166,21 @@ class Session:
         self._lost(now)
 
     def _lost(self, now: int) -> None:
-        """Forget the connection that was, and try again after a pause that depends on nothing but the last ones."""
+        """Forget the lost connection, and retry after a pause that depends only on the previous pauses."""
         if self._heard is not None:
             self._note("the link to the broker is lost")
-            # where another device has our name, each ends the other's link: growing pauses let one get through
+            # if another device has the same name, each ends the other's link: growing pauses let one get through
             if now - self._heard > 2 * LONGEST_PAUSE:
                 self._pause = 1000
         self._say(self._transport.reason())
-        self._mqtt, self._asked, self._heard, self._told, self._flying = None, None, None, b"", {}
+        self._mqtt, self._asked, self._heard, self._last_status, self._flying = None, None, None, b"", {}
         if self._retry_at is None or now >= self._retry_at:
             self._retry_at = now + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             self._transport.start()
 
     def _say(self, why: str) -> None:
-        """Note a reason, once."""
+        """Report a reason once."""
         if why and why != self._why:
             self._why = why
             self._note(why)

@@ -1,8 +1,8 @@
-"""What a device must not forget: the counter, the key, the clock and the slots it has used.
+"""The persistent state of a device: the counter, the key, the clock and the used slots.
 
-It is kept in two copies. Both are written, one after the other, before anything that they allow is used. So whatever
-happens to one copy (a torn write, a damaged sector, an older version put in its place), the other one knows of
-everything that was used; and the newer of the two is right. Where neither can be read, the device refuses to work.
+The state is kept in two copies. Both are written, one after the other, before the device uses anything that they allow.
+So if one copy is lost (a torn write, a damaged sector, an older version in its place), the other one records everything
+that was used, and the newer of the two is right. If neither can be read, the device refuses to work.
 """
 
 import hashlib
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Store(Protocol):
-        """Somewhere to keep two small files."""
+        """Storage for two small files."""
 
         def read(self, name: str) -> bytes | None:
-            """All of a file."""
+            """Return the content of a file."""
 
         def write(self, name: str, data: bytes) -> None:
-            """Replace a file, durably."""
+            """Replace a file durably."""
 
 
 COPIES = ("state.0", "state.1")
 
 
 class State:
-    """The numbers below, and the key of the current epoch (None for noise that nobody can remove).
+    """The state of one generation; `key` is that of the current epoch, or None for noise that no one can remove.
 
-    `counter` is the first that no reading has been promised; `clock` the powered milliseconds when this was written;
-    `runs` the slots used, as [first, last]; `blocked` the first slot that may be used at all.
+    `counter` is the first one that is not reserved for a reading, `clock` the powered milliseconds of the last write,
+    `runs` the used slots as [first, last], and `blocked` the first slot that may be used.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class State:
         self.clock = clock
         self.runs = runs or []
         self.blocked = blocked
-        self._first = 0  # the copy to write first: one that failed, so that there is always a whole one
+        self._first = 0  # the copy to write first: the one whose write failed, so that the other stays whole
 
     def pack(self) -> bytes:
         """The bytes of one copy."""
-        held = {
+        fields = {
             "v": 1,
             "generation": self.generation,
             "version": self.version,
@@ -66,11 +66,11 @@ class State:
             "blocked": self.blocked,
             "key": None if self.key is None else self.key.hex(),
         }
-        body = json.dumps(held).encode()
+        body = json.dumps(fields).encode()
         return body + b"\n" + hashlib.sha256(body).digest().hex().encode() + b"\n"
 
     def save(self, store: "Store") -> None:
-        """Write both copies. What they allow may be used when this has returned, and not before."""
+        """Write both copies. The device may use what they allow only after this returns."""
         self.version += 1
         packed = self.pack()
         for copy in (self._first, 1 - self._first):
@@ -80,23 +80,23 @@ class State:
 
 
 def unpack(data: bytes | None) -> State | None:
-    """The state in one copy, or None if it is not whole."""
+    """The state in one copy, or None if the copy is damaged."""
     if data is None or data.count(b"\n") != 2:
         return None
     body, digest, _ = data.split(b"\n")
     if hashlib.sha256(body).digest().hex().encode() != digest:
         return None
-    held = json.loads(body)
-    if held["v"] != 1:
+    fields = json.loads(body)
+    if fields["v"] != 1:
         return None
     return State(
-        held["generation"],
-        None if held["key"] is None else bytes.fromhex(held["key"]),
-        version=held["version"],
-        counter=held["counter"],
-        clock=held["clock"],
-        runs=held["runs"],
-        blocked=held["blocked"],
+        fields["generation"],
+        None if fields["key"] is None else bytes.fromhex(fields["key"]),
+        version=fields["version"],
+        counter=fields["counter"],
+        clock=fields["clock"],
+        runs=fields["runs"],
+        blocked=fields["blocked"],
     )
 
 
@@ -106,8 +106,8 @@ def load_state(store: "Store", generation: int) -> State:
     whole = [state for state in map(unpack, copies) if state is not None and state.generation == generation]
     if not whole:
         raise StateError(
-            "neither copy of the state can be read, so the counter is not known and noise might be used twice. "
-            "Provision this device again: it gets a new key and starts anew."
+            "neither copy of the state can be read, so the counter is unknown and noise might be used twice. "
+            "Provision this device again: it gets a new key and a new counter."
         )
     newest = max(whole, key=lambda state: state.version)
     packed = newest.pack()

@@ -1,4 +1,4 @@
-"""The loop of a device, in steps that never wait: measure in a slot, cloak, keep, send at a fixed time."""
+"""The loop of a device, in steps that never block: measure in a slot, cloak, store, send at a fixed time."""
 
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
@@ -17,11 +17,12 @@ _LONGEST_STEP = 1000
 
 
 class Station:
-    """A device at work. Call `step` again and again; it returns how many milliseconds to wait at most.
+    """A running device. Call `step` repeatedly; it returns the longest time to wait, in milliseconds.
 
-    `read` measures: it returns a fraction (numerator, denominator) in the site's unit. If it fails or takes too long, a
-    public constant is sent in its place, with noise like any other reading. `extra` are more retained messages to
-    publish on connecting, such as those for discovery; `login` a user and a password other than device.json's.
+    `read` measures: it returns a fraction (numerator, denominator) in the site's unit. If it fails or takes too long,
+    the device sends a public constant instead, with noise like any other reading. `extra` holds further retained
+    messages to publish on connecting, such as those for discovery; `login` is a user and a password that replace those
+    in device.json.
     """
 
     def __init__(
@@ -47,18 +48,18 @@ class Station:
         self._missing = ""
         self._sent = False
         self._moved = False
-        self._checked = False  # whether the broker has been asked since this start
+        self._checked = False  # whether the broker has answered since this start
         self._send_at = device.clock.now()
-        self._made = -1  # the first number of this start
+        self._made = -1  # the first sequence number since this start
         self._failed = False
         self._state = "online"
         newest = outbox.newest()
         if newest and device.ahead(newest):
-            # its messages are later than its state: that one was put back
+            # the messages are newer than the state, so an older state was restored
             self._hear(newest, True, device.clock.now())
 
     def step(self) -> int:
-        """Do what is due. Between measuring and sending, nothing is: what left then would tell how long it took."""
+        """Do what is due. Nothing is due between measuring and sending, so no traffic shows how long measuring took."""
         now = self.device.clock.now()
         if now < self._send_at:
             return max(0, min(_LONGEST_STEP, self._send_at - now - 1))
@@ -68,13 +69,13 @@ class Station:
                 self._note(f"the next reading is due in {self.device.due(now) // 1000} s")
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
-            self._session.tell(self.device.status(self._state, now))
+            self._session.publish_status(self.device.status(self._state, now))
         self._session.flush()
         self._slot()
         return self._wait()
 
     def stop(self) -> None:
-        """Say goodbye."""
+        """Disconnect and close the device."""
         self._session.close(self.device.status("offline", self.device.clock.now()))
         self.outbox.tidy()
         self.device.close()
@@ -95,13 +96,13 @@ class Station:
                 return
         except WireError:
             return
-        # a backup is restored once: whoever is behind the broker again has a copy at work
+        # a backup is restored only once: a device that falls behind the broker again has a running copy
         if self.device.heard(payload, retained and not self._moved, now):
             self._moved = True
             self.outbox.clear()
             self._note(
-                "the broker knows readings of this sensor that this device did not send: a backup was restored, or it "
-                "was provisioned again. It goes on after them, when a whole window has passed"
+                "the broker knows readings of this sensor that this device did not send: a backup was restored, or the "
+                "sensor was provisioned again. The device continues after these readings, in one window"
             )
 
     def _slot(self) -> None:
@@ -115,7 +116,7 @@ class Station:
         verdict = device.begin(now, pause=self._pause(time))
         if verdict == TAKE:
             if not device.in_time(device.clock.now()):
-                return  # the storage was slow: this slot stays empty, whatever there was to measure
+                return  # the storage was slow: this slot stays empty, whatever the reading
             made = self.outbox.add(device.cloak(self._measured(start), time))
             self._made = made if self._made < 0 else self._made
         elif verdict != SPENT:
@@ -126,10 +127,10 @@ class Station:
             self._send_at += device.period
 
     def _may_measure(self) -> bool:
-        """Whether the broker has been asked where it must be, and the time is known where sensors measure together."""
+        """Whether the broker has answered if it must, and the time is known if sensors measure together."""
         missing = ""
         if self.device.fresh and not self._checked:
-            missing = "before its first reading this device asks the broker what it knows of this sensor"
+            missing = "before its first reading, this device asks the broker what it knows of this sensor"
         elif self.device.config["scope"] == "network" and not self._unix():
             missing = "this device waits for the time: all sensors of the site must measure at the same moments"
         if missing and missing != self._missing:
@@ -138,12 +139,12 @@ class Station:
         return not missing
 
     def _pause(self, time: int) -> bool:
-        """Whether the slot of this time is one that all devices of the site leave out, by the plan."""
+        """Whether the plan makes all devices of the site skip the slot of this time."""
         plan = self.device.config["schedule"]
         return bool(time) and 0 < plan["allowed"] <= time // self.device.period % plan["window_slots"]
 
     def _measured(self, start: int) -> "tuple[int, int] | None":
-        """The reading, or None if it failed or came too late. Whatever a driver does, the message goes out."""
+        """The reading, or None if it failed or came too late. The device sends a message in any case."""
         missing = ""
         numerator, denominator = 0, 1
         try:
@@ -156,14 +157,14 @@ class Station:
         if not missing and not (now - start < self.device.period and self.device.in_time(now)):
             missing = "a reading took too long"
         if missing and not self._failed:
-            self._note(missing + ": a constant is sent in its place, with noise, until this is over")
+            self._note(missing + ": the device sends a constant with noise instead, until readings return")
         self._failed = bool(missing)
         return None if missing else (numerator, denominator)
 
     def _align(self) -> None:
-        """Let slots begin at multiples of the period in Unix time, so that sensors measure together.
+        """Align slots to multiples of the period in Unix time, so that sensors measure together.
 
-        The clock is only ever held back: whoever forges the time can delay readings, and buys none.
+        The clock is only ever held back: a forged time can delay readings but never gain extra ones.
         """
         unix, period = self._unix(), self.device.period
         ahead = (self.device.clock.now() - unix) % period
@@ -171,13 +172,13 @@ class Station:
             self.device.hold(ahead)
 
     def _stamp(self, start: int) -> int:
-        """Unix time of the slot that began at `start`: a multiple of the period, the same for all sensors; or 0."""
+        """Unix time of the slot that began at `start`, a multiple of the period and equal for all sensors; or 0."""
         unix, period = self._unix(), self.device.period
         began = unix - (self.device.clock.now() - start)
         return (began + period // 2) // period * period if unix else 0
 
     def _wait(self) -> int:
-        """Milliseconds until the next slot or sending, and never so long that the link is not looked after."""
+        """Milliseconds until the next slot or sending, short enough to serve the link."""
         now, period = self.device.clock.now(), self.device.period
         due = period - now % period
         if now < self._send_at:
@@ -185,5 +186,5 @@ class Station:
         return max(0, min(due, _LONGEST_STEP))
 
 
-def _silent(said: str) -> None:
-    """For a device without a screen."""
+def _silent(text: str) -> None:
+    """Ignore notes, on a device without a screen."""

@@ -1,4 +1,4 @@
-"""Files that are on the storage when a call returns."""
+"""Durable files: data is on the storage when a call returns."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ class Folder:
         self.path = path
 
     def read(self, name: str) -> bytes | None:
-        """All of a file, or None where there is none."""
+        """The content of a file, or None if there is no such file."""
         try:
             with open(self._named(name), "rb") as file:
                 return file.read()
@@ -25,7 +25,7 @@ class Folder:
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace what a file holds. A power cut in the middle leaves a file that is neither old nor new."""
+        """Overwrite a file. A power cut during the call may leave it damaged."""
         self._put(name, data, "wb")
 
     def append(self, name: str, data: bytes) -> None:
@@ -33,28 +33,28 @@ class Folder:
         self._put(name, data, "ab")
 
     def replace(self, name: str, data: bytes) -> None:
-        """Replace what a file holds, or leave it as it is: nothing between."""
+        """Replace a file atomically."""
         self._put(name + ".new", data, "wb")
         os.rename(self._named(name + ".new"), self._named(name))
 
     def table(self, name: str) -> "BufferedReader":
-        """A file to look things up in."""
+        """Open a file for look-ups."""
         return open(self._named(name), "rb")
 
     def lock(self) -> "BufferedWriter | None":
-        """Keep other processes away until the result is closed: two that share a counter would use noise twice."""
+        """Lock the folder until the result is closed: two processes with one counter would use noise twice."""
         try:
-            import fcntl  # noqa: PLC0415 - a board runs one program and has no such thing
+            import fcntl  # noqa: PLC0415 - boards do not have it, and run one program only
         except ImportError:
             if sys.implementation.name == "cpython":
-                raise StateError("on this system nothing keeps two processes from using noise twice.") from None
+                raise StateError("this system cannot lock files, so two processes could use noise twice.") from None
             return None
         file = open(self._named("lock"), "wb")  # noqa: SIM115 - stays open as long as the lock is held
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise StateError("another process is at work with this device already.") from None
+            raise StateError("another process already runs this device. Stop it first.") from None
         return file
 
     def _named(self, name: str) -> str:

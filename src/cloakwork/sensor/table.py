@@ -2,7 +2,7 @@
 
 A table is the cut points C_0 <= C_1 <= ... as big-endian integers of 16 bytes each. A random word of
 128 bits has its sign in the top bit; the magnitude of the noise is the number of cut points that are not
-above the other 127 bits. The search takes the same number of steps whatever the word.
+above the other 127 bits. The search takes the same number of steps for every word.
 """
 
 from cloakwork.sensor.errors import TableError
@@ -43,7 +43,7 @@ def look_up(table: "Cuts", word: int) -> int:
     while step:
         probe = min(found + step, size)
         start = (probe - 1) * WORD_BYTES
-        # bytes compare like the numbers that they are, and take less memory
+        # big-endian bytes compare like numbers, and take less memory
         found += (probe - found) * (table[start : start + WORD_BYTES] <= goal)
         step >>= 1
     return found * (1 - 2 * (word >> 127))

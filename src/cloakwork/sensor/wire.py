@@ -1,9 +1,9 @@
-"""Wire form, version 1: what a device says, and nothing else.
+"""Wire form, version 1: the messages of a device.
 
 A reading is `{"v":1,"seq":S,"time":T,"value":K}` on `cloakwork/v1/<site>/<sensor>/reading`: S the sequence number,
 T Unix milliseconds, K the cloaked reading in steps. A status is `{"v":1,"state":"...","used":U,"allowed":A}`, retained,
-on `.../status`. There is exactly one way to write each message: no other spacing, order or form of a number is
-accepted, so that there is no room in a message for anything else.
+on `.../status`. There is exactly one way to write each message: readers accept no other spacing, order or form of a
+number, so a message has no room for anything else.
 """
 
 from cloakwork.sensor.errors import WireError
@@ -18,7 +18,7 @@ _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 
 def topic(site: str, sensor: str, kind: str) -> str:
-    """Where a device publishes: `kind` is reading, bench (readings of a device that is being audited) or status.
+    """The topic that a device publishes on: `kind` is reading, bench (readings of an audited device) or status.
 
     >>> topic("flat", "s07", "reading")
     'cloakwork/v1/flat/s07/reading'
@@ -46,7 +46,7 @@ def parse_topic(text: str) -> tuple[str, str, str]:
 
 
 def write_reading(seq: int, time: int, value: int) -> bytes:
-    """The bytes of a reading; the value is cloaked already.
+    """The bytes of a reading, whose value is already cloaked.
 
     >>> write_reading(1, 1700000000000, -3)
     b'{"v":1,"seq":1,"time":1700000000000,"value":-3}'
@@ -57,20 +57,19 @@ def write_reading(seq: int, time: int, value: int) -> bytes:
 
 
 def read_reading(payload: bytes) -> tuple[int, int, int]:
-    """Sequence number, time and value; refuses everything that `write_reading` would not have written.
+    """Sequence number, time and value; refuses anything that `write_reading` would not write.
 
     >>> read_reading(b'{"v":1,"seq":1,"time":1700000000000,"value":-3}')
     (1, 1700000000000, -3)
     """
     seq, time, value = _fields(payload, ('{"v":1,"seq":', ',"time":', ',"value":', "}"))
-    found = _whole(seq), _whole(time), -_whole(value[1:]) if value[:1] == "-" else _whole(value)
     if value == "-0":
-        raise WireError("a number is not written as it should be")
-    return found
+        raise WireError("a number is not in its only valid form")
+    return _whole(seq), _whole(time), -_whole(value[1:]) if value[:1] == "-" else _whole(value)
 
 
 def write_status(state: str, used: int, allowed: int) -> bytes:
-    """The bytes of a status: readings used in the window that ends now, and how many are allowed.
+    """The bytes of a status: readings used in the window that ends now, and the number allowed.
 
     >>> write_status("online", 3, 60)
     b'{"v":1,"state":"online","used":3,"allowed":60}'
@@ -81,22 +80,22 @@ def write_status(state: str, used: int, allowed: int) -> bytes:
 
 
 def read_status(payload: bytes) -> tuple[str, int, int]:
-    """State, used and allowed; refuses everything that `write_status` would not have written.
+    """State, used and allowed; refuses anything that `write_status` would not write.
 
     >>> read_status(b'{"v":1,"state":"online","used":3,"allowed":60}')
     ('online', 3, 60)
     """
     state, used, allowed = _fields(payload, ('{"v":1,"state":"', '","used":', ',"allowed":', "}"))
     if state not in STATES:
-        raise WireError("the state is not a known one")
+        raise WireError("the state is unknown")
     return state, _whole(used), _whole(allowed)
 
 
 class ReplayCheck:
-    """Remembers what each sequence number of one sensor said, and notices when one says two things.
+    """Detects two different values under one sequence number of a sensor.
 
-    Two values under one number mean that noise was used twice, or that someone else speaks in the sensor's name. It
-    keeps the last `most` numbers.
+    Two values mean that noise was used twice, or that someone else publishes in the sensor's name. The check remembers
+    the last `most` numbers.
     """
 
     def __init__(self, most: int) -> None:
@@ -105,7 +104,7 @@ class ReplayCheck:
         self._order: list[int] = []
 
     def check(self, seq: int, value: int) -> str:
-        """One of `new`, `again` (the same message once more) and `alarm` (another value under a known number)."""
+        """Returns `new`, `again` (the same message repeated) or `alarm` (another value under a known number)."""
         if seq in self._seen:
             return "again" if self._seen[seq] == value else "alarm"
         self._seen[seq] = value
@@ -116,7 +115,7 @@ class ReplayCheck:
 
 
 def _fields(payload: bytes, around: tuple[str, str, str, str]) -> tuple[str, str, str]:
-    """The three texts between the four fixed ones."""
+    """The three texts between the four fixed parts."""
     if len(payload) > LONGEST:
         raise WireError("a message has at most 96 bytes")
     try:
@@ -125,11 +124,11 @@ def _fields(payload: bytes, around: tuple[str, str, str, str]) -> tuple[str, str
         raise WireError("a message is ASCII") from None
     head, first, second, tail = around
     if text[: len(head)] != head or text[-len(tail) :] != tail:
-        raise WireError("a message is not of the wire form, version 1")
+        raise WireError("a message does not have the wire form, version 1")
     parts = text[len(head) : -len(tail)].split(first)
     rest = parts[-1].split(second)
     if len(parts) != 2 or len(rest) != 2:
-        raise WireError("a message is not of the wire form, version 1")
+        raise WireError("a message does not have the wire form, version 1")
     return parts[0], rest[0], rest[1]
 
 
@@ -138,10 +137,10 @@ def _whole(text: str) -> int:
         raise WireError("a number is missing, or longer than 16 digits")
     for letter in text:
         if letter not in "0123456789":
-            raise WireError("a number is not written as it should be")
+            raise WireError("a number is not in its only valid form")
     number = int(text)
     if number > LARGEST or (text[0] == "0" and text != "0"):
-        raise WireError("a number is not written as it should be, or does not fit in 53 bits")
+        raise WireError("a number is not in its only valid form, or does not fit in 53 bits")
     return number
 
 
