@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from cloakwork.collect.records import Role
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.store import Role, Store, open_store
 from cloakwork.physics import sources
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, freeze, load_site, plan_beside
@@ -142,7 +141,7 @@ def measure(folder: Path, url: str, period: int) -> Carried:
     frames = folder / "frames.npz"
     np.savez(frames, steps=_walk(site, cloak), names=np.array(site.sensor_ids))
     with open_store(url) as store, ExitStack() as stack:
-        token = store.new_token(Role.OPERATOR).secret
+        token = store.tokens.create(Role.OPERATOR).secret
         broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
         collector, address = stack.enter_context(_collector(path, url, broker.port, folder))
         _await_ready(address, token)
@@ -160,7 +159,7 @@ def measure(folder: Path, url: str, period: int) -> Carried:
         lag = time.monotonic() - ended
         _await_seen(seen, told["begin"] + (told["frames"] - 1) * period)
         delays = seen.delays(told["begin"], told["frames"], period)
-        left = len(store.unsolved("hall", 10_000))
+        left = len(store.frames.unsolved("hall", 10_000))
         afterwards = _catch_up(store)
         start_mb, end_mb = _memory(seen, told["begin"] / 1000)
         return Carried(
@@ -255,7 +254,7 @@ def _await_stored(store: Store, expected: int) -> int:
     stored = 0
     while stored < expected and time.monotonic() < end:
         time.sleep(0.2)
-        stored = sum(frame.sensors for frame in store.frame_times("hall", limit=10_000))
+        stored = sum(frame.sensors for frame in store.frames.times("hall", limit=10_000))
     return stored
 
 
@@ -267,9 +266,9 @@ def _await_seen(seen: Seen, last: int) -> None:
 
 def _catch_up(store: Store) -> float:
     """Frames a second that are recovered from the backlog, once the load is over."""
-    before, begin = len(store.unsolved("hall", 10_000)), time.monotonic()
+    before, begin = len(store.frames.unsolved("hall", 10_000)), time.monotonic()
     left = before
     while left and time.monotonic() < begin + CATCH_UP_S:
         time.sleep(1)
-        left = len(store.unsolved("hall", 10_000))
+        left = len(store.frames.unsolved("hall", 10_000))
     return (before - left) / (time.monotonic() - begin)

@@ -78,3 +78,23 @@ class ApiError(CloakworkError):
     ) -> None:
         super().__init__(message, status=status, code=code, retry_s=retry_s)
         self.status, self.code, self.retry_s, self.headers = status, code, retry_s, dict(headers or {})
+
+
+class StoreError(CloakworkError):
+    """The store cannot do this, and a retry alone will not help."""
+
+
+class StoreAwayError(StoreError):
+    """The store is unavailable for now; retry. The failed call stored everything or nothing."""
+
+
+class StoreBusyError(StoreAwayError):
+    """Another program or transaction held a lock for longer than the store waits."""
+
+
+class StoreFullError(StoreAwayError):
+    """The disk is full."""
+
+
+class BusyError(CloakworkError):
+    """The collector cannot accept readings for now; none was acknowledged, and all may be sent again."""

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from cloakwork.cli.series_store import SAMPLED, slack
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Reading, Result
-from cloakwork.collect.solve import Solver
-from cloakwork.collect.store import open_store
+from cloakwork.collect.solver import Solver
+from cloakwork.collect.store import Reading, Result, open_store
 from cloakwork.series import Bins, mean_levels
 from tests.cli.conftest import Run
 from tests.cli.series_kit import CLEAR, close, read
@@ -42,14 +41,14 @@ def stored(folder: Path, results: list[Result], text: str = ROOMS) -> Case:
     site, store = folder / "site.toml", str(folder / "store.db")
     site.write_text(text)
     with open_store(store) as opened:
-        opened.add_readings(
+        opened.readings.add(
             [
                 Reading(result.site, f"s{sensor}", number, result.time, 0, result.time)
                 for number, result in enumerate(results)
                 for sensor in range(1, 13)
             ]
         )
-        assert opened.save_results(results) == len(results)
+        assert opened.results.save(results) == len(results)
     return Case(site, store)
 
 
@@ -151,14 +150,14 @@ def test_real_results_of_a_real_solver_are_published(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = LINE + '[[zone]]\nid = "entry"\nbetween = [0.0, 0.5]\n'
-    watched: Watched = make(tmp_path, text)
+    watched: CollectedSite = make(tmp_path, text)
     store = str(tmp_path / "store.db")
     with open_store(store) as opened:
-        opened.add_readings([row for number in range(60) for row in readings(watched, number)])
+        opened.readings.add([row for number in range(60) for row in readings(watched, number)])
         times = [moment(watched, number) for number in range(60)]
-        frames = opened.frames(watched.name, times)
+        frames = opened.frames.values(watched.name, times)
         results = Solver(watched).solve([watched.frame(time, frames[time]) for time in times])
-        opened.save_results(results)
+        opened.results.save(results)
     succeed(*Case(tmp_path / "site.toml", store).words, "--zone", "entry", "--every", "1m", *CLEAR)
     levels = [(occupancies(watched.site, result) or ())[0].expected for result in results]
     bins = (np.array(times) - times[0] // MINUTE * MINUTE) // MINUTE

@@ -13,10 +13,11 @@ import pytest
 
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import err
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Reading, Role
-from cloakwork.collect.solve import Solver
-from cloakwork.collect.store import Store, StoreAwayError, open_store
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.solver import Solver
+from cloakwork.collect.store import Reading, Role, open_store
+from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.errors import StoreAwayError
 from tests.cli.conftest import Run
 from tests.collect.live_kit import make, moment, readings
 from tests.postgres import running_postgres
@@ -28,7 +29,7 @@ FRAMES = 30
 class Case:
     """A store with thirty frames of a site, of which the first ten are recovered."""
 
-    watched: Watched
+    watched: CollectedSite
     site: Path
     store: str
     rows: list[Reading]
@@ -39,10 +40,10 @@ def filled(folder: Path, store: str) -> Case:
     rows = [row for number in range(FRAMES) for row in readings(watched, number)]
     del rows[5]  # one sensor is missing in the first frame
     with open_store(store) as opened:
-        opened.add_readings(rows)
+        opened.readings.add(rows)
         times = [moment(watched, number) for number in range(10)]
-        found = opened.frames(watched.name, times)
-        opened.save_results(Solver(watched).solve([watched.frame(time, found[time]) for time in times]))
+        found = opened.frames.values(watched.name, times)
+        opened.results.save(Solver(watched).solve([watched.frame(time, found[time]) for time in times]))
     return Case(watched, folder / "site.toml", store, rows)
 
 
@@ -151,7 +152,7 @@ def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Cas
         }
         rows = table.to_pylist()
     with open_store(case.store) as store:
-        results = store.results("corridor").items
+        results = store.results.page("corridor").items
     wanted = [(result.time, spot) for result in results for spot in result.sources or [None]]
     assert [int(row["time"]) for row in rows] == [time for time, _ in wanted]
     for row, (_, spot) in zip(rows, wanted, strict=True):
@@ -164,13 +165,13 @@ def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Cas
 def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
     run: Run, case: Case, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = Store.iterate
+    usual = ReadingTable.iterate
 
-    def breaks(self: Store, *given: Any) -> Iterator[Reading]:
+    def breaks(self: ReadingTable, *given: Any) -> Iterator[Reading]:
         yield next(usual(self, *given))
         raise StoreAwayError("the store went away")
 
-    monkeypatch.setattr(Store, "iterate", breaks)
+    monkeypatch.setattr(ReadingTable, "iterate", breaks)
     monkeypatch.setattr("cloakwork.cli.stored.GROUP", 1)
     new, old = case.site.with_name(f"new.{form}"), case.site.with_name(f"old.{form}")
     old.write_text("precious")
@@ -186,7 +187,7 @@ def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
     ("words", "said"),
     [
         (("barn", "--out", "x.csv"), "no reading of barn in this period; it has readings of: corridor"),
-        (("corridor", "--out", "x.csv", "--until", "1970-01-02"), "Check --since and --until"),
+        (("corridor", "--out", "x.csv", "--until", "1970-01-02"), "Check the period"),
         (("corridor", "--out", "x.xlsx"), r"ends in .csv or .parquet"),
         (("corridor", "--out", "x.csv", "--since", "yesterday"), "--since yesterday: give a date such as"),
         (("corridor", "--out", "x.csv", "--since", "12-13-14"), "--since 12-13-14: give a date such as"),
@@ -230,7 +231,7 @@ def test_a_mistyped_store_is_refused_and_not_made(run: Run, case: Case, tmp_path
 
 def rows_left(case: Case) -> int:
     with open_store(case.store) as store:
-        return sum(1 for _ in store.iterate("corridor"))
+        return sum(1 for _ in store.readings.iterate("corridor"))
 
 
 def test_erase_asks_and_does_nothing_without_a_terminal(run: Run, case: Case) -> None:
@@ -264,8 +265,8 @@ def test_erase_removes_a_sensor_or_a_period_and_what_was_made_from_it(succeed: R
     assert done.err.startswith("erased 30 readings, 10 results, 0 reports of corridor\n")
     assert "Backups and exports still have what they had" in done.err
     with open_store(case.store) as store:
-        assert {row.sensor for row in store.iterate("corridor")} == {row.sensor for row in case.rows} - {"s02"}
-        assert store.results("corridor").items == ()
+        assert {row.sensor for row in store.readings.iterate("corridor")} == {row.sensor for row in case.rows} - {"s02"}
+        assert store.results.page("corridor").items == ()
     again = succeed("erase", "corridor", "--id", "s2", "--yes", "--store", case.store)
     assert "nothing was stored of sensor s2" in again.err, "a mistyped name must not look like success"
     until = moment(case.watched, 28)
@@ -299,9 +300,9 @@ def test_a_token_is_made_listed_and_revoked(succeed: Run, run: Run, tmp_path: Pa
     [one] = succeed("token", "list", "--json", "--store", store).values["tokens"]
     assert (one["role"], one["site"], one["sensor"], one["revoked"]) == ("device", "hall", "s1", None)
     with open_store(str(store)) as opened:
-        assert opened.check_token(secret) is not None
+        assert opened.tokens.check(secret) is not None
         succeed("token", "revoke", one["id"], "--store", store)
-        assert opened.check_token(secret) is None
+        assert opened.tokens.check(secret) is None
     assert "revoked" in succeed("token", "list", "--store", store).out
     nobody = run("token", "revoke", secret, "--store", store)
     assert nobody.code == 2
@@ -335,5 +336,5 @@ def test_a_token_for_a_site_that_the_store_has_nothing_of_is_made_with_a_word(su
 def test_a_list_without_tokens_says_how_to_make_one(succeed: Run, case: Case) -> None:
     assert "cloakwork token new --role operator" in succeed("token", "list", "--store", case.store).out
     with open_store(case.store) as store:
-        store.new_token(Role.OPERATOR)
+        store.tokens.create(Role.OPERATOR)
     assert len(json.loads(succeed("token", "list", "--json", "--store", case.store).out)["tokens"]) == 1

@@ -14,12 +14,12 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiSettings, EventHub, Simulation, make_app
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Lag, Live
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result, Role, Spot
-from cloakwork.collect.solve import packed
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.solver import pack_map
+from cloakwork.collect.store import RecoveredSource, Result, Role, Store, open_store
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
 
@@ -46,18 +46,18 @@ readings_per_window = 30
 
 
 @cache
-def watched(name: str = "hall") -> Watched:
+def watched(name: str = "hall") -> CollectedSite:
     site = parse_site(SITE.format(name=name))
-    return Watched(site, freeze(site, site.cloak()))
+    return CollectedSite(site, freeze(site, site.cloak()))
 
 
-class Still(Live):
+class Still(LiveRecovery):
     """Live recovery that does nothing."""
 
     def __init__(self) -> None:
-        self.now = Lag(1500, 900, 3, False, 1, 7, 0, 0.5, 20.0, "")
+        self.now = RecoveryState(1500, 900, 3, False, 1, 7, 0, 0.5, 20.0, "")
 
-    def lag(self, site: str) -> Lag:
+    def state(self, site: str) -> RecoveryState:
         assert site in {"hall", "yard"}
         return self.now
 
@@ -87,7 +87,7 @@ class Bench:
 
     def code(self, who: str) -> str:
         """A one-time code for the token of someone."""
-        [token] = [token for token in self.store.tokens() if token.id == self.ids[who]]
+        [token] = [token for token in self.store.tokens.list_all() if token.id == self.ids[who]]
         code: str = self.app.state.access.codes.make(token)
         return code
 
@@ -102,8 +102,8 @@ def reading(
 
 
 def result(when: int = NOW, *, site: str = "hall", solved: int = NOW) -> Result:
-    spot = Spot("3", (0.25,), 1.0, 0.1, 0.97)
-    weights = packed(np.array([0.0, 0.0, 0.97] + [0.0] * 9))
+    spot = RecoveredSource("3", (0.25,), 1.0, 0.1, 0.97)
+    weights = pack_map(np.array([0.0, 0.0, 0.97] + [0.0] * 9))
     return Result(
         site, when, 1, 4, "PointSources", "converged", 0.01, 0.4, (), (0.03, 0.97), (spot,), weights, solved, 12.5
     )
@@ -123,11 +123,11 @@ def parts(
             hub, live, broker = EventHub(), Still(), Broker()
             app = make_app(store, sites, intake, live, broker=broker, hub=hub, settings=settings, simulation=simulation)
             made = {
-                "device": store.new_token(Role.DEVICE, "hall", "s1", "a device"),
-                "other": store.new_token(Role.DEVICE, "hall", "s2", "another device"),
-                "analyst": store.new_token(Role.ANALYST, label="an analyst"),
-                "operator": store.new_token(Role.OPERATOR, label="an operator"),
-                "yard": store.new_token(Role.ANALYST, "yard", label="an analyst of the yard"),
+                "device": store.tokens.create(Role.DEVICE, "hall", "s1", "a device"),
+                "other": store.tokens.create(Role.DEVICE, "hall", "s2", "another device"),
+                "analyst": store.tokens.create(Role.ANALYST, label="an analyst"),
+                "operator": store.tokens.create(Role.OPERATOR, label="an operator"),
+                "yard": store.tokens.create(Role.ANALYST, "yard", label="an analyst of the yard"),
             }
             secrets = {who: new.secret for who, new in made.items()}
             ids = {who: new.token.id for who, new in made.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.place import Watched
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.store import Store, open_store
 from tests.collect.live_kit import make
 from tests.postgres import Postgres, running_postgres
@@ -43,13 +43,13 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def shelf(sqlite_url: str) -> Iterator[Store]:
+def sqlite_store(sqlite_url: str) -> Iterator[Store]:
     """A store where one kind of database is enough."""
     with open_store(sqlite_url) as opened:
         yield opened
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Watched:
+def watched(tmp_path: Path) -> CollectedSite:
     """A corridor with its plan."""
     return make(tmp_path)

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.records import Problem, Reading, Report, Verdict
-from cloakwork.collect.store import Store
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
+from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.collect.store.report_table import ProblemTable, ReportTable
 from cloakwork.sensor.wire import write_reading
 
 SITES = {"flat": {"s1", "s2"}, "hall": {"h1"}}
@@ -14,13 +15,16 @@ NOW = 1_794_731_949_000
 DAY = 86_400_000
 
 
-class Shelf:
+class FakeStore(Store):
     """A store in memory that can be made to fail, to stall, or to lose its answer."""
 
     def __init__(self) -> None:
+        self.readings = _FakeReadings(self)
+        self.reports = _FakeReports(self)
+        self.problems = _FakeProblems(self)
         self.rows: dict[tuple[str, str, int], Reading] = {}
-        self.reports: list[Report] = []
-        self.problems: list[Problem] = []
+        self.stored_reports: list[DeviceReport] = []
+        self.stored_problems: list[ProblemCount] = []
         self.batches: list[int] = []
         self.failure: Exception | None = None
         self.answer_lost = False
@@ -29,43 +33,59 @@ class Shelf:
         self.calls = 0
         self.attempts = 0
 
-    def _go(self) -> None:
+    def call(self) -> None:
         self.calls += 1
-        self.gate.wait(10)
+        self.gate.wait(60)
         self.attempts += 1
         if self.failure is not None:
             raise self.failure
 
-    def add_readings(self, rows: Sequence[Reading]) -> list[Verdict]:
-        self._go()
-        self.batches.append(len(rows))
-        said = [self._add(row) for row in rows]
-        if self.answer_lost:
-            self.answer_lost = False
+
+class _FakeReadings(ReadingTable):
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def add(self, rows: Sequence[Reading]) -> list[ReadingStatus]:
+        store = self._store
+        store.call()
+        store.batches.append(len(rows))
+        statuses = [self._add(row) for row in rows]
+        if store.answer_lost:
+            store.answer_lost = False
             raise ConnectionError
-        return said
+        return statuses
 
-    def _add(self, row: Reading) -> Verdict:
-        first = self.rows.setdefault((row.site, row.sensor, row.seq), row)
+    def _add(self, row: Reading) -> ReadingStatus:
+        first = self._store.rows.setdefault((row.site, row.sensor, row.seq), row)
         if first is row:
-            return Verdict.NEW
-        return Verdict.AGAIN if (first.time, first.value) == (row.time, row.value) else Verdict.ALARM
-
-    def add_reports(self, rows: Sequence[Report]) -> None:
-        self._go()
-        self.reports.extend(rows)
-
-    def add_problems(self, rows: Sequence[Problem]) -> None:
-        self._go()
-        self.problems.extend(rows)
+            return ReadingStatus.NEW
+        return ReadingStatus.AGAIN if (first.time, first.value) == (row.time, row.value) else ReadingStatus.ALARM
 
 
-class Desk:
+class _FakeReports(ReportTable):
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def add(self, rows: Sequence[DeviceReport]) -> None:
+        self._store.call()
+        self._store.stored_reports.extend(rows)
+
+
+class _FakeProblems(ProblemTable):
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def add(self, rows: Sequence[ProblemCount]) -> None:
+        self._store.call()
+        self._store.stored_problems.extend(rows)
+
+
+class IntakeHarness:
     """An intake at work, with what it said to its listeners."""
 
-    def __init__(self, store: Shelf | Store, *, capacity: int = 10_000) -> None:
+    def __init__(self, store: Store, *, capacity: int = 10_000) -> None:
         self.new: list[Reading] = []
-        self.reports: list[Report] = []
+        self.reports: list[DeviceReport] = []
         self.done = 0
         self.intake = Intake(
             store,

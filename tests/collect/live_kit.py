@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakwork.collect.live import Live
-from cloakwork.collect.place import Watched, watch
-from cloakwork.collect.records import Reading, Result
-from cloakwork.collect.store import Store
+from cloakwork.collect.collected_site import CollectedSite, load_collected_site
+from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.store import Reading, Result, Store
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, plan_beside
 
@@ -59,16 +58,16 @@ def site_file(folder: Path, text: str = LINE) -> Path:
     return path
 
 
-def make(folder: Path, text: str = LINE) -> Watched:
-    return watch(site_file(folder, text))
+def make(folder: Path, text: str = LINE) -> CollectedSite:
+    return load_collected_site(site_file(folder, text))
 
 
-def moment(watched: Watched, number: int) -> int:
+def moment(watched: CollectedSite, number: int) -> int:
     """The time of a frame."""
     return (FIRST + number) * watched.schedule.period_ms
 
 
-def values(watched: Watched, *at: object, seed: int = 0) -> dict[str, int]:
+def values(watched: CollectedSite, *at: object, seed: int = 0) -> dict[str, int]:
     """What the sensors send of sources at these places."""
     physics, cloak = watched.site.physics, watched.cloak
     true = physics.apply(sources(physics, list(at))) if at else np.zeros(physics.sensors)
@@ -77,7 +76,7 @@ def values(watched: Watched, *at: object, seed: int = 0) -> dict[str, int]:
 
 
 def readings(
-    watched: Watched, number: int, said: dict[str, int] | None = None, *, without: Iterable[str] = ()
+    watched: CollectedSite, number: int, said: dict[str, int] | None = None, *, without: Iterable[str] = ()
 ) -> list[Reading]:
     """The readings of one frame, as the intake hands them on."""
     when, gone = moment(watched, number), set(without)
@@ -94,12 +93,12 @@ def as_file(rows: Iterable[Reading], path: Path) -> Path:
 
 @contextmanager
 def running(
-    store: Store, *sites: Watched, wait: float = WAIT, look: float = LONG, backlog: int = 1000
-) -> Iterator[tuple[Live, list[Result]]]:
+    store: Store, *sites: CollectedSite, wait: float = WAIT, check: float = LONG, backlog: int = 1000
+) -> Iterator[tuple[LiveRecovery, list[Result]]]:
     """Live recovery at work, and what it tells."""
     told: list[Result] = []
-    live = Live(
-        store, {site.name: site for site in sites}, on_result=[told.append], wait=wait, look=look, backlog=backlog
+    live = LiveRecovery(
+        store, {site.name: site for site in sites}, on_result=[told.append], wait=wait, check=check, backlog=backlog
     )
     live.start()
     try:
@@ -109,9 +108,9 @@ def running(
         assert live.stop()
 
 
-def give(store: Store, live: Live, rows: Sequence[Reading]) -> None:
+def give(store: Store, live: LiveRecovery, rows: Sequence[Reading]) -> None:
     """Store readings and hand them on, as the intake does."""
-    store.add_readings(rows)
+    store.readings.add(rows)
     live.on_new(rows)
 
 

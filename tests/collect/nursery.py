@@ -52,10 +52,10 @@ def _live(words: list[str], log: str, store: str) -> None:
 def main() -> None:
     _step_clock(Path(sys.argv[2]))
     from cloakwork.cli import collect  # noqa: F401, PLC0415 - after the clock
-    from cloakwork.collect.place import watch  # noqa: PLC0415
-    from cloakwork.collect.solve import Solver  # noqa: PLC0415
+    from cloakwork.collect.collected_site import load_collected_site  # noqa: PLC0415
+    from cloakwork.collect.solver import Solver  # noqa: PLC0415
 
-    Solver(watch(sys.argv[1])).prepare()
+    Solver(load_collected_site(sys.argv[1])).prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to wait for those who were killed
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cloakwork.collect.records import Reading, Report, Result, Spot
+from cloakwork.collect.store import DeviceReport, Reading, RecoveredSource, Result
 
 SITE = "flat"
 START = 1_700_000_000_000
@@ -37,7 +37,7 @@ def result(frame: int = 0, sensors: int = 3, **changes: Any) -> Result:
         "fit": 0.4,
         "set_aside": ("s2",),
         "counts": (0.1, 0.9),
-        "sources": (Spot("12", (1.5, 2.5), 1.0, 0.5, 0.9),),
+        "sources": (RecoveredSource("12", (1.5, 2.5), 1.0, 0.5, 0.9),),
         "map": b"zlib\x00\xff",
         "solved": moment(frame) + 500,
         "took_ms": 12.5,
@@ -45,5 +45,5 @@ def result(frame: int = 0, sensors: int = 3, **changes: Any) -> Result:
     return Result(**{**told, **changes})
 
 
-def report(sensor: str = "s1", *, used: int = 1, received: int = START, **changes: Any) -> Report:
-    return Report(SITE, sensor, "online", used, 60, received)._replace(**changes)
+def report(sensor: str = "s1", *, used: int = 1, received: int = START, **changes: Any) -> DeviceReport:
+    return DeviceReport(SITE, sensor, "online", used, 60, received)._replace(**changes)

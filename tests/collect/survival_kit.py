@@ -14,9 +14,8 @@ from pathlib import Path
 
 import psycopg
 
-from cloakwork.collect.place import Watched, watch
-from cloakwork.collect.records import Reading, Role
-from cloakwork.collect.store import open_store
+from cloakwork.collect.collected_site import CollectedSite, load_collected_site
+from cloakwork.collect.store import Reading, Role, open_store
 from cloakwork.sensor.wire import topic, write_reading
 from tests.broker import READER, Broker
 from tests.collect.live_kit import site_file, values
@@ -115,8 +114,8 @@ class Ground:
     devices: dict[str, Device]
 
     @cached_property
-    def watched(self) -> Watched:
-        return watch(self.site)
+    def watched(self) -> CollectedSite:
+        return load_collected_site(self.site)
 
     @cached_property
     def _said(self) -> list[dict[str, int]]:
@@ -146,7 +145,7 @@ class Ground:
     def stored(self) -> list[tuple[str, int, int, int]]:
         """Every row that the store has: sensor, seq, time, value."""
         with open_store(self.url) as store:
-            return sorted(row[1:5] for row in store.iterate("hall"))
+            return sorted(row[1:5] for row in store.readings.iterate("hall"))
 
     def count(self, table: str = "readings") -> int:
         """How many rows a table has, read behind the store's back."""
@@ -165,7 +164,7 @@ class Ground:
     def left(self) -> int:
         """Frames that have no result from all their sensors yet; 1000 stands for more."""
         with open_store(self.url) as store:
-            return len(store.unsolved("hall", limit=1000)) + len(store.outgrown("hall", limit=1000))
+            return len(store.frames.unsolved("hall", limit=1000)) + len(store.frames.outgrown("hall", limit=1000))
 
 
 @contextmanager
@@ -178,8 +177,8 @@ def ground(folder: Path, url: str, *words: str, sensors: Sequence[str] = ("s1", 
         password = folder / "password"
         password.write_text(PASSWORDS[READER])
         with open_store(url) as store:
-            operator = store.new_token(Role.OPERATOR).secret
-            device = store.new_token(Role.DEVICE, "hall", "s4").secret
+            operator = store.tokens.create(Role.OPERATOR).secret
+            device = store.tokens.create(Role.DEVICE, "hall", "s4").secret
         port = free_port()
         reach = ["--broker", f"mqtts://{READER}@localhost:{broker.port}", "--password-file", str(password)]
         reach += ["--ca", str(broker.ca), "--listen", f"127.0.0.1:{port}"]

@@ -44,7 +44,7 @@ async def until(true: Callable[[], bool], task: asyncio.Task[None]) -> None:
 
 def opened(made: Bench) -> EventQueue:
     made.hub.attach(asyncio.get_running_loop())
-    [token] = [token for token in made.store.tokens() if token.id == made.ids["analyst"]]
+    [token] = [token for token in made.store.tokens.list_all() if token.id == made.ids["analyst"]]
     return made.hub.open(Caller(token), frozenset({"hall"}), most=1, per_token=1, queue=9)
 
 

@@ -9,7 +9,7 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.credentials import MOST_CODES, OneTimeCodes
 from cloakwork.collect.api.event_hub import StreamEnd
-from cloakwork.collect.records import Role, Token
+from cloakwork.collect.store import Role, Token
 from tests.collect.api_kit import Bench, bench, served
 
 TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
@@ -40,7 +40,7 @@ def test_to_sign_in_takes_a_token_or_a_code(made: Bench, body: dict[str, object]
 
 def test_a_code_of_a_token_that_was_revoked_or_of_a_device_opens_nothing(made: Bench) -> None:
     code, device = made.code("analyst"), made.code("device")
-    made.store.revoke_token(made.ids["analyst"])
+    made.store.tokens.revoke(made.ids["analyst"])
     assert made.client.post("/v1/session", json={"code": code}).status_code == 401
     assert made.client.post("/v1/session", json={"code": device}).status_code == 403
 

@@ -13,9 +13,8 @@ import httpx2
 import pytest
 
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.records import Role
-from cloakwork.collect.service import Listen, Service
-from cloakwork.collect.store import open_store
+from cloakwork.collect.service import ListenAddress, Service
+from cloakwork.collect.store import Role, open_store
 from tests.broker import make_certificates
 from tests.collect.api_kit import watched
 
@@ -25,9 +24,13 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @contextmanager
-def serving(folder: Path, settings: ApiSettings = QUICK, listen: Listen | None = None) -> Iterator[tuple[Service, int]]:
+def serving(
+    folder: Path, settings: ApiSettings = QUICK, listen: ListenAddress | None = None
+) -> Iterator[tuple[Service, int]]:
     with open_store(str(folder / "store.db")) as store:
-        service = Service({"hall": watched()}, store, broker=None, listen=listen or Listen(port=0), settings=settings)
+        service = Service(
+            {"hall": watched()}, store, broker=None, listen=listen or ListenAddress(port=0), settings=settings
+        )
         service.start()
         try:
             yield service, urlsplit(service.url).port or 0
@@ -125,7 +128,7 @@ def test_one_that_comes_a_letter_at_a_time_is_not_waited_for(tmp_path: Path, hea
 
 def test_a_request_may_take_longer_than_its_head_and_connections_are_used_again(tmp_path: Path) -> None:
     with serving(tmp_path) as (service, port), httpx2.Client(base_url=service.url) as client:
-        token = service.store.new_token(Role.ANALYST).secret
+        token = service.store.tokens.create(Role.ANALYST).secret
         with client.stream("GET", "/v1/events", headers={"Authorization": f"Bearer {token}"}) as stream:
             assert stream.status_code == 200
             lines = stream.iter_lines()
@@ -192,14 +195,14 @@ def test_connections_are_counted_for_each_address_and_in_all(tmp_path: Path) -> 
 
 def test_a_proxy_has_all_connections(tmp_path: Path) -> None:
     settings = replace(SLOW, connections=8, connections_per_address=2)
-    with serving(tmp_path, settings, Listen(port=0, proxied=True)) as (service, port), ExitStack() as stack:
+    with serving(tmp_path, settings, ListenAddress(port=0, proxied=True)) as (service, port), ExitStack() as stack:
         hold(stack, service, port, 7)
         assert asks(port)
 
 
 def test_who_never_ends_the_handshake_of_tls_counts_too(tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    listen = Listen(port=0, certificate=tmp_path / "server.pem", private_key=tmp_path / "server.key")
+    listen = ListenAddress(port=0, certificate=tmp_path / "server.pem", private_key=tmp_path / "server.key")
     trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     with serving(tmp_path, replace(QUICK, connections_per_address=5), listen) as (service, port), ExitStack() as stack:
 

@@ -64,7 +64,7 @@ def test_a_mistake_of_ours_tells_nobody_what_it_was_about(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"cannot handle {TELLING}")
 
-    monkeypatch.setattr(made.store, "latest", fail)
+    monkeypatch.setattr(made.store.results, "latest", fail)
     with caplog.at_level(logging.DEBUG):
         answer = made.client.get("/v1/sites/hall/latest", headers=made.bearer("analyst"))
     assert (answer.status_code, shape(answer)) == (500, "internal")

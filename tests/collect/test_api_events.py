@@ -18,7 +18,7 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Problem, Reading, Report, Role
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, Bench, result, served
 
 QUICK = ApiSettings(follow_s=0.1, token_s=0.2)
@@ -90,8 +90,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bench, s
 
 
 def save(made: Bench, when: int, site: str = "hall") -> None:
-    made.store.add_readings([Reading(site, "s1", when, when, 1, NOW)])
-    made.store.save_results([result(when, site=site)])
+    made.store.readings.add([Reading(site, "s1", when, when, 1, NOW)])
+    made.store.results.save([result(when, site=site)])
 
 
 def test_a_result_is_told_within_a_second(running: tuple[Bench, str]) -> None:
@@ -125,7 +125,7 @@ def test_what_comes_at_once_after_a_stream_has_opened_is_news(tmp_path: Path) ->
         save(made, NOW + 1)
         second = Listener(address, made.bearer("operator"))
         save(made, NOW + 2)
-        made.store.add_reports([Report("hall", "s1", "online", 4, 30, NOW)])
+        made.store.reports.add([DeviceReport("hall", "s1", "online", 4, 30, NOW)])
         assert [first.next()["time"] for _ in range(2)] == [NOW + 1, NOW + 2]
         assert first.next("report")["used"] == 4
         times = [second.next()["time"]]
@@ -137,9 +137,9 @@ def test_what_comes_at_once_after_a_stream_has_opened_is_news(tmp_path: Path) ->
 def test_reports_problems_and_lag_are_told(running: tuple[Bench, str]) -> None:
     made, address = running
     listener = Listener(address, made.bearer("operator"))
-    made.store.add_reports([Report("hall", "s1", "online", 4, 30, NOW)])
+    made.store.reports.add([DeviceReport("hall", "s1", "online", 4, 30, NOW)])
     assert listener.next("report")["used"] == 4
-    made.store.add_problems([Problem("hall", "s1", Reason.LATE, 2, NOW)])
+    made.store.problems.add([ProblemCount("hall", "s1", Reason.LATE, 2, NOW)])
     told = listener.next("problem")
     assert (told["sensor"], told["reason"], told["count"]) == ("s1", Reason.LATE, 2)
     made.live.now = replace(made.live.now, waiting=17)
@@ -211,7 +211,7 @@ def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
 
 def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
     with served(tmp_path, LAZY) as (made, address):
-        new = made.store.new_token(Role.ANALYST)
+        new = made.store.tokens.create(Role.ANALYST)
         listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
         made.hub.publish_result(result(NOW + 4000))
         assert listener.next()["time"] == NOW + 4000
@@ -221,11 +221,11 @@ def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
 
 def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
     made, address = running
-    new = made.store.new_token(Role.ANALYST)
+    new = made.store.tokens.create(Role.ANALYST)
     listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
     made.hub.publish_result(result(NOW + 5000))
     assert listener.next()["time"] == NOW + 5000
-    made.store.revoke_token(new.token.id)
+    made.store.tokens.revoke(new.token.id)
     assert listener.ended() == StreamEnd.REVOKED
 
 

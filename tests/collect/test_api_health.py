@@ -11,8 +11,7 @@ import pytest
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.result_models import AttackCache, longer_window
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Problem, Reading, Report
-from cloakwork.collect.solve import unix_ms
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, unix_ms
 from tests.collect.api_kit import NOW, Bench, bench, result, watched
 
 PERIOD = watched().schedule.period_ms
@@ -45,20 +44,22 @@ def reading(sensor: str, seq: int, when: int, *, received: int | None = None) ->
     return Reading("hall", sensor, seq, when, 5, unix_ms() if received is None else received)
 
 
-def report(sensor: str, used: int, *, state: str = "online", allowed: int = 30, received: int | None = None) -> Report:
-    return Report("hall", sensor, state, used, allowed, unix_ms() if received is None else received)
+def report(
+    sensor: str, used: int, *, state: str = "online", allowed: int = 30, received: int | None = None
+) -> DeviceReport:
+    return DeviceReport("hall", sensor, state, used, allowed, unix_ms() if received is None else received)
 
 
 def test_the_budget_is_the_plans_whatever_a_device_states(made: Bench) -> None:
-    made.store.add_reports([report("s1", 7, allowed=999)])
+    made.store.reports.add([report("s1", 7, allowed=999)])
     told = sensors(made)["s1"]
     assert (told["used"], told["allowed"]) == (7, 30)
 
 
 def test_what_was_counted_here_stands_where_a_device_says_less(made: Bench) -> None:
     slot = from_now()
-    made.store.add_reports([report("s1", 1), report("s2", 9)])
-    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2") for k in range(1, 6)])
+    made.store.reports.add([report("s1", 1), report("s2", 9)])
+    made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2") for k in range(1, 6)])
     told = sensors(made)
     assert (told["s1"]["used"], told["s2"]["used"], told["s3"]["used"]) == (5, 9, None)
     assert told["s1"]["broken"] == []
@@ -69,15 +70,15 @@ def test_a_last_will_and_a_report_of_an_earlier_window_say_nothing_of_this_one(
     made: Bench, state: str, age: int
 ) -> None:
     slot = from_now()
-    made.store.add_reports([report("s1", 20, state=state, received=unix_ms() - age)])
+    made.store.reports.add([report("s1", 20, state=state, received=unix_ms() - age)])
     assert sensors(made)["s1"]["used"] is None
-    made.store.add_readings([reading("s1", 1, slot(1))])
+    made.store.readings.add([reading("s1", 1, slot(1))])
     assert sensors(made)["s1"]["used"] == 1, "a reading does not make an old report young"
 
 
 def test_more_readings_than_allowed_are_over_budget_whatever_the_device_says(made: Bench) -> None:
-    made.store.add_reports([report("s1", 0)])
-    made.store.add_readings([reading("s1", k, unix_ms() - 50_000 + 100 * k) for k in range(31)])
+    made.store.reports.add([report("s1", 0)])
+    made.store.readings.add([reading("s1", k, unix_ms() - 50_000 + 100 * k) for k in range(31)])
     told = sensors(made)["s1"]
     assert told["used"] == 31
     assert [one["reason"] for one in told["broken"]] == [Reason.OVER]
@@ -85,15 +86,15 @@ def test_more_readings_than_allowed_are_over_budget_whatever_the_device_says(mad
 
 def test_a_backlog_is_not_over_budget(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading("s1", k, slot(k)) for k in range(1, 400)])
+    made.store.readings.add([reading("s1", k, slot(k)) for k in range(1, 400)])
     told = sensors(made)["s1"]
     assert told["used"] <= 30
     assert told["broken"] == []
 
 
 def test_what_broke_the_claim_stays_with_its_sensor(made: Bench) -> None:
-    rows = [Problem("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
-    made.store.add_problems(rows)
+    rows = [ProblemCount("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
+    made.store.problems.add(rows)
     told = sensors(made)
     breaking = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
     assert told["s2"]["broken"] == [
@@ -104,8 +105,8 @@ def test_what_broke_the_claim_stays_with_its_sensor(made: Bench) -> None:
 
 def test_times_far_ahead_hide_no_sensor(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
-    made.store.add_readings([reading("s1", k, FAR // PERIOD * PERIOD + k * PERIOD) for k in range(70)])
+    made.store.readings.add([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
+    made.store.readings.add([reading("s1", k, FAR // PERIOD * PERIOD + k * PERIOD) for k in range(70)])
     told = sensors(made)
     assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
     assert told["s1"]["missing"] == 3
@@ -115,15 +116,15 @@ def test_times_far_ahead_hide_no_sensor(made: Bench) -> None:
 
 def test_times_between_the_slots_hide_no_sensor(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
-    made.store.add_readings([reading("s1", k, slot(0) - 7 * k - 1) for k in range(100) if (7 * k + 1) % PERIOD])
+    made.store.readings.add([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
+    made.store.readings.add([reading("s1", k, slot(0) - 7 * k - 1) for k in range(100) if (7 * k + 1) % PERIOD])
     told = sensors(made)
     assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
 
 
 def test_devices_with_another_period_are_seen_all_the_same(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading("s1", 1, slot(0) + 1), reading("s2", 1, slot(0) + 1)])
+    made.store.readings.add([reading("s1", 1, slot(0) + 1), reading("s2", 1, slot(0) + 1)])
     told = sensors(made)
     assert told["s1"]["last_reading"] is not None
     assert told["s3"]["missing"] == 1
@@ -131,16 +132,16 @@ def test_devices_with_another_period_are_seen_all_the_same(made: Bench) -> None:
 
 def test_a_reading_is_never_seen_later_than_now(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading("s1", 1, slot(-2))])
+    made.store.readings.add([reading("s1", 1, slot(-2))])
     assert sensors(made)["s1"]["last_reading"] <= unix_ms()
 
 
 def test_one_sensors_alarms_hide_none_of_anothers(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading("s2", 1, slot(2))])
-    made.store.add_readings([reading("s2", 1, slot(1))])
+    made.store.readings.add([reading("s2", 1, slot(2))])
+    made.store.readings.add([reading("s2", 1, slot(1))])
     for value in (slot(2), slot(1)):
-        made.store.add_readings([reading("s1", k, value, received=NOW + 10**6) for k in range(300)])
+        made.store.readings.add([reading("s1", k, value, received=NOW + 10**6) for k in range(300)])
     alarms = ask(made)["alarms"]
     assert {one["sensor"] for one in alarms} == {"s1", "s2"}
     assert len(alarms) == 4
@@ -149,19 +150,19 @@ def test_one_sensors_alarms_hide_none_of_anothers(made: Bench) -> None:
 def test_failures_hide_no_result(made: Bench) -> None:
     slot = from_now()
     good, times = slot(2), [slot(1) + k for k in range(1, 30)]
-    made.store.add_readings([reading("s2", 1, good), *(reading("s1", k, when) for k, when in enumerate(times))])
-    made.store.save_results([result(good)])
+    made.store.readings.add([reading("s2", 1, good), *(reading("s1", k, when) for k, when in enumerate(times))])
+    made.store.results.save([result(good)])
     bad = [replace(result(when), status="failed: stamped", map=None, sources=(), counts=None) for when in times]
-    made.store.save_results(bad)
+    made.store.results.save(bad)
     assert ask(made, "latest")["time"] == good
     assert [one["time"] for one in ask(made, "results")["items"]] == [good]
-    assert len(made.store.results("hall", failed=True).items) == 30
+    assert len(made.store.results.page("hall", failed=True).items) == 30
 
 
 def test_an_attack_up_to_now_is_not_one_up_to_the_year_2100(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 4)])
-    made.store.add_readings([reading("s1", 99, FAR)])
+    made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 4)])
+    made.store.readings.add([reading("s1", 99, FAR)])
     told = ask(made, "attack")
     assert (told["time"], told["frames"], told["cut"]) == (slot(1), 3, False)
     assert told["longer"]["seconds"] == 86_400
@@ -175,7 +176,7 @@ def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
     slot = from_now()
     monkeypatch.setattr("cloakwork.collect.api.result_models.MOST_READINGS", 8)
     monkeypatch.setattr("cloakwork.collect.api.result_models.PAGE", 3)
-    made.store.add_readings([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
+    made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
     found = AttackCache(made.store).attack_until(watched(), None)
     assert found is not None
     assert (found.cut, found.readings, found.since, found.result.time) == (True, 8, slot(2), slot(1))
@@ -183,14 +184,14 @@ def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
 
 def test_an_attack_from_erased_readings_is_not_kept(made: Bench) -> None:
     slot = from_now()
-    made.store.add_readings([reading(name, 1, slot(1)) for name in ("s1", "s2", "s3", "s4")])
+    made.store.readings.add([reading(name, 1, slot(1)) for name in ("s1", "s2", "s3", "s4")])
     attacks = AttackCache(made.store)
     before = attacks.attack_until(watched(), slot(1))
     assert before is not None
     assert attacks.attack_until(watched(), slot(1)) is before
     memory = weakref.ref(before)
     made.store.erase("hall", "s1")
-    made.store.add_readings([reading("s1", 2, slot(1))])
+    made.store.readings.add([reading("s1", 2, slot(1))])
     after = attacks.attack_until(watched(), slot(1))
     assert after is not before
     assert after is attacks.attack_until(watched(), slot(1))

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from cloakwork.collect.api import ApiSettings, route_context, routes_results
 from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.records import Reading, Token
+from cloakwork.collect.store import Reading, Token
 from tests.collect.api_kit import NOW, bench, reading, result, served
 
 
@@ -39,7 +39,7 @@ def test_guesses_that_pile_up_keep_nobody_waiting_but_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with served(tmp_path, ApiSettings(failure_rate=0.001, failure_burst=1.0)) as (made, address):
-        release, usual = threading.Event(), made.store.check_token
+        release, usual = threading.Event(), made.store.tokens.check
 
         def look(secret: str) -> Token | None:
             if secret.startswith("cw_000"):
@@ -51,7 +51,7 @@ def test_guesses_that_pile_up_keep_nobody_waiting_but_each_other(
             return httpx2.get(f"{address}/v1/sites", headers=wrong, timeout=120).status_code
 
         assert guess(0) == 401
-        monkeypatch.setattr(made.store, "check_token", look)
+        monkeypatch.setattr(made.store.tokens, "check", look)
         with ThreadPoolExecutor(40) as crowd:
             guesses = [crowd.submit(guess, k) for k in range(40)]
             end = time.monotonic() + 60
@@ -137,8 +137,8 @@ def test_one_token_has_one_long_answer_made_at_a_time_and_off_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str
 ) -> None:
     with served(tmp_path) as (made, address):
-        made.store.add_readings([Reading("hall", "s1", k, NOW + k, 5, NOW) for k in range(3)])
-        made.store.save_results([result(NOW + k) for k in range(3)])
+        made.store.readings.add([Reading("hall", "s1", k, NOW + k, 5, NOW) for k in range(3)])
+        made.store.results.save([result(NOW + k) for k in range(3)])
         threads: list[str] = []
         busy, most, lock = [0], [0], threading.Lock()
 

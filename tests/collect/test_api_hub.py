@@ -7,7 +7,7 @@ import pytest
 from cloakwork.collect.api import EventHub
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import BURST, MOST_GATHERED, SEEN
-from cloakwork.collect.records import Report, Role, Token
+from cloakwork.collect.store import DeviceReport, Role, Token
 from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, result
 
@@ -25,7 +25,7 @@ def test_news_that_nobody_hears_is_let_go_and_a_flood_is_gathered() -> None:
         with pytest.raises(ApiError) as refused:
             hub.open(CALLER, frozenset({"hall"}), most=9, per_token=1, queue=1)
         assert (refused.value.status, refused.value.code) == (429, "too-many-streams")
-        hub.publish_reports([Report("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
+        hub.publish_reports([DeviceReport("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
         await asyncio.sleep(0.2)
         reports = len(await stream.take(0.1))
         for k in range(2 * MOST_GATHERED):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import ConcurrencyLimiter, RateLimiter
 from cloakwork.collect.api.http_limits import address_of
-from cloakwork.collect.records import Reading, Verdict
+from cloakwork.collect.store import Reading, ReadingStatus
 from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import Bench, bench, reading, served
 
@@ -112,7 +112,7 @@ def test_a_batch_counts_for_its_readings(tmp_path: Path) -> None:
         assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
         assert made.client.post("/v1/readings", json=batch, headers=made.bearer("device")).status_code == 200
         assert made.client.post("/v1/readings", json=reading(), headers=made.bearer("device")).status_code == 429
-        assert len(made.store.readings("hall").items) == 100
+        assert len(made.store.readings.page("hall").items) == 100
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def stuck(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Ev
     release = threading.Event()
     usual = made.intake.submit
 
-    def submit(rows: list[Reading]) -> list[Verdict]:
+    def submit(rows: list[Reading]) -> list[ReadingStatus]:
         if rows[0].sensor == "s1":
             release.wait(100)
         return usual(rows)

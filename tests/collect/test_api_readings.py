@@ -12,11 +12,10 @@ import pytest
 from httpx2 import Response
 
 from cloakwork.collect.api.routes_sites import site_geometry as geometry
-from cloakwork.collect.place import Watched
-from cloakwork.collect.problems import Busy, Reason
-from cloakwork.collect.records import Problem, Reading, Report, Role
-from cloakwork.collect.solve import unix_ms
-from cloakwork.collect.store import StoreAwayError
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, Role, unix_ms
+from cloakwork.errors import BusyError, StoreAwayError
 from cloakwork.mqtt import BrokerState
 from cloakwork.physics import FloorPlan
 from cloakwork.sensor.wire import LARGEST
@@ -46,7 +45,7 @@ def test_readings_are_stored_once_and_a_contradiction_is_an_alarm(made: Bench) -
     assert post(made, reading(1)).json() == {"accepted": 1, "again": 0, "alarms": 0}
     assert post(made, [reading(1), reading(2), reading(3)]).json() == {"accepted": 2, "again": 1, "alarms": 0}
     assert post(made, reading(2, value=6)).json() == {"accepted": 0, "again": 0, "alarms": 1}
-    rows = made.store.readings("hall").items
+    rows = made.store.readings.page("hall").items
     assert [(row.sensor, row.seq, row.value) for row in rows] == [("s1", 1, 5), ("s1", 2, 5), ("s1", 3, 5)]
     assert all(before <= row.received <= time.time_ns() // 1_000_000 for row in rows)
 
@@ -58,7 +57,7 @@ def test_a_device_writes_its_own_sensor_only_and_a_batch_is_stored_whole_or_not_
     answer = post(made, [reading(1), reading(2) | other])
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "not-your-sensor"
-    assert made.store.readings("hall").items == made.store.readings("yard").items == ()
+    assert made.store.readings.page("hall").items == made.store.readings.page("yard").items == ()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_what_is_not_a_reading_is_refused_counted_and_not_repeated(made: Bench, 
             assert key in answer.text or key == "true_value"
             assert "true_value" not in answer.text
             assert len(str(value)) < 3 or str(value) not in answer.text.replace(str(LARGEST), "")
-    assert made.store.readings("hall").items == ()
+    assert made.store.readings.page("hall").items == ()
     assert made.intake.state.problems == {Reason.MALFORMED: 2}
 
 
@@ -115,7 +114,7 @@ def test_the_ends_of_the_range_are_accepted_and_a_batch_has_up_to_a_thousand(mad
 
 
 def test_a_device_whose_sensor_is_not_collected_any_more_is_told_so(made: Bench) -> None:
-    secret = made.store.new_token(Role.DEVICE, "hall", "gone").secret
+    secret = made.store.tokens.create(Role.DEVICE, "hall", "gone").secret
     answer = made.client.post(
         "/v1/readings", json=reading(1, sensor="gone"), headers={"Authorization": f"Bearer {secret}"}
     )
@@ -127,7 +126,7 @@ def test_a_busy_intake_and_a_store_that_is_away_say_when_to_try_again(
     made: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(_: object) -> None:
-        raise Busy("full")
+        raise BusyError("full")
 
     def away(*_: object, **__: object) -> None:
         raise StoreAwayError("locked by 4711")
@@ -136,15 +135,15 @@ def test_a_busy_intake_and_a_store_that_is_away_say_when_to_try_again(
     answer = post(made, reading())
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
     assert int(answer.headers["retry-after"]) > 0
-    monkeypatch.setattr(made.store, "latest", away)
+    monkeypatch.setattr(made.store.results, "latest", away)
     answer = made.client.get("/v1/sites/hall/latest", headers=made.bearer("analyst"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store-away")
     assert "4711" not in answer.text
 
 
 def test_readings_come_back_newest_first_in_steps_and_in_the_unit(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", "s1", k, NOW + k, 10 * k, NOW) for k in range(1, 6)])
-    made.store.add_readings([Reading("hall", "s2", 1, NOW, 4, NOW), Reading("hall", "old", 1, NOW, 4, NOW)])
+    made.store.readings.add([Reading("hall", "s1", k, NOW + k, 10 * k, NOW) for k in range(1, 6)])
+    made.store.readings.add([Reading("hall", "s2", 1, NOW, 4, NOW), Reading("hall", "old", 1, NOW, 4, NOW)])
     step = watched().plan.sensor("s1").step
     page = get(made, "/v1/sites/hall/readings?sensor=s1&limit=2")
     assert [(item["seq"], item["value"]) for item in page["items"]] == [(5, 50), (4, 40)]
@@ -158,8 +157,8 @@ def test_readings_come_back_newest_first_in_steps_and_in_the_unit(made: Bench) -
 
 
 def test_pages_of_results_are_whole_and_what_is_no_cursor_is_refused(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", "s1", k, NOW + k, 1, NOW) for k in range(25)])
-    made.store.save_results([result(NOW + k) for k in range(25)])
+    made.store.readings.add([Reading("hall", "s1", k, NOW + k, 1, NOW) for k in range(25)])
+    made.store.results.save([result(NOW + k) for k in range(25)])
     found: list[int] = []
     after = ""
     while True:
@@ -179,8 +178,8 @@ def test_pages_of_results_are_whole_and_what_is_no_cursor_is_refused(made: Bench
 
 
 def test_the_latest_result_has_its_map_and_its_sources(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", "s1", 1, NOW, 1, NOW)])
-    made.store.save_results([result()])
+    made.store.readings.add([Reading("hall", "s1", 1, NOW, 1, NOW)])
+    made.store.results.save([result()])
     found = get(made, "/v1/sites/hall/latest")
     assert found == get(made, f"/v1/sites/hall/results/{NOW}")
     assert found["map"] == [0, 0, 0.97, *[0] * 9]
@@ -190,8 +189,8 @@ def test_the_latest_result_has_its_map_and_its_sources(made: Bench) -> None:
 
 
 def test_a_result_that_failed_has_no_numbers_that_json_lacks(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", "s1", 1, NOW, 1, NOW)])
-    made.store.save_results([replace(result(), status="failed: why", gap=float("nan"), fit=float("inf"), map=None)])
+    made.store.readings.add([Reading("hall", "s1", 1, NOW, 1, NOW)])
+    made.store.results.save([replace(result(), status="failed: why", gap=float("nan"), fit=float("inf"), map=None)])
     found = get(made, f"/v1/sites/hall/results/{NOW}")
     assert (found["gap"], found["fit"], found["map"]) == (None, None, None)
 
@@ -200,7 +199,7 @@ def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
     sensors, start = watched().ids, NOW - 10_000
     steps = {sensor.id: round(20.0 / sensor.step) for sensor in watched().plan.sensors}
     rows = [Reading("hall", one, k, start + 2000 * k, steps[one], NOW) for k in range(5) for one in sensors]
-    made.store.add_readings([*rows, *(Reading("hall", one, 99, NOW - 3_600_000, 0, NOW) for one in sensors)])
+    made.store.readings.add([*rows, *(Reading("hall", one, 99, NOW - 3_600_000, 0, NOW) for one in sensors)])
     found = get(made, "/v1/sites/hall/attack")
     assert (found["frames"], found["readings"], found["since"]) == (5, 20, start)
     assert found["time"] == start + 8000
@@ -214,10 +213,10 @@ def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
 def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
     period = watched().schedule.period_ms
     now = unix_ms() // period * period - period // 2  # off the slots, on which times would count before others
-    made.store.add_readings([Reading("hall", "s1", k, now + k, 1, now) for k in (1, 2)])
-    made.store.add_readings([Reading("hall", "s2", 1, now + 1, 1, now), Reading("hall", "s1", 1, now + 1, 2, now)])
-    made.store.add_reports([Report("hall", "s1", "online", 3, 30, now + 9)])
-    made.store.add_problems([Problem("hall", "s2", Reason.LATE, 4, now)])
+    made.store.readings.add([Reading("hall", "s1", k, now + k, 1, now) for k in (1, 2)])
+    made.store.readings.add([Reading("hall", "s2", 1, now + 1, 1, now), Reading("hall", "s1", 1, now + 1, 2, now)])
+    made.store.reports.add([DeviceReport("hall", "s1", "online", 3, 30, now + 9)])
+    made.store.problems.add([ProblemCount("hall", "s2", Reason.LATE, 4, now)])
     made.broker.state = BrokerState(False, now, "broker.example cannot be reached")
     found = get(made, "/v1/sites/hall/health", "operator")
     one, two, three, _ = found["sensors"]
@@ -243,7 +242,7 @@ def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made:
 
 
 def test_erasing_takes_a_part_unless_everything_is_meant(made: Bench) -> None:
-    made.store.add_readings([Reading("hall", one, 1, NOW + k, 1, NOW) for k, one in enumerate(("s1", "s2", "s3"))])
+    made.store.readings.add([Reading("hall", one, 1, NOW + k, 1, NOW) for k, one in enumerate(("s1", "s2", "s3"))])
 
     def erase(**asked: object) -> tuple[int, Any]:
         answer = made.client.post("/v1/sites/hall/erase", json=asked, headers=made.bearer("operator"))
@@ -312,9 +311,9 @@ alpha = 1.0
 """
 
 
-def frozen(text: str) -> Watched:
+def frozen(text: str) -> CollectedSite:
     site = parse_site(text)
-    return Watched(site, freeze(site, site.cloak()))
+    return CollectedSite(site, freeze(site, site.cloak()))
 
 
 def test_the_geometry_of_a_floor_of_walls_and_doors() -> None:
@@ -368,7 +367,7 @@ def test_the_same_holds_on_both_databases(tmp_path: Path, store_url: str) -> Non
         assert [item["seq"] for item in first["items"] + rest["items"]] == [6, 5, 4, 3, 2, 1, 0]
         bad = made.client.get("/v1/sites/hall/readings?after=MS5cdTAwMDAuMQ", headers=made.bearer("analyst"))
         assert bad.status_code == 422
-        made.store.save_results([result(start + 3)])
+        made.store.results.save([result(start + 3)])
         assert get(made, "/v1/sites/hall/latest")["time"] == start + 3
         assert [one["missing"] for one in get(made, "/v1/sites/hall/health")["sensors"]] == [0, 7, 7, 7]
         assert get(made, "/v1/sites/hall/attack")["frames"] == 7

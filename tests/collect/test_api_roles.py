@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from cloakwork.collect.api import ApiSettings, Truth
 from cloakwork.collect.api.access_control import GuardedRoute
-from cloakwork.collect.records import Reading
+from cloakwork.collect.store import Reading
 from tests.collect.api_kit import NOW, Bench, bench, reading, result
 
 ROLES = ("anonymous", "device", "analyst", "operator")
@@ -50,8 +50,8 @@ SHORT = ApiSettings(stream_s=0.01)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with bench(tmp_path_factory.mktemp("roles"), SHORT) as one:
-        one.store.add_readings([Reading("hall", "s3", 1, NOW, 7, NOW)])
-        one.store.save_results([result()])
+        one.store.readings.add([Reading("hall", "s3", 1, NOW, 7, NOW)])
+        one.store.results.save([result()])
         yield one
 
 

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.records import Problem, Reading, Report
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading
 from tests.collect.api_kit import NOW, Bench, bench, result
 
 EXAMPLES = 20
@@ -39,10 +39,10 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with bench(tmp_path_factory.mktemp("schema"), OPEN) as one:
-        one.store.add_readings([Reading("hall", f"s{k}", 1, NOW, 7, NOW) for k in range(1, 5)])
-        one.store.save_results([result()])
-        one.store.add_reports([Report("hall", "s1", "online", 3, 30, NOW)])
-        one.store.add_problems([Problem("hall", "s1", "late: stored after its frame was due", 2, NOW)])
+        one.store.readings.add([Reading("hall", f"s{k}", 1, NOW, 7, NOW) for k in range(1, 5)])
+        one.store.results.save([result()])
+        one.store.reports.add([DeviceReport("hall", "s1", "online", 3, 30, NOW)])
+        one.store.problems.add([ProblemCount("hall", "s1", "late: stored after its frame was due", 2, NOW)])
         yield one
 
 

@@ -6,14 +6,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import MOST_CACHED, SessionTable, TokenCache
-from cloakwork.collect.records import Role, Token
-from cloakwork.collect.store import Store, StoreAwayError
+from cloakwork.collect.store import Role, Token
+from cloakwork.collect.store.token_table import TokenTable
+from cloakwork.errors import StoreAwayError
 from tests.collect.api_kit import Bench, bench, reading
 
 CHANGE = {"X-Cloakwork": "1"}
@@ -71,7 +73,7 @@ def test_a_change_by_cookie_needs_the_header_that_other_sites_cannot_send(made: 
         answer = made.client.request(method, path, json=body, headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forged"), path
     assert made.client.post("/v1/tokens", json={"role": "analyst"}, headers=CHANGE).status_code == 201
-    assert made.store.check_token(made.secrets["device"]) is not None
+    assert made.store.tokens.check(made.secrets["device"]) is not None
 
 
 def test_a_form_of_another_site_cannot_log_anyone_in(made: Bench) -> None:
@@ -120,7 +122,7 @@ def test_a_revoked_device_writes_nothing_any_more(made: Bench) -> None:
     assert made.client.post("/v1/readings", json=reading(1), headers=made.bearer("device")).status_code == 200
     made.client.delete(f"/v1/tokens/{made.ids['device']}", headers=made.bearer("operator"))
     assert made.client.post("/v1/readings", json=reading(2), headers=made.bearer("device")).status_code == 401
-    assert len(made.store.readings("hall").items) == 1
+    assert len(made.store.readings.page("hall").items) == 1
 
 
 def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_remembered(tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_re
         made.client.cookies.clear()
         assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
         assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 200
-        made.store.revoke_token(made.ids["analyst"])
+        made.store.tokens.revoke(made.ids["analyst"])
         time.sleep(0.25)
         assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 401
         assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
@@ -138,7 +140,7 @@ def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_re
 def test_a_token_that_another_process_has_just_made_opens_a_session(made: Bench) -> None:
     log_in(made, "analyst")
     assert made.client.get("/v1/sites").status_code == 200
-    made.secrets["new"] = made.store.new_token(Role.ANALYST).secret
+    made.secrets["new"] = made.store.tokens.create(Role.ANALYST).secret
     log_in(made, "new")
     assert made.client.get("/v1/sites").status_code == 200
 
@@ -176,8 +178,8 @@ def test_sessions_are_bounded_for_each_token_and_in_all() -> None:
     assert len(sessions) == 1, "those that have ended are let go"
 
 
-class Slow:
-    """A store that answers when it is let, with what there was when it was asked."""
+class Slow(TokenTable):
+    """Tokens of a store that answers when it is let, with what there was when it was asked."""
 
     def __init__(self) -> None:
         self.checking, self.go_on = threading.Event(), threading.Event()
@@ -185,13 +187,13 @@ class Slow:
         self.there = [TOKEN]
         self.away = False
 
-    def check_token(self, secret: str) -> Token | None:
+    def check(self, secret: str) -> Token | None:
         self.asked += 1
         self.checking.set()
         self.go_on.wait(5)
         return TOKEN if secret.endswith("A") else replace(TOKEN, id=secret)
 
-    def tokens(self) -> list[Token]:
+    def list_all(self) -> list[Token]:
         self.asked += 1
         there = list(self.there)
         self.checking.set()
@@ -201,10 +203,9 @@ class Slow:
         return there
 
 
-def tokens_of(store: object) -> TokenCache:
+def tokens_of(tokens: Slow) -> TokenCache:
     workers = WorkerThreads(writes=1, reads=4, on_call=lambda *_: None)
-    assert isinstance(store, Store | Slow)
-    return TokenCache(store, workers, seconds=30.0)  # type: ignore[arg-type]
+    return TokenCache(SimpleNamespace(tokens=tokens), workers, seconds=30.0)  # type: ignore[arg-type]
 
 
 def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import make_app
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Reading, Result, Role
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.store import Reading, Result, Role, Store, open_store
 from tests.collect.api_kit import NOW, Still
 from tests.collect.live_kit import moment, readings, values
 from tests.collect.zone_kit import FLAT, found, watched
@@ -20,16 +19,16 @@ NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0
 
 
 @contextmanager
-def client(folder: Path, one: Watched, *results: Result) -> Iterator[tuple[TestClient, Store]]:
+def client(folder: Path, one: CollectedSite, *results: Result) -> Iterator[tuple[TestClient, Store]]:
     with open_store(str(folder / "store.db")) as store:
         intake = Intake(store, {one.name: frozenset(one.ids)}, on_new=lambda _: None, on_report=lambda _: None)
         intake.start()
         try:
             for k, result in enumerate(results):  # a result is kept only with the readings that it is from
-                store.add_readings([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
-            store.save_results(results)
+                store.readings.add([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
+            store.results.save(results)
             app = make_app(store, {one.name: one}, intake, Still())
-            headers = {"Authorization": f"Bearer {store.new_token(Role.ANALYST).secret}"}
+            headers = {"Authorization": f"Bearer {store.tokens.create(Role.ANALYST).secret}"}
             with TestClient(app, headers=headers) as made:
                 yield made, store
         finally:
@@ -75,6 +74,6 @@ def test_what_all_data_say_has_zones_too(tmp_path: Path) -> None:
     one = watched(epsilon=30.0)
     with client(tmp_path, one) as (made, store):
         for number in range(4):
-            store.add_readings(readings(one, number, values(one, (1.25, 1.25), seed=number)))
+            store.readings.add(readings(one, number, values(one, (1.25, 1.25), seed=number)))
         attack = get(made, f"/attack?time={moment(one, 3)}")
     assert [zone["occupied"] for zone in attack["zones"]] == [True, False]

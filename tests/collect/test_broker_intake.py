@@ -19,8 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Reading, Report
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.store import DeviceReport, Reading, Store, open_store
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
@@ -86,7 +85,7 @@ class Collector:
     def __init__(self, broker: Broker | BrokerAddress, path: Path, *, capacity: int = 10_000, **options: Any) -> None:
         self.store: Store = open_store(str(path), wait_s=0.3)
         self.new: list[Reading] = []
-        self.reports: list[Report] = []
+        self.reports: list[DeviceReport] = []
         self.intake = Intake(
             self.store, WATCHED, on_new=self.new.extend, on_report=self.reports.extend, capacity=capacity
         )
@@ -298,7 +297,7 @@ def test_a_flood_of_nonsense_does_not_stop_good_readings(broker: Broker, path: P
         until(lambda: len(collector.new) == 500)
         until(lambda: sum(collector.counted(reason) for reason in {reason for _, _, reason in kinds}) == len(bad))
     with open_store(str(path)) as store:
-        told = [problem for problem in store.problems() if problem.reason != Reason.ORDER]  # they were shuffled
+        told = [problem for problem in store.problems.counts() if problem.reason != Reason.ORDER]  # they were shuffled
         kept = {(problem.site, problem.sensor, problem.reason): problem.count for problem in told}
     assert kept == {
         ("flat", "s01", Reason.MALFORMED.value): 2000,
@@ -320,7 +319,7 @@ def test_retained_messages_that_come_again_do_no_harm(broker: Broker, path: Path
         with Collector(broker, path) as collector:
             until(lambda: collector.reports)
             until(lambda: collector.intake.state.stored + collector.counted(Reason.DUPLICATE) == 1)
-            assert [report.state for report in collector.store.reports("flat")] == ["spent"]
+            assert [report.state for report in collector.store.reports.latest("flat")] == ["spent"]
     assert stored(path) == {3: 1}
 
 
@@ -348,8 +347,8 @@ def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: 
         finally:
             stop.set()
             device.join(10)
-        until(lambda: [report.state for report in collector.store.reports("flat")] == ["offline"])
-        kept = list(collector.store.iterate("flat"))
+        until(lambda: [report.state for report in collector.store.reports.latest("flat")] == ["offline"])
+        kept = list(collector.store.readings.iterate("flat"))
     assert {row.sensor for row in kept} == {SENSOR}
     assert [row.seq for row in kept] == sorted({row.seq for row in kept})
     assert all(row.time % 50 == 0 and 0 <= row.received - row.time < 10_000 for row in kept)

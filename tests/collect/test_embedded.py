@@ -8,8 +8,8 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.collect import embedded
-from cloakwork.collect.embedded import EmbeddedBroker
+from cloakwork.collect import embedded_broker
+from cloakwork.collect.embedded_broker import EmbeddedBroker
 
 
 class Client:
@@ -37,13 +37,13 @@ class Client:
 def test_who_comes_while_others_subscribe_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """As all devices of the demonstration do on a busy machine; who is thrown out comes back after a while only."""
     name = "_publish_retained_messages_for_subscription"
-    usual = getattr(embedded._Broker, name)  # noqa: SLF001
+    usual = getattr(embedded_broker._Broker, name)  # noqa: SLF001
 
     async def slow(*args: Any) -> None:
         await asyncio.sleep(0.3)
         await usual(*args)
 
-    monkeypatch.setattr(embedded._Broker, name, slow)  # noqa: SLF001
+    monkeypatch.setattr(embedded_broker._Broker, name, slow)  # noqa: SLF001
     broker = EmbeddedBroker()
     broker.start()
     try:

@@ -2,39 +2,39 @@
 
 import pytest
 
-from cloakwork.collect.backlog import Backlog
-from cloakwork.collect.frames import MOST_OPENED, REMEMBERED, Frames, Ready, agreed
+from cloakwork.collect.open_frames import MOST_OPENED, REMEMBERED, OpenFrames, ReadyFrame, enough_agree
+from cloakwork.collect.site_queue import Backlog
 
 
-def ready(frames: Frames, now: float) -> list[int]:
+def ready(frames: OpenFrames, now: float) -> list[int]:
     return [one.time for one in frames.take(now)]
 
 
 def test_a_frame_is_ready_when_all_have_reported() -> None:
-    frames = Frames(3, wait=5.0, period=10.0)
+    frames = OpenFrames(3, wait=5.0, period=10.0)
     for sensor in (2, 0, 0):
         frames.add(100, sensor, 0.0)
         assert ready(frames, 1.0) == []
     frames.add(100, 1, 1.0)
     assert (len(frames), frames.next_due()) == (0, 0.0)
-    assert frames.take(1.0) == [Ready(100, most=True)]
+    assert frames.take(1.0) == [ReadyFrame(100, most=True)]
     assert ready(frames, 99.0) == []
 
 
 def test_a_frame_is_ready_when_it_has_waited_long_enough_since_its_first_reading() -> None:
-    frames = Frames(4, wait=5.0, period=10.0)
+    frames = OpenFrames(4, wait=5.0, period=10.0)
     frames.add(100, 0, 1.0)
     frames.add(200, 0, 2.0)
     frames.add(200, 1, 6.5)
     assert (frames.next_due(), frames.waits(100), frames.waits(300)) == (6.0, True, False)
     assert frames.take(5.9) == []
-    assert frames.take(6.0) == [Ready(100, most=False)]
-    assert frames.take(7.0) == [Ready(200, most=True)]
+    assert frames.take(6.0) == [ReadyFrame(100, most=False)]
+    assert frames.take(7.0) == [ReadyFrame(200, most=True)]
     assert frames.next_due() is None
 
 
 def test_a_frame_that_is_completed_late_is_ready_once_more_and_no_oftener() -> None:
-    frames = Frames(3, wait=1.0, period=10.0)
+    frames = OpenFrames(3, wait=1.0, period=10.0)
     frames.add(100, 0, 0.0)
     assert ready(frames, 1.0) == [100]
     frames.add(100, 1, 2.0)
@@ -53,41 +53,41 @@ def test_a_frame_that_is_completed_late_is_ready_once_more_and_no_oftener() -> N
 def test_a_time_off_the_slots_makes_a_frame_only_if_half_of_the_sensors_share_it(
     sensors: int, share: int, counts: bool
 ) -> None:
-    frames = Frames(sensors, wait=1.0, period=10.0, slot_ms=100)
+    frames = OpenFrames(sensors, wait=1.0, period=10.0, slot_ms=100)
     for sensor in range(share):
         frames.add(101, sensor, 0.0)
     frames.add(200, 0, 0.0)
     assert sorted(ready(frames, 1.0)) == ([101, 200] if counts else [200])
-    assert agreed(share, sensors) is counts
+    assert enough_agree(share, sensors) is counts
 
 
 def test_one_of_two_sensors_cannot_make_a_time_ahead_count() -> None:
-    frames = Frames(2, wait=1.0, period=10.0)
+    frames = OpenFrames(2, wait=1.0, period=10.0)
     frames.add(100, 0, 0.0, ahead=3600.0)
     assert ready(frames, 10.0) == []
 
 
 def test_readings_of_an_unset_clock_make_no_frame() -> None:
-    frames = Frames(1, wait=1.0, period=10.0)
+    frames = OpenFrames(1, wait=1.0, period=10.0)
     frames.add(0, 0, 0.0)
     assert ready(frames, 9.0) == []
 
 
 def test_a_frame_that_lies_ahead_waits_until_it_has_come_or_most_sensors_say_so() -> None:
-    frames = Frames(4, wait=1.0, period=10.0)
+    frames = OpenFrames(4, wait=1.0, period=10.0)
     frames.add(100, 0, 0.0, ahead=3600.0)
     assert ready(frames, 3600.9) == []
     assert ready(frames, 3601.0) == [100]
     frames.add(200, 0, 4000.0, ahead=3600.0)
     frames.add(200, 1, 4000.5, ahead=3600.0)
-    assert frames.take(4001.5) == [Ready(200, most=True)]
+    assert frames.take(4001.5) == [ReadyFrame(200, most=True)]
 
 
 HOUR = 3600.0
 
 
 def test_frames_that_lay_ahead_of_a_clock_that_was_behind_are_ready_once_it_is_set_right() -> None:
-    frames = Frames(12, wait=0.5, period=1.0, slot_ms=1000)
+    frames = OpenFrames(12, wait=0.5, period=1.0, slot_ms=1000)
     for second in range(1, 401):  # few of the sensors: they cannot say that the collector's clock is wrong
         for sensor in range(5):
             frames.add(1000 * second, sensor, float(second), ahead=12 * HOUR)
@@ -104,7 +104,7 @@ def test_frames_that_lay_ahead_of_a_clock_that_was_behind_are_ready_once_it_is_s
 
 
 def test_a_frame_that_still_lies_ahead_when_the_clock_is_set_waits_for_the_rest() -> None:
-    frames = Frames(4, wait=1.0, period=10.0)
+    frames = OpenFrames(4, wait=1.0, period=10.0)
     frames.add(7_200_000, 0, 0.0, ahead=2 * HOUR)
     frames.add(3_610_000, 1, 10.0, ahead=0.0)  # an hour later by the wall, ten seconds by the other clock
     assert ready(frames, 3600.9) == [3_610_000]
@@ -113,7 +113,7 @@ def test_a_frame_that_still_lies_ahead_when_the_clock_is_set_waits_for_the_rest(
 
 @pytest.mark.parametrize("jump", [-12 * HOUR, -0.9, 0.0, 0.9])
 def test_a_clock_that_is_set_back_or_hardly_at_all_changes_nothing_for_those_that_wait(jump: float) -> None:
-    frames = Frames(4, wait=1.0, period=10.0)
+    frames = OpenFrames(4, wait=1.0, period=10.0)
     frames.add(10_000, 0, 10.0)
     frames.add(3_610_000, 1, 10.0, ahead=HOUR)
     for _ in range(5):
@@ -125,7 +125,7 @@ def test_a_clock_that_is_set_back_or_hardly_at_all_changes_nothing_for_those_tha
 
 
 def test_one_sensor_cannot_push_out_the_frames_of_the_others() -> None:
-    frames = Frames(2, wait=1.0, period=10.0)
+    frames = OpenFrames(2, wait=1.0, period=10.0)
     frames.add(5, 1, 0.0)
     for when in range(1000, 1000 + 10 * MOST_OPENED):
         frames.add(when, 0, 0.0)
@@ -138,7 +138,7 @@ def test_one_sensor_cannot_push_out_the_frames_of_the_others() -> None:
 
 
 def test_only_so_many_frames_are_remembered() -> None:
-    frames = Frames(1, wait=1.0, period=10.0)
+    frames = OpenFrames(1, wait=1.0, period=10.0)
     for when in range(1, REMEMBERED + 100):
         frames.add(when, 0, 0.0)
     assert len(ready(frames, 0.0)) == REMEMBERED + 99

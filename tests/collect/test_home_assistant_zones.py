@@ -16,7 +16,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.collect.place import Watched
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
@@ -94,7 +94,7 @@ def listening(broker: Broker, *, user: str | None = None) -> Iterator[Listener]:
 
 
 @contextmanager
-def telling(broker: Broker | BrokerAddress, *sites: Watched, **options: Any) -> Iterator[ZonePublisher]:
+def telling(broker: Broker | BrokerAddress, *sites: CollectedSite, **options: Any) -> Iterator[ZonePublisher]:
     reached = (
         broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port, broker.ca is not None)
     )

@@ -12,44 +12,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import Busy, Reason
-from cloakwork.collect.records import Problem, Reading, Report, Verdict
-from cloakwork.collect.store import Store, StoreBusyError, open_store
-from cloakwork.errors import InputError
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, ReadingStatus, Store, open_store
+from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
-from tests.collect.intake_kit import DAY, NOW, SITES, Desk, Shelf, row, until
+from tests.collect.intake_kit import DAY, NOW, SITES, FakeStore, IntakeHarness, row, until
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf()
+def fake_store() -> FakeStore:
+    return FakeStore()
 
 
 @pytest.fixture
-def desk(shelf: Shelf) -> Iterator[Desk]:
-    found = Desk(shelf)
+def harness(fake_store: FakeStore) -> Iterator[IntakeHarness]:
+    found = IntakeHarness(fake_store)
     yield found
-    shelf.gate.set()
+    fake_store.gate.set()
     found.intake.stop()
 
 
-def test_a_reading_is_done_with_when_it_is_stored_and_not_before(desk: Desk, shelf: Shelf) -> None:
-    shelf.gate.clear()
-    desk.reading(1, value=-7)
+def test_a_reading_is_done_with_when_it_is_stored_and_not_before(harness: IntakeHarness, fake_store: FakeStore) -> None:
+    fake_store.gate.clear()
+    harness.reading(1, value=-7)
     time.sleep(0.05)
-    assert (desk.done, desk.new) == (0, [])
-    shelf.gate.set()
-    until(lambda: desk.new)
-    assert desk.done == 1
-    assert desk.new == list(shelf.rows.values()) == [Reading("flat", "s1", 1, NOW, -7, NOW)]
-    assert (desk.intake.state.storing, desk.intake.state.stored, desk.counted()) == (True, 1, {})
+    assert (harness.done, harness.new) == (0, [])
+    fake_store.gate.set()
+    until(lambda: harness.new)
+    assert harness.done == 1
+    assert harness.new == list(fake_store.rows.values()) == [Reading("flat", "s1", 1, NOW, -7, NOW)]
+    assert (harness.intake.state.storing, harness.intake.state.stored, harness.counted()) == (True, 1, {})
 
 
-def test_a_status_is_kept_and_handed_on(desk: Desk, shelf: Shelf) -> None:
-    desk.offer("cloakwork/v1/hall/h1/status", write_status("spent", 3, 60))
-    until(lambda: desk.reports)
-    assert desk.reports == shelf.reports == [Report("hall", "h1", "spent", 3, 60, NOW)]
-    assert (desk.done, shelf.rows) == (1, {})
+def test_a_status_is_kept_and_handed_on(harness: IntakeHarness, fake_store: FakeStore) -> None:
+    harness.offer("cloakwork/v1/hall/h1/status", write_status("spent", 3, 60))
+    until(lambda: harness.reports)
+    assert harness.reports == fake_store.stored_reports == [DeviceReport("hall", "h1", "spent", 3, 60, NOW)]
+    assert (harness.done, fake_store.rows) == (1, {})
 
 
 GOOD = write_reading(1, NOW, 5)
@@ -80,30 +79,30 @@ GOOD = write_reading(1, NOW, 5)
     ],
 )
 def test_what_cannot_be_used_is_counted_with_its_reason_and_done_with(
-    shelf: Shelf, topic: str, payload: bytes, reason: Reason, names: tuple[str, str]
+    fake_store: FakeStore, topic: str, payload: bytes, reason: Reason, names: tuple[str, str]
 ) -> None:
-    desk = Desk(shelf)
-    desk.offer(topic, payload)
-    assert desk.done == 1  # at once: it does not wait for the store
-    desk.intake.stop()
-    assert shelf.problems == [Problem(*names, reason.value, 1, NOW)]
-    assert (desk.counted(), shelf.rows, desk.new) == ({reason.value: 1}, {}, [])
+    harness = IntakeHarness(fake_store)
+    harness.offer(topic, payload)
+    assert harness.done == 1  # at once: it does not wait for the store
+    harness.intake.stop()
+    assert fake_store.stored_problems == [ProblemCount(*names, reason.value, 1, NOW)]
+    assert (harness.counted(), fake_store.rows, harness.new) == ({reason.value: 1}, {}, [])
 
 
-def test_duplicates_and_alarms_are_counted_and_not_handed_on(desk: Desk) -> None:
+def test_duplicates_and_alarms_are_counted_and_not_handed_on(harness: IntakeHarness) -> None:
     for value in (5, 5, 6, 5):
-        desk.reading(1, value=value)
-    until(lambda: desk.done == 4)
-    until(lambda: desk.counted() == {Reason.DUPLICATE.value: 2, Reason.ALARM.value: 1})
-    until(lambda: len(desk.new) == desk.intake.state.stored == 1)
+        harness.reading(1, value=value)
+    until(lambda: harness.done == 4)
+    until(lambda: harness.counted() == {Reason.DUPLICATE.value: 2, Reason.ALARM.value: 1})
+    until(lambda: len(harness.new) == harness.intake.state.stored == 1)
 
 
-def test_readings_out_of_order_are_counted_and_handed_on(desk: Desk) -> None:
+def test_readings_out_of_order_are_counted_and_handed_on(harness: IntakeHarness) -> None:
     for seq in (5, 3, 7, 6):
-        desk.reading(seq)
-    until(lambda: desk.done == 4)
-    until(lambda: desk.counted() == {Reason.ORDER.value: 2})
-    until(lambda: len(desk.new) == desk.intake.state.stored == 4)
+        harness.reading(seq)
+    until(lambda: harness.done == 4)
+    until(lambda: harness.counted() == {Reason.ORDER.value: 2})
+    until(lambda: len(harness.new) == harness.intake.state.stored == 4)
 
 
 @pytest.mark.parametrize(
@@ -118,151 +117,156 @@ def test_readings_out_of_order_are_counted_and_handed_on(desk: Desk) -> None:
     ],
 )
 def test_late_and_wrongly_stamped_readings_are_stored_all_the_same(
-    desk: Desk, shelf: Shelf, stamp: int, reason: Reason | None, handed: int
+    harness: IntakeHarness, fake_store: FakeStore, stamp: int, reason: Reason | None, handed: int
 ) -> None:
-    desk.reading(1, stamp=stamp)
-    until(lambda: desk.intake.state.stored)
-    until(lambda: desk.counted() == ({} if reason is None else {reason.value: 1}))
-    until(lambda: (desk.done, len(shelf.rows), len(desk.new)) == (1, 1, handed))
+    harness.reading(1, stamp=stamp)
+    until(lambda: harness.intake.state.stored)
+    until(lambda: harness.counted() == ({} if reason is None else {reason.value: 1}))
+    until(lambda: (harness.done, len(fake_store.rows), len(harness.new)) == (1, 1, handed))
 
 
 @given(st.text(max_size=80), st.binary(max_size=120))
 @settings(max_examples=200, deadline=None)
 def test_no_message_whatever_stops_the_intake(topic: str, payload: bytes) -> None:
-    desk = Desk(Shelf())
-    desk.offer(topic, payload)
-    desk.offer("cloakwork/v1/flat/s1/reading", payload)
-    desk.reading(1)
-    desk.intake.stop()
-    assert desk.done == 3
-    assert len(desk.new) == 1
+    harness = IntakeHarness(FakeStore())
+    harness.offer(topic, payload)
+    harness.offer("cloakwork/v1/flat/s1/reading", payload)
+    harness.reading(1)
+    harness.intake.stop()
+    assert harness.done == 3
+    assert len(harness.new) == 1
 
 
-def test_many_readings_share_a_transaction(desk: Desk, shelf: Shelf) -> None:
-    shelf.gate.clear()
+def test_many_readings_share_a_transaction(harness: IntakeHarness, fake_store: FakeStore) -> None:
+    fake_store.gate.clear()
     for seq in range(2000):
-        desk.reading(seq)
-    shelf.gate.set()
-    until(lambda: desk.done == len(desk.new) == 2000)
-    assert max(shelf.batches) == 500
-    assert len(shelf.batches) <= 6
-    assert [reading.seq for reading in desk.new] == list(range(2000))
+        harness.reading(seq)
+    fake_store.gate.set()
+    until(lambda: harness.done == len(harness.new) == 2000)
+    assert max(fake_store.batches) == 500
+    assert len(fake_store.batches) <= 6
+    assert [reading.seq for reading in harness.new] == list(range(2000))
 
 
-def test_a_full_queue_holds_the_sender_back_and_refuses_requests(shelf: Shelf) -> None:
-    desk = Desk(shelf, capacity=10)
-    shelf.gate.clear()
-    sender = desk.send(100)
-    until(lambda: not desk.intake.has_room)
+def test_a_full_queue_holds_the_sender_back_and_refuses_requests(fake_store: FakeStore) -> None:
+    harness = IntakeHarness(fake_store, capacity=10)
+    fake_store.gate.clear()
+    sender = harness.send(100)
+    until(lambda: not harness.intake.has_room)
     time.sleep(0.05)
-    assert desk.intake.state.queued == 10
-    with pytest.raises(Busy, match="10 readings wait"):
-        desk.intake.submit([row(500)])
-    shelf.gate.set()
+    assert harness.intake.state.queued == 10
+    with pytest.raises(BusyError) as refusal:
+        harness.intake.submit([row(500)])
+    assert refusal.value.queued == 10
+    fake_store.gate.set()
     sender.join(10)
-    until(lambda: desk.done == 100)
-    desk.intake.stop()
-    assert len(shelf.rows) == 100
+    until(lambda: harness.done == 100)
+    harness.intake.stop()
+    assert len(fake_store.rows) == 100
 
 
-def test_a_failing_store_costs_nothing_but_time(desk: Desk, shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
-    shelf.failure = sqlite3.OperationalError("INSERT of value 123456789 failed")
+def test_a_failing_store_costs_nothing_but_time(
+    harness: IntakeHarness, fake_store: FakeStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake_store.failure = sqlite3.OperationalError("INSERT of value 123456789 failed")
     for seq in range(20):
-        desk.reading(seq)
-    desk.offer("cloakwork/v1/flat/s2/status", write_status("online", 1, 2))
-    desk.offer("cloakwork/v1/flat/s2/status", b"nonsense")
-    until(lambda: shelf.attempts >= 3)
-    state = desk.intake.state
+        harness.reading(seq)
+    harness.offer("cloakwork/v1/flat/s2/status", write_status("online", 1, 2))
+    harness.offer("cloakwork/v1/flat/s2/status", b"nonsense")
+    until(lambda: fake_store.attempts >= 3)
+    state = harness.intake.state
     assert (state.storing, state.reason, state.stored) == (False, "OperationalError", 0)
-    assert (desk.done, desk.new, desk.reports) == (1, [], [])  # the nonsense, which nobody waits for
-    with pytest.raises(Busy, match="cannot be written"):
-        desk.intake.submit([row(500)])
-    shelf.failure = None
-    until(lambda: desk.done == 22)
-    assert desk.intake.state.storing
-    until(lambda: len(desk.new) == len(shelf.rows) == 20)
-    until(lambda: shelf.problems)
-    assert [(problem.reason, problem.count) for problem in shelf.problems] == [(Reason.MALFORMED.value, 1)]
+    assert (harness.done, harness.new, harness.reports) == (1, [], [])  # the nonsense, which nobody waits for
+    with pytest.raises(BusyError):
+        harness.intake.submit([row(500)])
+    fake_store.failure = None
+    until(lambda: harness.done == 22)
+    assert harness.intake.state.storing
+    until(lambda: len(harness.new) == len(fake_store.rows) == 20)
+    until(lambda: fake_store.stored_problems)
+    assert [(problem.reason, problem.count) for problem in fake_store.stored_problems] == [(Reason.MALFORMED.value, 1)]
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(said) == 2, "once when it fails, once when it works again"
     assert "123456789" not in caplog.text
 
 
-def test_counters_are_kept_while_they_cannot_be_written(desk: Desk, shelf: Shelf) -> None:
-    shelf.failure = OSError()
-    desk.offer("nonsense", b"")
-    until(lambda: not desk.intake.state.storing)
-    desk.offer("nonsense", b"")
-    shelf.failure = None
-    until(lambda: desk.intake.state.storing)
-    desk.intake.stop()
-    assert sum(problem.count for problem in shelf.problems) == 2
+def test_counters_are_kept_while_they_cannot_be_written(harness: IntakeHarness, fake_store: FakeStore) -> None:
+    fake_store.failure = OSError()
+    harness.offer("nonsense", b"")
+    until(lambda: not harness.intake.state.storing)
+    harness.offer("nonsense", b"")
+    fake_store.failure = None
+    until(lambda: harness.intake.state.storing)
+    harness.intake.stop()
+    assert sum(problem.count for problem in fake_store.stored_problems) == 2
 
 
-def test_readings_that_were_stored_before_their_answer_was_lost_are_new(desk: Desk, shelf: Shelf) -> None:
-    shelf.answer_lost = True
-    desk.reading(1)
-    until(lambda: desk.done and desk.new)
-    assert desk.new == [row(1)]
-    assert desk.counted() == {}
+def test_readings_that_were_stored_before_their_answer_was_lost_are_new(
+    harness: IntakeHarness, fake_store: FakeStore
+) -> None:
+    fake_store.answer_lost = True
+    harness.reading(1)
+    until(lambda: harness.done and harness.new)
+    assert harness.new == [row(1)]
+    assert harness.counted() == {}
 
 
-def test_stopped_while_the_store_fails_nothing_is_acknowledged(shelf: Shelf) -> None:
-    desk = Desk(shelf, capacity=10)
-    shelf.gate.clear()
+def test_stopped_while_the_store_fails_nothing_is_acknowledged(fake_store: FakeStore) -> None:
+    harness = IntakeHarness(fake_store, capacity=10)
+    fake_store.gate.clear()
     said: list[object] = []
 
     def submit() -> None:
         try:
-            said.append(desk.intake.submit([row(500)]))
-        except Busy as problem:
+            said.append(harness.intake.submit([row(500)]))
+        except BusyError as problem:
             said.append(problem)
 
     request = threading.Thread(target=submit)
     request.start()
-    until(lambda: shelf.calls)
-    sender = desk.send(30)
-    until(lambda: not desk.intake.has_room)
-    shelf.failure = StoreBusyError("locked")
-    shelf.gate.set()
-    until(lambda: desk.intake.state.reason == "locked")
-    desk.intake.stop()
+    until(lambda: fake_store.calls)
+    sender = harness.send(30)
+    until(lambda: not harness.intake.has_room)
+    fake_store.failure = StoreBusyError("locked")
+    fake_store.gate.set()
+    until(lambda: harness.intake.state.reason == "locked")
+    harness.intake.stop()
     for thread in (sender, request):
         thread.join(10)
         assert not thread.is_alive()
-    assert (desk.done, shelf.rows, desk.intake.state.queued) == (0, {}, 0)
-    assert [type(answer) for answer in said] == [Busy]
+    assert (harness.done, fake_store.rows, harness.intake.state.queued) == (0, {}, 0)
+    assert [type(answer) for answer in said] == [BusyError]
 
 
-def test_stopping_stores_what_is_queued(shelf: Shelf) -> None:
-    desk = Desk(shelf)
-    shelf.gate.clear()
+def test_stopping_stores_what_is_queued(fake_store: FakeStore) -> None:
+    harness = IntakeHarness(fake_store)
+    fake_store.gate.clear()
     for seq in range(1200):
-        desk.reading(seq)
-    threading.Timer(0.05, shelf.gate.set).start()
-    desk.intake.stop()
-    assert desk.done == len(shelf.rows) == 1200
-    desk.reading(5000)
-    assert desk.done == 1200, "after the stop nothing is acknowledged"
+        harness.reading(seq)
+    threading.Timer(0.05, fake_store.gate.set).start()
+    harness.intake.stop()
+    assert harness.done == len(fake_store.rows) == 1200
+    harness.reading(5000)
+    assert harness.done == 1200, "after the stop nothing is acknowledged"
 
 
-def test_it_can_be_started_again(desk: Desk) -> None:
-    desk.reading(1)
-    desk.intake.stop()
-    desk.intake.start()
-    desk.reading(2)
-    until(lambda: desk.done == 2)
+def test_it_can_be_started_again(harness: IntakeHarness) -> None:
+    harness.reading(1)
+    harness.intake.stop()
+    harness.intake.start()
+    harness.reading(2)
+    until(lambda: harness.done == 2)
 
 
-def test_a_request_is_answered_with_a_verdict_for_each_reading(desk: Desk) -> None:
-    assert desk.intake.submit([row(1), row(2), row(1), row(1, value=6)]) == [
-        Verdict.NEW,
-        Verdict.NEW,
-        Verdict.AGAIN,
-        Verdict.ALARM,
+def test_a_request_is_answered_with_a_verdict_for_each_reading(harness: IntakeHarness) -> None:
+    assert harness.intake.submit([row(1), row(2), row(1), row(1, value=6)]) == [
+        ReadingStatus.NEW,
+        ReadingStatus.NEW,
+        ReadingStatus.AGAIN,
+        ReadingStatus.ALARM,
     ]
-    assert desk.intake.submit([]) == []
-    assert desk.intake.submit([row(1)]) == [Verdict.AGAIN]
+    assert harness.intake.submit([]) == []
+    assert harness.intake.submit([row(1)]) == [ReadingStatus.AGAIN]
 
 
 @pytest.mark.parametrize(
@@ -275,46 +279,50 @@ def test_a_request_is_answered_with_a_verdict_for_each_reading(desk: Desk) -> No
         (row(9, stamp=-1), Reason.MALFORMED),
     ],
 )
-def test_a_request_with_a_bad_reading_stores_none(desk: Desk, shelf: Shelf, bad: Reading, reason: Reason) -> None:
-    with pytest.raises(InputError, match=str(reason)) as refused:
-        desk.intake.submit([row(1), bad])
+def test_a_request_with_a_bad_reading_stores_none(
+    harness: IntakeHarness, fake_store: FakeStore, bad: Reading, reason: Reason
+) -> None:
+    with pytest.raises(InputError) as refused:
+        harness.intake.submit([row(1), bad])
     assert refused.value.reason is reason
-    assert desk.counted() == {reason.value: 1}
-    assert shelf.rows == {}
+    assert harness.counted() == {reason.value: 1}
+    assert fake_store.rows == {}
 
 
-def test_a_request_that_takes_too_long_is_busy_and_may_come_again(desk: Desk, shelf: Shelf) -> None:
-    shelf.gate.clear()
-    with pytest.raises(Busy, match="Send them again"):
-        desk.intake.submit([row(1)], timeout=0.05)
-    shelf.gate.set()
-    assert desk.intake.submit([row(1)]) == [Verdict.AGAIN]
+def test_a_request_that_takes_too_long_is_busy_and_may_come_again(
+    harness: IntakeHarness, fake_store: FakeStore
+) -> None:
+    fake_store.gate.clear()
+    with pytest.raises(BusyError):
+        harness.intake.submit([row(1)], timeout=0.05)
+    fake_store.gate.set()
+    assert harness.intake.submit([row(1)]) == [ReadingStatus.AGAIN]
 
 
-def test_a_listener_that_fails_does_not_end_the_intake(shelf: Shelf) -> None:
+def test_a_listener_that_fails_does_not_end_the_intake(fake_store: FakeStore) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
 
-    intake = Intake(shelf, SITES, on_new=fail, on_report=fail)
+    intake = Intake(fake_store, SITES, on_new=fail, on_report=fail)
     intake.start()
     answers = []
     for seq in range(3):
         intake.offer("cloakwork/v1/flat/s1/reading", write_reading(seq, NOW, 1), lambda: answers.append(1 // 0))
         intake.offer("cloakwork/v1/flat/s1/status", write_status("online", seq, 3), lambda: answers.append(1))
     until(lambda: len(answers) == 3)
-    assert intake.submit([row(7)]) == [Verdict.NEW]
+    assert intake.submit([row(7)]) == [ReadingStatus.NEW]
     intake.stop()
-    assert len(shelf.rows) == 4
+    assert len(fake_store.rows) == 4
 
 
-def test_problems_found_elsewhere_are_counted_too(shelf: Shelf) -> None:
-    desk = Desk(shelf)
-    desk.intake.count(Reason.MALFORMED, "flat", "s2")
-    desk.intake.count(Reason.UNKNOWN_SENSOR, "flat", "<script>")
-    desk.intake.stop()
-    assert shelf.problems == [
-        Problem("flat", "s2", Reason.MALFORMED.value, 1, NOW),
-        Problem("flat", "", Reason.UNKNOWN_SENSOR.value, 1, NOW),
+def test_problems_found_elsewhere_are_counted_too(fake_store: FakeStore) -> None:
+    harness = IntakeHarness(fake_store)
+    harness.intake.count(Reason.MALFORMED, "flat", "s2")
+    harness.intake.count(Reason.UNKNOWN_SENSOR, "flat", "<script>")
+    harness.intake.stop()
+    assert fake_store.stored_problems == [
+        ProblemCount("flat", "s2", Reason.MALFORMED.value, 1, NOW),
+        ProblemCount("flat", "", Reason.UNKNOWN_SENSOR.value, 1, NOW),
     ]
 
 
@@ -325,33 +333,33 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_everything_ends_up_in_a_real_store(store: Store) -> None:
-    desk = Desk(store)
+    harness = IntakeHarness(store)
     for seq in range(1500):
-        desk.reading(seq, sensor="s1" if seq % 2 else "s2", stamp=NOW - seq)
+        harness.reading(seq, sensor="s1" if seq % 2 else "s2", stamp=NOW - seq)
     for value in (5, 6):
-        desk.reading(1, value=value, stamp=NOW - 1)
-    desk.offer("cloakwork/v1/flat/s1/status", write_status("online", 1, 2))
-    desk.offer("cloakwork/v1/flat/s1/reading", b"nonsense")
-    desk.intake.stop()
-    assert desk.done == 1504
-    kept = list(store.iterate("flat"))
+        harness.reading(1, value=value, stamp=NOW - 1)
+    harness.offer("cloakwork/v1/flat/s1/status", write_status("online", 1, 2))
+    harness.offer("cloakwork/v1/flat/s1/reading", b"nonsense")
+    harness.intake.stop()
+    assert harness.done == 1504
+    kept = list(store.readings.iterate("flat"))
     assert sorted(reading.seq for reading in kept) == list(range(1500))
-    assert store.reports("flat") == desk.reports
-    assert [(alarm.sensor, alarm.seq) for alarm in store.alarms("flat")] == [("s1", 1)]
+    assert store.reports.latest("flat") == harness.reports
+    assert [(alarm.sensor, alarm.seq) for alarm in store.readings.alarms("flat")] == [("s1", 1)]
     wanted = {Reason.MALFORMED: 1, Reason.DUPLICATE: 1, Reason.ALARM: 1}
-    assert {problem.reason: problem.count for problem in store.problems("flat")} == wanted
+    assert {problem.reason: problem.count for problem in store.problems.counts("flat")} == wanted
 
 
 def test_a_locked_database_is_waited_for(store: Store, tmp_path: Path) -> None:
-    desk = Desk(store)
+    harness = IntakeHarness(store)
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    desk.reading(1)
-    until(lambda: not desk.intake.state.storing)
-    assert "locked" in desk.intake.state.reason
-    assert desk.done == 0
+    harness.reading(1)
+    until(lambda: not harness.intake.state.storing)
+    assert "locked" in harness.intake.state.reason
+    assert harness.done == 0
     other.execute("COMMIT")
     other.close()
-    until(lambda: desk.done == 1)
-    desk.intake.stop()
-    assert [reading.seq for reading in store.iterate("flat")] == [1]
+    until(lambda: harness.done == 1)
+    harness.intake.stop()
+    assert [reading.seq for reading in store.readings.iterate("flat")] == [1]

@@ -6,43 +6,42 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.live import Lag
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result
-from cloakwork.collect.solve import Solver
-from cloakwork.collect.store import Store
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.solver import Solver
+from cloakwork.collect.store import Result, Store
 from cloakwork.readings import Frame
 from tests.collect.live_kit import LINE, LONG, give, make, moment, readings, running, wait_for
 
 
 def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
-    watched: Watched, shelf: Store, monkeypatch: pytest.MonkeyPatch
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = Solver.solve
 
     def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
         found = usual(self, frames, keep=keep)
-        shelf.erase("corridor", until=moment(watched, 1))
+        sqlite_store.erase("corridor", until=moment(watched, 1))
         return found
 
     monkeypatch.setattr(Solver, "solve", solve)
-    with running(shelf, watched) as (live, told):
-        give(shelf, live, readings(watched, 0))
+    with running(sqlite_store, watched) as (live, told):
+        give(sqlite_store, live, readings(watched, 0))
         assert live.settle(LONG)
-        assert (live.lag("corridor").solved, live.lag("corridor").lag_ms) == (0, None)
-        give(shelf, live, readings(watched, 1))
+        assert (live.state("corridor").solved, live.state("corridor").lag_ms) == (0, None)
+        give(sqlite_store, live, readings(watched, 1))
         wait_for(lambda: told)
         assert live.settle(LONG)
     assert [result.time for result in told] == [moment(watched, 1)]
 
 
 def test_while_old_readings_are_erased_new_results_are_kept(
-    watched: Watched, store: Store, monkeypatch: pytest.MonkeyPatch
+    watched: CollectedSite, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, old = Solver.solve, itertools.count()
 
     def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        store.add_readings(readings(watched, number := next(old)))
+        store.readings.add(readings(watched, number := next(old)))
         assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
         return usual(self, frames, keep=keep)
 
@@ -51,18 +50,18 @@ def test_while_old_readings_are_erased_new_results_are_kept(
         for count in (1, 2, 3):
             give(store, live, readings(watched, 100 + count))
             wait_for(lambda count=count: len(told) == count)  # type: ignore[misc]
-        assert live.lag("corridor").solved == 3
-    assert store.unsolved("corridor") == []
+        assert live.state("corridor").solved == 3
+    assert store.frames.unsolved("corridor") == []
 
 
 def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
-    watched: Watched, store: Store, monkeypatch: pytest.MonkeyPatch
+    watched: CollectedSite, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual, lags = Solver.solve, list[Lag]()
+    usual, lags = Solver.solve, list[RecoveryState]()
 
     def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
         found = usual(self, frames, keep=keep)
-        lags.append(live.lag("corridor"))
+        lags.append(live.state("corridor"))
         if len(lags) == 1:
             store.erase("corridor", "s03")
         return found
@@ -72,48 +71,48 @@ def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
         give(store, live, readings(watched, 0))
         wait_for(lambda: told)
         assert live.settle(LONG)
-        assert live.lag("corridor").solved == 1
+        assert live.state("corridor").solved == 1
     assert [result.sensors for result in told] == [11]
     assert [(lag.solved, lag.lag_ms) for lag in lags] == [(0, None), (0, None)]
-    assert store.latest("corridor") == told[0]
+    assert store.results.latest("corridor") == told[0]
 
 
 def test_a_result_that_another_collector_has_made_from_more_is_neither_told_nor_made_again(
-    watched: Watched, shelf: Store, monkeypatch: pytest.MonkeyPatch
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, calls, rows = Solver.solve, list[int](), readings(watched, 0)
     [better] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
 
     def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
         calls.append(len(frames))
-        shelf.add_readings(rows)
-        shelf.save_results([better])
+        sqlite_store.readings.add(rows)
+        sqlite_store.results.save([better])
         return usual(self, frames, keep=keep)
 
     monkeypatch.setattr(Solver, "solve", solve)
-    with running(shelf, watched) as (live, told):
-        give(shelf, live, rows[:9])
+    with running(sqlite_store, watched) as (live, told):
+        give(sqlite_store, live, rows[:9])
         wait_for(lambda: calls)
         assert live.settle(LONG)
-        assert live.lag("corridor").solved == 0
+        assert live.state("corridor").solved == 0
     assert (calls, told) == ([1], [])
-    assert shelf.latest("corridor") == better
+    assert sqlite_store.results.latest("corridor") == better
 
 
 def test_frames_that_grew_at_a_site_that_has_lost_sensors_are_not_solved_for_ever(
-    watched: Watched, tmp_path: Path, shelf: Store
+    watched: CollectedSite, tmp_path: Path, sqlite_store: Store
 ) -> None:
     folder = tmp_path / "less"
     folder.mkdir()
     less = make(folder, LINE.replace("sensors = 12", "sensors = 10"))
     late = less.ids[0]
     for number in range(4):
-        shelf.add_readings(readings(watched, number, without=[late]))
-    with running(shelf, watched) as (_, told):
+        sqlite_store.readings.add(readings(watched, number, without=[late]))
+    with running(sqlite_store, watched) as (_, told):
         wait_for(lambda: len(told) == 4)
-    shelf.add_readings([row for number in range(4) for row in readings(watched, number) if row.sensor == late])
-    assert len(shelf.outgrown("corridor")) == 4
-    with running(shelf, less, look=0.1) as (_, again):
-        wait_for(lambda: shelf.outgrown("corridor") == [])
+    sqlite_store.readings.add([row for number in range(4) for row in readings(watched, number) if row.sensor == late])
+    assert len(sqlite_store.frames.outgrown("corridor")) == 4
+    with running(sqlite_store, less, check=0.1) as (_, again):
+        wait_for(lambda: sqlite_store.frames.outgrown("corridor") == [])
     assert again == []
-    assert {result.sensors for result in shelf.results("corridor").items} == {11}
+    assert {result.sensors for result in sqlite_store.results.page("corridor").items} == {11}

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakwork._checks import FloatArray
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result, Spot
-from cloakwork.collect.solve import Solver, packed
+from cloakwork.collect.solver import Solver, pack_map
+from cloakwork.collect.store import RecoveredSource, Result
 from cloakwork.readings import Frame
 from cloakwork.site import Site, parse_site
 from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values
@@ -23,8 +23,8 @@ CELLS = SITE.physics.places
 
 
 def result(weights: FloatArray, spots: list[tuple[int, float]], counts: tuple[float, ...] | None) -> Result:
-    found = tuple(Spot(str(place), (), 1.0, 0.5, chance) for place, chance in spots)
-    return Result("flat", 1, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, found, packed(weights), 2, 1.0)
+    found = tuple(RecoveredSource(str(place), (), 1.0, 0.5, chance) for place, chance in spots)
+    return Result("flat", 1, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, found, pack_map(weights), 2, 1.0)
 
 
 def at(*places: tuple[int, float]) -> FloatArray:
@@ -113,7 +113,7 @@ def test_without_a_map_or_with_one_of_other_places_nothing_is_said() -> None:
     assert occupancies(SITE, Result(**{**gone.__dict__, "map": None})) is None
 
 
-def simulated(one: Watched, seed: int) -> tuple[list[Frame], FloatArray]:
+def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
     """Frames with nobody to three people anywhere, and how many of them were in each zone."""
     rng, physics = np.random.default_rng(seed), one.site.physics
     frames, truth = [], []

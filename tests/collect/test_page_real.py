@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from cloakwork.collect.records import Problem, Reading, Report, Result
-from cloakwork.collect.store import Store
+from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, Result, Store
 from tests.browser import running_browser, visiting
 from tests.collect.api_kit import result, served
 from tests.collect.page_kit import USUAL, marks, text
@@ -27,8 +26,8 @@ def browser() -> Iterator[Browser]:
 
 def keep(store: Store, *results: Result) -> None:
     """Results, and a reading of each: without readings there is nothing that they could be of."""
-    store.add_readings([Reading("hall", "s1", one.time, one.time, 5, one.time) for one in results])
-    assert store.save_results(results) == len(results)
+    store.readings.add([Reading("hall", "s1", one.time, one.time, 5, one.time) for one in results])
+    assert store.results.save(results) == len(results)
 
 
 def test_the_page_shows_what_the_collector_tells(browser: Browser, tmp_path: Path) -> None:
@@ -41,8 +40,8 @@ def test_the_page_shows_what_the_collector_tells(browser: Browser, tmp_path: Pat
             "s2": 14,
             "s3": 15,
         }  # s1 all that it may: of what was counted here, less is of the last minute with time
-        made.store.add_reports([Report("hall", name, "online", count, 30, now) for name, count in used.items()])
-        made.store.add_problems([Problem("hall", "s2", "late: stored after its frame was due", 3, now)])
+        made.store.reports.add([DeviceReport("hall", name, "online", count, 30, now) for name, count in used.items()])
+        made.store.problems.add([ProblemCount("hall", "s2", "late: stored after its frame was due", 3, now)])
         with visiting(browser, f"{url}/?site=hall#code={made.code('analyst')}", expected=USUAL) as visit:
             page = visit.page
             expect(page.locator("#told-count")).to_have_text(re.compile("One source, 97.%"))
@@ -87,7 +86,7 @@ def test_a_revoked_token_ends_the_visit(browser: Browser, tmp_path: Path) -> Non
         keep(made.store, result())
         with visiting(browser, f"{url}/?site=hall#code={made.code('analyst')}", expected=USUAL) as visit:
             expect(visit.page.locator("#plan .mark")).to_have_count(1)
-            made.store.revoke_token(made.ids["analyst"])
+            made.store.tokens.revoke(made.ids["analyst"])
             expect(visit.page.locator("#sign-in-problem")).to_contain_text("session has ended")
 
 

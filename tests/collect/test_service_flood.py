@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloakwork.collect.records import Role
-from cloakwork.collect.store import open_store
+from cloakwork.collect.store import Role, open_store
 from tests.collect.process_kit import Door, until
 from tests.collect.survival_kit import Ground, ground
 
@@ -51,7 +50,7 @@ def heard(parts: Ground, door: Door) -> list[int]:
 def two_devices(folder: Path, url: str) -> Iterator[tuple[Ground, Door]]:
     with ground(folder, url) as parts:
         with open_store(url) as store:
-            other = Door(parts.device.port, store.new_token(Role.DEVICE, "hall", "s3").secret, timeout=5)
+            other = Door(parts.device.port, store.tokens.create(Role.DEVICE, "hall", "s3").secret, timeout=5)
         parts.collector.start()
         parts.collector.wait_ready()
         yield parts, other
@@ -66,7 +65,7 @@ def test_a_device_that_floods_http_is_slowed_down_and_another_is_not(tmp_path: P
         assert statuses[429] > 0
         assert set(statuses) <= {200, 429}
         with open_store(store_url) as store:
-            kept = list(store.readings("hall", sensor="s3").items)
+            kept = list(store.readings.page("hall", sensor="s3").items)
         assert len(kept) == len(said)
 
 

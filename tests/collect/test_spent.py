@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Reading, Report
-from cloakwork.collect.spent import Rules, Spent, rules_of
-from cloakwork.collect.store import StoreAwayError
+from cloakwork.collect.problems import BudgetCheck, BudgetRules, Reason
+from cloakwork.collect.store import DeviceReport, Reading
+from cloakwork.errors import StoreAwayError
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Schedule, make_schedule
-from tests.collect.intake_kit import NOW, Shelf, row, until
+from tests.collect.intake_kit import NOW, FakeStore, row, until
 from tests.collect.live_kit import make
 
-MINUTE = Rules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
+MINUTE = BudgetRules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
 SCHEDULES = [
     make_schedule(window=60.0, allowed=30),
     make_schedule(window=3600.0, allowed=1),
@@ -27,8 +26,8 @@ SCHEDULES = [
 ]
 
 
-def rules(schedule: Schedule, window_s: int) -> Rules:
-    return Rules(1000 * window_s, schedule.allowed, schedule.period_ms, True)
+def rules(schedule: Schedule, window_s: int) -> BudgetRules:
+    return BudgetRules(1000 * window_s, schedule.allowed, schedule.period_ms, True)
 
 
 def stamps(schedule: Schedule, count: int) -> list[int]:
@@ -46,25 +45,25 @@ WINDOWS = list(zip(SCHEDULES, (60, 3600, 60, 600), strict=True))
 
 @pytest.mark.parametrize(("schedule", "window"), WINDOWS)
 def test_a_device_that_keeps_to_its_budget_is_never_over_it(schedule: Schedule, window: int) -> None:
-    spent = Spent(rules(schedule, window))
+    spent = BudgetCheck(rules(schedule, window))
     for k, stamp in enumerate(stamps(schedule, 2000)):
         assert not spent.add(k, stamp, stamp + 1000 + 700 * (k % 3)), "whatever the network does with its messages"
 
 
 @pytest.mark.parametrize(("schedule", "window"), WINDOWS)
 def test_a_backlog_that_comes_at_once_after_an_outage_is_as_it_should_be(schedule: Schedule, window: int) -> None:
-    spent, made = Spent(rules(schedule, window)), stamps(schedule, 20_000)
+    spent, made = BudgetCheck(rules(schedule, window)), stamps(schedule, 20_000)
     assert not any(spent.add(k, stamp, made[-1] + k // 100) for k, stamp in enumerate(made))
 
 
 def test_a_backlog_in_any_order_is_as_it_should_be() -> None:
-    spent, made = Spent(MINUTE), [k * MINUTE.period_ms for k in range(500)]
+    spent, made = BudgetCheck(MINUTE), [k * MINUTE.period_ms for k in range(500)]
     for k, stamp in enumerate([*made[::7], *made[1::7], *made[400:1:-7]]):
         assert not spent.add(k, stamp, made[-1])
 
 
 def test_a_clock_that_is_set_back_stamps_a_stretch_twice_and_that_is_no_fault() -> None:
-    spent = Spent(MINUTE)
+    spent = BudgetCheck(MINUTE)
     for k in range(200):
         stamp = (k if k < 100 else k - 10) * MINUTE.period_ms
         assert not spent.add(k, stamp, k * MINUTE.period_ms + 1000)
@@ -80,14 +79,14 @@ def test_a_clock_that_is_set_back_stamps_a_stretch_twice_and_that_is_no_fault() 
     ],
 )
 def test_one_reading_more_than_allowed_in_a_window_is_over_budget(made: list[int]) -> None:
-    spent = Spent(MINUTE)
+    spent = BudgetCheck(MINUTE)
     found = [spent.add(k, 10**12 + stamp, 10**12 + 400 * k) for k, stamp in enumerate(made)]
     assert not any(found[: MINUTE.allowed])
     assert all(found[MINUTE.allowed :])
 
 
 def test_a_flood_takes_no_more_memory_than_a_window() -> None:
-    spent = Spent(MINUTE)
+    spent = BudgetCheck(MINUTE)
     tracemalloc.start()
     try:
         for k in range(100_000):
@@ -100,7 +99,7 @@ def test_a_flood_takes_no_more_memory_than_a_window() -> None:
 @given(st.lists(st.integers(0, 9), min_size=170, max_size=300))
 @settings(max_examples=50, deadline=None)
 def test_the_readings_of_a_full_window_are_known_by_number_and_stamp(made: list[int]) -> None:
-    spent = Spent(MINUTE)
+    spent = BudgetCheck(MINUTE)
     for seq, stamp in enumerate(made):
         assert not spent.has(seq, stamp)
         spent.add(seq, stamp, stamp)
@@ -108,9 +107,9 @@ def test_the_readings_of_a_full_window_are_known_by_number_and_stamp(made: list[
     assert all(spent.has(seq, stamp) and not spent.has(seq, stamp + 1) for seq, stamp in last)
 
 
-def intake(shelf: Shelf, given: Rules = MINUTE) -> Intake:
+def intake(fake_store: FakeStore, given: BudgetRules = MINUTE) -> Intake:
     made = Intake(
-        shelf,
+        fake_store,
         {"flat": {"s1", "s2"}},
         on_new=lambda _: None,
         on_report=lambda _: None,
@@ -122,9 +121,9 @@ def intake(shelf: Shelf, given: Rules = MINUTE) -> Intake:
     return made
 
 
-def counted(shelf: Shelf) -> dict[tuple[str, str], int]:
+def counted(fake_store: FakeStore) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
-    for one in shelf.problems:
+    for one in fake_store.stored_problems:
         found[one.sensor, one.reason] = found.get((one.sensor, one.reason), 0) + one.count
     return found
 
@@ -134,85 +133,85 @@ def slot(number: int) -> int:
 
 
 def test_too_many_readings_are_stored_and_counted_as_over_budget() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
-    desk.submit([row(k, stamp=slot(0)) for k in range(40)])
-    desk.submit([row(k, sensor="s2", stamp=slot(k)) for k in range(30)])
-    desk.stop()
-    assert len(shelf.rows) == 70
-    assert counted(shelf)["s1", Reason.OVER] == 10
-    assert ("s2", Reason.OVER) not in counted(shelf)
+    fake_store = FakeStore()
+    harness = intake(fake_store)
+    harness.submit([row(k, stamp=slot(0)) for k in range(40)])
+    harness.submit([row(k, sensor="s2", stamp=slot(k)) for k in range(30)])
+    harness.stop()
+    assert len(fake_store.rows) == 70
+    assert counted(fake_store)["s1", Reason.OVER] == 10
+    assert ("s2", Reason.OVER) not in counted(fake_store)
 
 
 @pytest.mark.parametrize("aligned", [True, False])
 def test_a_stamp_between_the_slots_is_a_problem_where_sensors_measure_together(aligned: bool) -> None:
-    shelf = Shelf()
-    desk = intake(shelf, Rules(60_000, 30, MINUTE.period_ms, aligned))
-    desk.submit([row(1, stamp=slot(1)), row(2, stamp=slot(0) + 1)])
-    desk.stop()
-    assert counted(shelf).get(("s1", Reason.OFF_SLOT), 0) == aligned
+    fake_store = FakeStore()
+    harness = intake(fake_store, BudgetRules(60_000, 30, MINUTE.period_ms, aligned))
+    harness.submit([row(1, stamp=slot(1)), row(2, stamp=slot(0) + 1)])
+    harness.stop()
+    assert counted(fake_store).get(("s1", Reason.OFF_SLOT), 0) == aligned
 
 
 def test_duplicates_that_come_while_the_store_fails_are_duplicates_and_no_fault_of_an_honest_device() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
+    fake_store = FakeStore()
+    harness = intake(fake_store)
     sent = [row(k, stamp=slot(0)) for k in range(30)]
-    desk.submit(sent)
-    shelf.failure = StoreAwayError("locked")
+    harness.submit(sent)
+    fake_store.failure = StoreAwayError("locked")
     done: list[int] = []
     for one in [*sent[25:], *sent[28:]]:
         payload = write_reading(one.seq, one.time, one.value)
-        desk.offer("cloakwork/v1/flat/s1/reading", payload, lambda: done.append(1))
-    until(lambda: not desk.state.storing)
-    shelf.failure = None
+        harness.offer("cloakwork/v1/flat/s1/reading", payload, lambda: done.append(1))
+    until(lambda: not harness.state.storing)
+    fake_store.failure = None
     until(lambda: len(done) == 7)
-    desk.stop()
-    assert counted(shelf) == {("s1", Reason.DUPLICATE): 7}
-    assert desk.state.stored == 30
+    harness.stop()
+    assert counted(fake_store) == {("s1", Reason.DUPLICATE): 7}
+    assert harness.state.stored == 30
 
 
 def test_readings_whose_answer_was_lost_count_once() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
-    shelf.answer_lost = True
-    desk.submit([row(k, stamp=slot(0)) for k in [*range(31), 30]])
-    desk.stop()
-    assert counted(shelf) == {("s1", Reason.OVER): 1, ("s1", Reason.DUPLICATE): 1}
-    assert desk.state.stored == 31
+    fake_store = FakeStore()
+    harness = intake(fake_store)
+    fake_store.answer_lost = True
+    harness.submit([row(k, stamp=slot(0)) for k in [*range(31), 30]])
+    harness.stop()
+    assert counted(fake_store) == {("s1", Reason.OVER): 1, ("s1", Reason.DUPLICATE): 1}
+    assert harness.state.stored == 31
 
 
 def test_readings_that_come_again_after_they_were_erased_count_once() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
+    fake_store = FakeStore()
+    harness = intake(fake_store)
     sent = [row(k, stamp=slot(0)) for k in range(30)]
-    desk.submit(sent)
-    shelf.rows.clear()
-    desk.submit(sent[-1:])
-    desk.stop()
-    assert len(shelf.rows) == 1
-    assert ("s1", Reason.OVER) not in counted(shelf)
+    harness.submit(sent)
+    fake_store.rows.clear()
+    harness.submit(sent[-1:])
+    harness.stop()
+    assert len(fake_store.rows) == 1
+    assert ("s1", Reason.OVER) not in counted(fake_store)
 
 
 def test_a_device_that_states_another_budget_than_the_plan_is_counted_and_one_for_audits_is_not() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
+    fake_store = FakeStore()
+    harness = intake(fake_store)
     for sensor, state, allowed in (("s1", "online", 99), ("s2", "online", 30), ("s2", "bench", 0)):
         payload = f'{{"v":1,"state":"{state}","used":1,"allowed":{allowed}}}'.encode()
-        desk.offer(f"cloakwork/v1/flat/{sensor}/status", payload, lambda: None)
-    desk.stop()
-    assert len(shelf.reports) == 3
-    assert counted(shelf) == {("s1", Reason.OTHER_BUDGET): 1}
+        harness.offer(f"cloakwork/v1/flat/{sensor}/status", payload, lambda: None)
+    harness.stop()
+    assert len(fake_store.stored_reports) == 3
+    assert counted(fake_store) == {("s1", Reason.OTHER_BUDGET): 1}
 
 
 def test_the_rules_are_those_of_the_plan(tmp_path: Path) -> None:
     watched = make(tmp_path)
-    assert rules_of(watched) == Rules(60_000, 6, watched.schedule.period_ms, True)
+    assert watched.budget_rules == BudgetRules(60_000, 6, watched.schedule.period_ms, True)
 
 
 def test_readings_of_a_wrong_clock_are_not_counted_twice_over() -> None:
-    shelf = Shelf()
-    desk = intake(shelf)
-    desk.submit([Reading("flat", "s1", k, 0, 5, NOW) for k in range(40)])
-    desk.stop()
-    assert counted(shelf) == {("s1", Reason.CLOCK): 40}
-    assert shelf.reports == list[Report]()
+    fake_store = FakeStore()
+    harness = intake(fake_store)
+    harness.submit([Reading("flat", "s1", k, 0, 5, NOW) for k in range(40)])
+    harness.stop()
+    assert counted(fake_store) == {("s1", Reason.CLOCK): 40}
+    assert fake_store.stored_reports == list[DeviceReport]()

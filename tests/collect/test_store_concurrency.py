@@ -11,15 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.records import Problem, Reading, Role, Verdict
-from cloakwork.collect.store import Store, open_store, tables
+from cloakwork.collect.store import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, schema
 from cloakwork.collect.store.database import Database
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 # a process that adds the same readings as others, with its own values, in its own order
 WRITER = """
 import json, random, sys
-from cloakwork.collect.records import Reading
+from cloakwork.collect.store import Reading
 from cloakwork.collect.store import open_store
 url, own, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 lot = random.Random(own)
@@ -30,7 +29,7 @@ with open_store(url, wait_s=60) as store:
     for start in range(0, count, 50):
         rows = [Reading("flat", f"s{k % 7}", k, k // 7, own, own) for k in range(start, start + 50)]
         lot.shuffle(rows)
-        said += [(row.sensor, row.seq, verdict.value) for row, verdict in zip(rows, store.add_readings(rows))]
+        said += [(row.sensor, row.seq, verdict.value) for row, verdict in zip(rows, store.readings.add(rows))]
 print(json.dumps(said))
 """
 
@@ -50,22 +49,22 @@ def at_once(*works: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("same", [True, False])
 def test_threads_that_bring_the_same_readings_agree_on_who_was_first(store: Store, same: bool) -> None:
-    said: list[list[tuple[Reading, Verdict]]] = [[] for _ in range(4)]
+    said: list[list[tuple[Reading, ReadingStatus]]] = [[] for _ in range(4)]
 
     def bring(own: int) -> None:
         for start in range(0, 400, 40):
             rows = [reading(f"s{k % 3}", k, value=0 if same else own) for k in range(start, start + 40)]
             rows = rows[::-1] if own % 2 else rows
-            said[own] += zip(rows, store.add_readings(rows), strict=True)
+            said[own] += zip(rows, store.readings.add(rows), strict=True)
 
     at_once(*(lambda own=own: bring(own) for own in range(4)))
-    stored = {(row.sensor, row.seq): row.value for row in store.iterate(SITE)}
+    stored = {(row.sensor, row.seq): row.value for row in store.readings.iterate(SITE)}
     assert len(stored) == 400
     verdicts = Counter(verdict for one in said for _, verdict in one)
-    assert verdicts == {Verdict.NEW: 400, Verdict.AGAIN if same else Verdict.ALARM: 1200}
+    assert verdicts == {ReadingStatus.NEW: 400, ReadingStatus.AGAIN if same else ReadingStatus.ALARM: 1200}
     for row, verdict in (pair for one in said for pair in one):
-        assert verdict is not Verdict.NEW or stored[row.sensor, row.seq] == row.value
-    assert len(store.alarms(SITE)) == (0 if same else 400)
+        assert verdict is not ReadingStatus.NEW or stored[row.sensor, row.seq] == row.value
+    assert len(store.readings.alarms(SITE)) == (0 if same else 400)
 
 
 def test_two_processes_share_a_store(store_url: str) -> None:
@@ -83,13 +82,13 @@ def test_two_processes_share_a_store(store_url: str) -> None:
         process.stdin.flush()
     said = [json.loads(process.communicate(timeout=120)[0]) for process in running]
     with open_store(store_url) as store:
-        stored = {(row.sensor, row.seq): row.value for row in store.iterate(SITE)}
+        stored = {(row.sensor, row.seq): row.value for row in store.readings.iterate(SITE)}
         assert len(stored) == 1000
         for own, verdicts in enumerate(said, start=1):
             for sensor, seq, verdict in verdicts:
                 assert verdict == ("new" if stored[sensor, seq] == own else "alarm")
-        assert len(store.alarms(SITE)) == 1000
-        assert len(store.unsolved(SITE, 1000)) == len({k // 7 for k in range(1000)})
+        assert len(store.readings.alarms(SITE)) == 1000
+        assert len(store.frames.unsolved(SITE, 1000)) == len({k // 7 for k in range(1000)})
 
 
 def test_everything_at_once_is_all_there(store_url: str) -> None:
@@ -98,22 +97,22 @@ def test_everything_at_once_is_all_there(store_url: str) -> None:
 
         def readings(store: Store, sensors: range) -> None:
             for frame in range(60):
-                store.add_readings([reading(f"s{k}", frame) for k in sensors])
+                store.readings.add([reading(f"s{k}", frame) for k in sensors])
 
         def solve(store: Store) -> None:
             for _ in range(40):
-                times = store.unsolved(SITE, 20) or store.outgrown(SITE, 20)
-                found = store.frames(SITE, times)
-                store.save_results([result(0, len(found[time]), time=time) for time in times if found[time]])
+                times = store.frames.unsolved(SITE, 20) or store.frames.outgrown(SITE, 20)
+                found = store.frames.values(SITE, times)
+                store.results.save([result(0, len(found[time]), time=time) for time in times if found[time]])
 
         def others(store: Store, own: int) -> None:
             for k in range(40):
                 rows = [report(f"s{k % 5}", used=k, received=START + k), report(f"s{(k + own) % 5}", received=START)]
-                store.add_reports(rows)
-                store.add_problems(
-                    [Problem(SITE, f"s{(k * own) % 3}", "late", 1, k), Problem(SITE, "s0", "again", 1, k)]
+                store.reports.add(rows)
+                store.problems.add(
+                    [ProblemCount(SITE, f"s{(k * own) % 3}", "late", 1, k), ProblemCount(SITE, "s0", "again", 1, k)]
                 )
-            store.new_token(Role.ANALYST, label=str(own))
+            store.tokens.create(Role.ANALYST, label=str(own))
 
         at_once(
             lambda: readings(one, range(5)),
@@ -123,29 +122,29 @@ def test_everything_at_once_is_all_there(store_url: str) -> None:
             lambda: others(one, 1),
             lambda: others(two, 2),
         )
-        assert len(list(one.iterate(SITE))) == 600
+        assert len(list(one.readings.iterate(SITE))) == 600
         solve(one)
-        assert one.unsolved(SITE) == two.outgrown(SITE) == []
-        assert {found.sensors for found in two.results(SITE).items} == {10}
-        assert sum(problem.count for problem in one.problems(SITE)) == 160
-        assert {token.label for token in one.tokens()} == {"1", "2"}
+        assert one.frames.unsolved(SITE) == two.frames.outgrown(SITE) == []
+        assert {found.sensors for found in two.results.page(SITE).items} == {10}
+        assert sum(problem.count for problem in one.problems.counts(SITE)) == 160
+        assert {token.label for token in one.tokens.list_all()} == {"1", "2"}
 
 
 def test_a_late_reading_is_never_overlooked_by_the_solver(store_url: str) -> None:
     """Whatever the order in which a result and the last reading of its frame arrive, one of the two is noticed."""
     with open_store(store_url, wait_s=60) as one, open_store(store_url, wait_s=60) as two:
-        one.add_readings(frames(60, 2))
+        one.readings.add(frames(60, 2))
         at_once(
-            lambda: [one.save_results([result(frame, 2)]) for frame in range(60)],
-            lambda: [two.add_readings([reading("s3", frame)]) for frame in range(60)],
+            lambda: [one.results.save([result(frame, 2)]) for frame in range(60)],
+            lambda: [two.readings.add([reading("s3", frame)]) for frame in range(60)],
         )
-        assert sorted(one.outgrown(SITE)) == [moment(frame) for frame in range(60)]
+        assert sorted(one.frames.outgrown(SITE)) == [moment(frame) for frame in range(60)]
 
 
 def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) -> None:
     """Two that lock the same rows in opposite order: the server ends one of them, and we run it again."""
     with open_store(postgres_url) as store:
-        store.add_readings(frames(2, 1))
+        store.readings.add(frames(2, 1))
     database = Database(postgres_url, wait_s=60)
     meet = threading.Barrier(2)
     runs: list[int] = []
@@ -154,8 +153,8 @@ def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) ->
         def work(connection: sa.Connection) -> None:
             runs.append(first)
             for frame in (first, second):
-                change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
-                connection.execute(change.values(solved=tables.frames.c.solved + 1))
+                change = sa.update(schema.frames).where(schema.frames.c.time == moment(frame))
+                connection.execute(change.values(solved=schema.frames.c.solved + 1))
                 if len(runs) <= 2 and frame == first:
                     meet.wait(20)
 
@@ -164,27 +163,27 @@ def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) ->
     at_once(lambda: lock(0, 1), lambda: lock(1, 0))
     assert len(runs) == 3
     with database.reading() as connection:
-        assert connection.execute(sa.select(tables.frames.c.solved)).scalars().all() == [2, 2]
+        assert connection.execute(sa.select(schema.frames.c.solved)).scalars().all() == [2, 2]
     database.close()
 
 
 def test_reading_goes_on_while_others_write(store: Store) -> None:
-    store.add_readings(frames(50))
+    store.readings.add(frames(50))
     stop = threading.Event()
 
     def write() -> None:
         first = 50
         while not stop.is_set():
-            store.add_readings(frames(2, first=first))
+            store.readings.add(frames(2, first=first))
             first += 2
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for _ in range(40):
-            newest = store.frame_times(SITE, limit=2)
+            newest = store.frames.times(SITE, limit=2)
             assert all(frame.sensors == 3 for frame in newest)  # a frame of one call is never seen in part
-            assert len(store.readings(SITE, limit=100).items) == 100
+            assert len(store.readings.page(SITE, limit=100).items) == 100
     finally:
         stop.set()
         writer.join()

@@ -15,8 +15,17 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.records import Erased, Problem, Result, Verdict
-from cloakwork.collect.store import Store, erasing, open_store, results, tables
+from cloakwork.collect.store import (
+    Erased,
+    ProblemCount,
+    ReadingStatus,
+    Result,
+    Store,
+    collector_store,
+    open_store,
+    result_table,
+    schema,
+)
 from cloakwork.collect.store.database import Database
 from cloakwork.errors import InputError
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
@@ -26,134 +35,141 @@ DAY = 86_400_000
 
 def fill(store: Store) -> None:
     """Four frames of three sensors with results, and all that comes with them; two frames of another site."""
-    store.add_readings([*frames(4), reading(site="hall"), reading(site="hall", frame=1)])
-    store.add_readings([reading(sensor, frame, value=-1) for sensor in ("s1", "s2") for frame in range(4)])
-    store.save_results([*(result(k) for k in range(4)), result(0, 1, site="hall")])
-    store.add_reports([report(f"s{k}", received=START + k * 10_000) for k in (1, 2, 3)])
-    store.add_reports([report(site="hall")])
-    store.add_problems([Problem(SITE, "s1", "late", 1, START), Problem(SITE, "s2", "late", 1, START)])
+    store.readings.add([*frames(4), reading(site="hall"), reading(site="hall", frame=1)])
+    store.readings.add([reading(sensor, frame, value=-1) for sensor in ("s1", "s2") for frame in range(4)])
+    store.results.save([*(result(k) for k in range(4)), result(0, 1, site="hall")])
+    store.reports.add([report(f"s{k}", received=START + k * 10_000) for k in (1, 2, 3)])
+    store.reports.add([report(site="hall")])
+    store.problems.add([ProblemCount(SITE, "s1", "late", 1, START), ProblemCount(SITE, "s2", "late", 1, START)])
 
 
 def test_everything_of_a_site_can_be_erased(store: Store) -> None:
     fill(store)
     assert store.erase(SITE) == Erased(readings=12, results=4, reports=3)
-    assert not any((list(store.iterate(SITE)), store.frame_times(SITE), store.unsolved(SITE), store.reports(SITE)))
-    assert not any((store.alarms(SITE), store.problems(SITE), store.report_history(SITE)))
-    assert store.latest(SITE) is None
-    assert len(list(store.iterate("hall"))) == 2
-    assert store.latest("hall") is not None
-    assert len(store.reports("hall")) == 1
+    assert not any(
+        (
+            list(store.readings.iterate(SITE)),
+            store.frames.times(SITE),
+            store.frames.unsolved(SITE),
+            store.reports.latest(SITE),
+        )
+    )
+    assert not any((store.readings.alarms(SITE), store.problems.counts(SITE), store.reports.history(SITE)))
+    assert store.results.latest(SITE) is None
+    assert len(list(store.readings.iterate("hall"))) == 2
+    assert store.results.latest("hall") is not None
+    assert len(store.reports.latest("hall")) == 1
     assert store.erase(SITE) == Erased(0, 0, 0)
 
 
 def test_a_period_can_be_erased(store: Store) -> None:
     fill(store)
     assert store.erase(SITE, since=moment(1), until=moment(3)) == Erased(readings=6, results=2, reports=0)
-    assert [frame.time for frame in store.frame_times(SITE)] == [moment(3), moment(0)]
-    assert [one.time for one in store.results(SITE).items] == [moment(0), moment(3)]
-    assert store.unsolved(SITE) == store.outgrown(SITE) == []
+    assert [frame.time for frame in store.frames.times(SITE)] == [moment(3), moment(0)]
+    assert [one.time for one in store.results.page(SITE).items] == [moment(0), moment(3)]
+    assert store.frames.unsolved(SITE) == store.frames.outgrown(SITE) == []
     assert store.erase(SITE, until=moment(1)) == Erased(3, 1, 0)
     assert store.erase(SITE, since=moment(3)) == Erased(3, 1, 3)
 
 
 def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
     fill(store)
-    store.add_readings([reading("s3", 9)])
-    store.save_results([result(9, 1)])
+    store.readings.add([reading("s3", 9)])
+    store.results.save([result(9, 1)])
     assert store.erase(SITE, "s1") == Erased(readings=4, results=4, reports=1)
-    assert {row.sensor for row in store.iterate(SITE)} == {"s2", "s3"}
-    assert [one.time for one in store.results(SITE).items] == [moment(9)]
-    assert store.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
-    assert [one.sensor for one in store.reports(SITE)] == ["s2", "s3"]
-    assert {one.sensor for one in store.alarms(SITE)} == {"s2"}
-    assert [one.sensor for one in store.problems(SITE)] == ["s2"]
+    assert {row.sensor for row in store.readings.iterate(SITE)} == {"s2", "s3"}
+    assert [one.time for one in store.results.page(SITE).items] == [moment(9)]
+    assert store.frames.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
+    assert [one.sensor for one in store.reports.latest(SITE)] == ["s2", "s3"]
+    assert {one.sensor for one in store.readings.alarms(SITE)} == {"s2"}
+    assert [one.sensor for one in store.problems.counts(SITE)] == ["s2"]
 
 
 def test_a_sensor_of_a_period_is_erased_alone(store: Store) -> None:
     fill(store)
     assert store.erase(SITE, "s1", moment(1), moment(2)) == Erased(1, 1, 0)
-    assert store.frame(SITE, moment(1)) == {"s2": 10, "s3": 10}
-    assert store.unsolved(SITE) == [moment(1)]
+    assert store.frames.values(SITE, [moment(1)])[moment(1)] == {"s2": 10, "s3": 10}
+    assert store.frames.unsolved(SITE) == [moment(1)]
 
 
 def test_a_result_that_was_being_computed_from_erased_readings_is_dropped(store: Store) -> None:
-    store.add_readings(frames(1))
-    computed = result(0, len(store.frame(SITE, START)))
+    store.readings.add(frames(1))
+    computed = result(0, len(store.frames.values(SITE, [START])[START]))
     store.erase(SITE, "s2")
-    assert store.save_results([computed]) == 0
-    assert store.latest(SITE) is None
-    assert store.unsolved(SITE) == [START]
+    assert store.results.save([computed]) == 0
+    assert store.results.latest(SITE) is None
+    assert store.frames.unsolved(SITE) == [START]
 
 
 def test_what_was_erased_may_come_again(store: Store) -> None:
     rows = frames(1)
-    store.add_readings(rows)
+    store.readings.add(rows)
     store.erase(SITE)
-    assert store.add_readings(rows) == [Verdict.NEW] * 3
-    assert store.unsolved(SITE) == [START]
+    assert store.readings.add(rows) == [ReadingStatus.NEW] * 3
+    assert store.frames.unsolved(SITE) == [START]
 
 
 def test_more_than_one_step_is_erased(store: Store) -> None:
-    store.add_readings(frames(2500, 1))
-    store.add_reports([report(received=START + k * 10_000) for k in range(1500)])
-    store.save_results([result(k, 1) for k in range(2500)])
+    store.readings.add(frames(2500, 1))
+    store.reports.add([report(received=START + k * 10_000) for k in range(1500)])
+    store.results.save([result(k, 1) for k in range(2500)])
     assert store.erase(SITE) == Erased(2500, 2500, 1500)
-    assert store.frame_times(SITE) == []
+    assert store.frames.times(SITE) == []
 
 
 def test_retention_removes_what_is_older(store: Store) -> None:
     now = time.time_ns() // 1_000_000
     ages = [0.5, 1.9, 2.1, 30]
     times = [now - round(age * DAY) for age in ages]
-    store.add_readings([reading(seq=k, time=when, received=when) for k, when in enumerate(times)])
-    store.save_results([result(0, 1, time=when) for when in times])
-    store.add_reports([report(received=when) for when in times])
-    assert store.keep(SITE, 2) == Erased(2, 2, 2)
-    assert [frame.time for frame in store.frame_times(SITE)] == times[:2]
-    assert [one.received for one in store.report_history(SITE)] == times[1::-1]
-    assert store.keep(SITE, 2) == Erased(0, 0, 0)
-    assert store.keep("nowhere", 1) == Erased(0, 0, 0)
+    store.readings.add([reading(seq=k, time=when, received=when) for k, when in enumerate(times)])
+    store.results.save([result(0, 1, time=when) for when in times])
+    store.reports.add([report(received=when) for when in times])
+    assert store.erase_older(SITE, 2) == Erased(2, 2, 2)
+    assert [frame.time for frame in store.frames.times(SITE)] == times[:2]
+    assert [one.received for one in store.reports.history(SITE)] == times[1::-1]
+    assert store.erase_older(SITE, 2) == Erased(0, 0, 0)
+    assert store.erase_older("nowhere", 1) == Erased(0, 0, 0)
 
 
 @pytest.mark.parametrize("days", [0, -1, float("nan")])
 def test_retention_of_nothing_is_refused(store: Store, days: float) -> None:
-    with pytest.raises(InputError, match="more than 0 days"):
-        store.keep(SITE, days)
+    with pytest.raises(InputError, match="days="):
+        store.erase_older(SITE, days)
 
 
 def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
-        store.add_readings(frames(8000, 1))
+        store.readings.add(frames(8000, 1))
         left: list[int] = []
 
         def pause(seconds: float) -> None:
             """Between two steps, at the latest, the other one writes."""
-            other.add_readings([reading("s2", 100_000 + len(left))])
-            left.append(sum(1 for row in other.iterate(SITE) if row.sensor == "s1"))
-            assert 0 <= seconds <= erasing.LONGEST_PAUSE_S
+            other.readings.add([reading("s2", 100_000 + len(left))])
+            left.append(sum(1 for row in other.readings.iterate(SITE) if row.sensor == "s1"))
+            assert 0 <= seconds <= collector_store.LONGEST_PAUSE_S
 
-        monkeypatch.setattr(erasing, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+        monkeypatch.setattr(collector_store, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
         erased = store.erase(SITE, "s1")
         monkeypatch.undo()
         assert erased.readings == 8000
         assert len({count for count in left if 0 < count < 8000}) >= 2
-        assert len(list(store.iterate(SITE))) == len(left)
+        assert len(list(store.readings.iterate(SITE))) == len(left)
 
 
 def test_whoever_writes_while_a_lot_is_erased_is_let_in(store_url: str) -> None:
     """Each in a thread of its own, as fast as it can."""
     with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
-        store.add_readings(frames(8000, 1))
+        store.readings.add(frames(8000, 1))
         eraser = threading.Thread(target=lambda: store.erase(SITE, "s1"))
         eraser.start()
         written = 0
         for k in itertools.count(100_000):
-            other.add_readings([reading("s2", k)])
+            other.readings.add([reading("s2", k)])
             written += 1
             if not eraser.is_alive():
                 break
         eraser.join()
-        assert [row.sensor for row in store.iterate(SITE)] == ["s2"] * written
+        assert [row.sensor for row in store.readings.iterate(SITE)] == ["s2"] * written
 
 
 def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(store_url: str) -> None:
@@ -173,29 +189,29 @@ def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(stor
         eraser = threading.Thread(target=erase)
         eraser.start()
         for k in range(150):
-            store.add_readings([reading(f"s{sensor}", k % 20, seq=k) for sensor in (1, 2)])
-            store.save_results([result(k % 20, 1)])
+            store.readings.add([reading(f"s{sensor}", k % 20, seq=k) for sensor in (1, 2)])
+            store.results.save([result(k % 20, 1)])
         stop.set()
         eraser.join()
         assert failures == []
-        store.add_readings(frames(20, first=0))
-        assert {frame.time for frame in store.frame_times(SITE)} == {row.time for row in store.iterate(SITE)}
-        solved = {one.time for one in store.results(SITE).items}
-        assert solved | set(store.unsolved(SITE)) == {moment(k) for k in range(20)}
-        assert not solved & set(store.unsolved(SITE))
+        store.readings.add(frames(20, first=0))
+        assert {frame.time for frame in store.frames.times(SITE)} == {row.time for row in store.readings.iterate(SITE)}
+        solved = {one.time for one in store.results.page(SITE).items}
+        assert solved | set(store.frames.unsolved(SITE)) == {moment(k) for k in range(20)}
+        assert not solved & set(store.frames.unsolved(SITE))
 
 
 def test_erasing_succeeds_although_the_file_cannot_shrink_now(tmp_path: Path) -> None:
     """Someone reads an old state of the file all the time: its log has to stay."""
     path = tmp_path / "store.db"
     with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        store.add_readings(frames(1500))
+        store.readings.add(frames(1500))
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
         assert store.erase(SITE).readings == 4500
         assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
         reader.execute("COMMIT")
-        assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
+        assert store.readings.add(frames(1)) == [ReadingStatus.NEW] * 3
 
 
 def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
@@ -203,15 +219,15 @@ def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
 ) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as writer:
-        store.add_readings(frames(1500))
-        tidy = Database.tidy
+        store.readings.add(frames(1500))
+        shrink = Database.shrink
 
         def while_another_writes(database: Database) -> None:
             writer.execute("BEGIN IMMEDIATE")
-            tidy(database)
+            shrink(database)
             writer.execute("COMMIT")
 
-        monkeypatch.setattr(Database, "tidy", while_another_writes)
+        monkeypatch.setattr(Database, "shrink", while_another_writes)
         before = store.size()
         assert store.erase(SITE).readings == 4500
         monkeypatch.undo()
@@ -222,8 +238,8 @@ def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
 def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:
-        store.add_readings([reading("unforgettable", k) for k in range(8000)])
-        store.add_readings(frames(1))
+        store.readings.add([reading("unforgettable", k) for k in range(8000)])
+        store.readings.add(frames(1))
         before = store.size()
         store.erase(SITE, "unforgettable")
         assert store.size() < before / 4
@@ -232,42 +248,42 @@ def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
 
 
 def test_a_result_that_was_begun_before_an_erasure_is_not_kept(store: Store) -> None:
-    store.add_readings(frames(1, 5))
-    begun = store.frames(SITE, [moment(0)])
+    store.readings.add(frames(1, 5))
+    begun = store.frames.values(SITE, [moment(0)])
     made = result(0, 5)  # from all five
-    store.add_readings([reading("s6", 0)])
+    store.readings.add([reading("s6", 0)])
     store.erase(SITE, "s1")
-    assert store.save_results([made], made_from=begun) == 0
-    assert store.unsolved(SITE) == [moment(0)]
-    assert store.save_results([made], made_from=store.frames(SITE, [moment(0)])) == 1
+    assert store.results.save([made], made_from=begun) == 0
+    assert store.frames.unsolved(SITE) == [moment(0)]
+    assert store.results.save([made], made_from=store.frames.values(SITE, [moment(0)])) == 1
 
 
 def test_erasing_one_time_does_not_disturb_results_of_another(store: Store) -> None:
-    store.add_readings(frames(3))
-    begun = store.frames(SITE, [moment(k) for k in range(3)])
+    store.readings.add(frames(3))
+    begun = store.frames.values(SITE, [moment(k) for k in range(3)])
     store.erase(SITE, until=moment(1))
     store.erase(SITE, "s2", since=moment(2))
-    assert store.save_results([result(k) for k in range(3)], made_from=begun) == 1
-    assert [one.time for one in store.results(SITE).items] == [moment(1)]
+    assert store.results.save([result(k) for k in range(3)], made_from=begun) == 1
+    assert [one.time for one in store.results.page(SITE).items] == [moment(1)]
 
 
 def test_a_result_of_erased_readings_is_not_kept_when_others_have_come_in_their_place(store: Store) -> None:
     rows = frames(2)
-    store.add_readings(rows)
-    begun = store.frames(SITE, [moment(0), moment(1)])
+    store.readings.add(rows)
+    begun = store.frames.values(SITE, [moment(0), moment(1)])
     store.erase(SITE)
-    store.add_readings([row._replace(value=row.value + 1) for row in rows if row.time == moment(0)])
-    store.add_readings([row for row in rows if row.time == moment(1)])
-    assert store.save_results([result(0)], made_from=begun) == 0
-    assert store.save_results([result(1)], made_from=begun) == 1, "the same readings were sent again"
+    store.readings.add([row._replace(value=row.value + 1) for row in rows if row.time == moment(0)])
+    store.readings.add([row for row in rows if row.time == moment(1)])
+    assert store.results.save([result(0)], made_from=begun) == 0
+    assert store.results.save([result(1)], made_from=begun) == 1, "the same readings were sent again"
 
 
 def test_a_reading_that_another_of_its_sensor_replaces_is_not_erased(store: Store) -> None:
-    store.add_readings(frames(1))
-    begun = store.frames(SITE, [moment(0)])
-    store.add_readings([reading("s1", 0, seq=9, value=77)])
-    assert store.save_results([result(0)], made_from=begun) == 1
-    assert store.outgrown(SITE) == []
+    store.readings.add(frames(1))
+    begun = store.frames.values(SITE, [moment(0)])
+    store.readings.add([reading("s1", 0, seq=9, value=77)])
+    assert store.results.save([result(0)], made_from=begun) == 1
+    assert store.frames.outgrown(SITE) == []
 
 
 def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has_erased(store_url: str) -> None:
@@ -277,10 +293,10 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
     def solve(store: Store, seconds: float) -> int:
         kept = 0
         while not stop.is_set():
-            found = store.frames(SITE, [moment(k) for k in range(4)])
+            found = store.frames.values(SITE, [moment(k) for k in range(4)])
             made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
             time.sleep(seconds)
-            kept += store.save_results(made, made_from=found)
+            kept += store.results.save(made, made_from=found)
         return kept
 
     with (
@@ -294,12 +310,12 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
             for k in range(80):
                 store, frame = (one, two)[k % 2], k // 2 % 4
                 store.erase(SITE, "s2" if k % 5 == 0 else None, since=moment(frame), until=moment(frame + 1))
-                store.add_readings([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])
+                store.readings.add([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])
                 time.sleep(0.01 * (k % 3))
-                held = {(row.time, row.sensor, row.value) for row in one.iterate(SITE)}
+                held = {(row.time, row.sensor, row.value) for row in one.readings.iterate(SITE)}
                 strays += [
                     found
-                    for found in one.results(SITE).items
+                    for found in one.results.page(SITE).items
                     if not {(found.time, *said) for said in json.loads(found.status).items()} <= held
                 ]
         finally:
@@ -323,7 +339,7 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
 ) -> None:
     """The eraser has waited for a frame that another removed: it does not hold the one that came in its place."""
     waited, saving, go = threading.Event(), threading.Event(), threading.Event()
-    count, put = erasing._count, results._put  # noqa: SLF001
+    count, put = collector_store._count_erasure, result_table._upsert  # noqa: SLF001
 
     def pause(connection: sa.Connection, site: str) -> None:
         count(connection, site)
@@ -335,16 +351,16 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
         saving.set()
         wait_for_lock(postgres_url)  # the eraser goes on until it has to wait
 
-    monkeypatch.setattr(erasing, "_count", pause)
-    monkeypatch.setattr(results, "_put", slow)
+    monkeypatch.setattr(collector_store, "_count_erasure", pause)
+    monkeypatch.setattr(result_table, "_upsert", slow)
     with open_store(postgres_url) as store, open_store(postgres_url) as other:
-        store.add_readings(frames(1))
+        store.readings.add(frames(1))
         eraser = threading.Thread(target=lambda: store.erase(SITE))
-        saver = threading.Thread(target=lambda: other.save_results([result(0)]))
+        saver = threading.Thread(target=lambda: other.results.save([result(0)]))
 
         def renew(connection: sa.Connection) -> None:
-            connection.execute(sa.delete(tables.frames))
-            connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
+            connection.execute(sa.delete(schema.frames))
+            connection.execute(sa.insert(schema.frames).values(site=SITE, time=START, solved=0, late=0))
             eraser.start()
             wait_for_lock(postgres_url)  # it waits for the row that is removed here
 
@@ -357,21 +373,25 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
         go.set()
         saver.join()
         eraser.join()
-        assert (list(store.iterate(SITE)), store.frame_times(SITE), store.result(SITE, START)) == ([], [], None)
+        assert (list(store.readings.iterate(SITE)), store.frames.times(SITE), store.results.get(SITE, START)) == (
+            [],
+            [],
+            None,
+        )
 
 
 def test_erasing_one_site_does_not_disturb_another(store: Store) -> None:
-    store.add_readings([*frames(1), reading(site="hall")])
-    begun = store.frames(SITE, [moment(0)])
+    store.readings.add([*frames(1), reading(site="hall")])
+    begun = store.frames.values(SITE, [moment(0)])
     store.erase("hall")
-    assert store.save_results([result(0)], made_from=begun) == 1
+    assert store.results.save([result(0)], made_from=begun) == 1
 
 
 def test_a_site_that_has_only_reports_is_known(store: Store) -> None:
-    store.add_reports([report(site="lab")])
-    store.add_problems([Problem("", "", "wrong topic", 1, START)])
+    store.reports.add([report(site="lab")])
+    store.problems.add([ProblemCount("", "", "wrong topic", 1, START)])
     assert store.sites() == ["lab"]
-    store.add_readings(frames(1))
+    store.readings.add(frames(1))
     assert store.sites() == [SITE, "lab"]
     store.erase("lab")
     assert store.sites() == [SITE]

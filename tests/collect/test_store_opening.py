@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.records import Verdict
-from cloakwork.collect.store import Store, StoreAwayError, StoreError, migrations, open_store, tables
+from cloakwork.collect.store import ReadingStatus, Store, open_store, schema
 from cloakwork.collect.store.database import Database
-from cloakwork.errors import InputError
+from cloakwork.errors import InputError, StoreAwayError, StoreError
 from tests.collect.rows import SITE, frames
 from tests.postgres import Postgres
 
@@ -40,8 +39,8 @@ def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:
 def test_an_empty_database_gets_the_tables_that_queries_expect(store_url: str) -> None:
     open_store(store_url).close()
     found = columns(store_url)
-    assert set(found) == set(tables.METADATA.tables)
-    for name, table in tables.METADATA.tables.items():
+    assert set(found) == set(schema.METADATA.tables)
+    for name, table in schema.METADATA.tables.items():
         assert {column.name: column.nullable for column in table.c} == {
             key: told[1] for key, told in found[name].items()
         }
@@ -56,17 +55,17 @@ def test_an_empty_database_gets_the_tables_that_queries_expect(store_url: str) -
 def test_a_store_that_is_opened_again_has_everything(store_url: str) -> None:
     rows = frames(3)
     with open_store(store_url) as store:
-        store.add_readings(rows)
+        store.readings.add(rows)
     with open_store(store_url) as store:
-        assert list(store.iterate(SITE)) == rows
-        assert store.add_readings(rows) == [Verdict.AGAIN] * 9
+        assert list(store.readings.iterate(SITE)) == rows
+        assert store.readings.add(rows) == [ReadingStatus.AGAIN] * 9
 
 
 def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of version 1 goes through the steps that came later, and keeps its readings."""
     rows = frames(2)
     with open_store(store_url) as store:
-        store.add_readings(rows)
+        store.readings.add(rows)
     ran: list[int] = []
 
     def second(connection: sa.Connection) -> None:
@@ -77,7 +76,7 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
         ran.append(3)
         connection.exec_driver_sql("UPDATE readings SET note = 'kept'")
 
-    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, second, third))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, second, third))
     open_store(store_url).close()
     open_store(store_url).close()
     assert ran == [2, 3]
@@ -85,7 +84,7 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
         assert connection.exec_driver_sql("SELECT note FROM readings").all() == [("kept",)] * 6
-        assert connection.execute(sa.select(tables.version.c.version)).all() == [(3,)]
+        assert connection.execute(sa.select(schema.version.c.version)).all() == [(3,)]
     database.close()
 
 
@@ -99,31 +98,31 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatc
         raise RuntimeError("power cut")
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "STEPS", (*migrations.STEPS, fails))
+        patch.setattr(schema, "STEPS", (*schema.STEPS, fails))
         with pytest.raises(RuntimeError, match="power cut"):
             open_store(store_url)
     assert columns(store_url) == before
     with open_store(store_url) as store:
-        assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
+        assert store.readings.add(frames(1)) == [ReadingStatus.NEW] * 3
 
 
 def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "STEPS", (*migrations.STEPS, lambda _: None))
+        patch.setattr(schema, "STEPS", (*schema.STEPS, lambda _: None))
         open_store(store_url).close()
-    with pytest.raises(StoreError, match="is of version 2, and this Cloakwork knows up to 1: use a newer") as refusal:
+    with pytest.raises(StoreError) as refusal:
         open_store(store_url)
-    assert refusal.value.version == 2
+    assert (refusal.value.version, refusal.value.known) == (2, 1)
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
-        assert connection.execute(sa.select(tables.version.c.version)).scalar_one() == 2
+        assert connection.execute(sa.select(schema.version.c.version)).scalar_one() == 2
     database.close()
 
 
 def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: str) -> None:
     database = Database(store_url, wait_s=10)
     database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE results (theirs INTEGER)"))
-    with pytest.raises(StoreError, match="has a table 'results' that is not Cloakwork's: give Cloakwork a database of"):
+    with pytest.raises(StoreError, match="'results'"):
         open_store(store_url)
     database.close()
     assert set(columns(store_url)) == {"results"}
@@ -135,7 +134,7 @@ def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
     said = [process.communicate(timeout=60)[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 4, said
     with open_store(store_url) as store:
-        assert store.unsolved(SITE) == []
+        assert store.frames.unsolved(SITE) == []
 
 
 def test_who_is_turned_away_while_another_opens_a_new_file_tries_again(tmp_path: Path) -> None:
@@ -152,7 +151,7 @@ def test_who_is_turned_away_while_another_opens_a_new_file_tries_again(tmp_path:
             assert not opening.done()
             other.execute("COMMIT")
             with opening.result(60) as store:
-                assert store.add_readings(frames(1)) == [Verdict.NEW] * 3
+                assert store.readings.add(frames(1)) == [ReadingStatus.NEW] * 3
 
 
 def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(
@@ -166,7 +165,7 @@ def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(
         ran.append(2)
         time.sleep(0.5)
 
-    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, slow))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, slow))
     with ThreadPoolExecutor(3) as pool:
         for store in pool.map(open_store, [store_url] * 3):
             store.close()
@@ -176,11 +175,11 @@ def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(
 def test_a_bare_path_is_a_file_that_only_its_owner_may_read(tmp_path: Path) -> None:
     path = tmp_path / "my store.db"
     with open_store(str(path)) as store:
-        store.add_readings(frames(1))
+        store.readings.add(frames(1))
         assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
         assert store.size() == sum(file.stat().st_size for file in tmp_path.iterdir() if file.suffix != ".db-shm")
     with open_store(f"sqlite:///{path}") as store:
-        assert len(list(store.iterate(SITE))) == 3
+        assert len(list(store.readings.iterate(SITE))) == 3
 
 
 def test_the_file_waits_for_the_disk_at_each_commit(tmp_path: Path) -> None:
@@ -213,7 +212,7 @@ def test_postgresql_waits_for_the_disk_at_each_commit(postgres: Postgres, postgr
 def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "readings.csv"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="is not a database of Cloakwork, or it is damaged") as refusal:
+    with pytest.raises(StoreError, match="damaged") as refusal:
         open_store(str(path))
     assert str(path) in str(refusal.value)
     assert not isinstance(refusal.value, StoreAwayError)
@@ -221,26 +220,26 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, content
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "reason"),
     [
-        ("", "is empty: use sqlite:///FILE, a path, or postgresql://"),
-        ("mysql://me:secret@host/db", "cannot be a mysql database: use sqlite:///FILE"),
-        ("sqlite+aiosqlite:///x.db", "cannot be a sqlite.aiosqlite database"),
-        ("sqlite://", "a store in memory would forget"),
-        ("sqlite:///:memory:", "a store in memory would forget"),
-        ("postgresql://host:secret@x:y:z/", "cannot be read: use"),
+        ("", "empty"),
+        ("mysql://me:secret@host/db", "mysql"),
+        ("sqlite+aiosqlite:///x.db", "sqlite.aiosqlite"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("postgresql://host:secret@x:y:z/", "cannot be read"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused(url: str, says: str) -> None:
-    with pytest.raises(InputError, match=says) as refusal:
+def test_an_address_that_cannot_be_used_is_refused(url: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason) as refusal:
         open_store(url)
     assert "secret" not in str(refusal.value)
 
 
 def test_a_folder_and_a_place_where_nothing_can_be_written_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is a folder: give the name of a file in it"):
+    with pytest.raises(StoreError, match="folder"):
         open_store(str(tmp_path))
-    with pytest.raises(StoreError, match=r"cannot be made .*: give a file in a folder that exists"):
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path / "no"))):
         open_store(str(tmp_path / "no" / "store.db"))
 
 
@@ -248,21 +247,21 @@ def test_a_closed_store_says_so(store: Store) -> None:
     store.check()
     store.close()
     store.close()
-    for call in (store.check, store.tokens, lambda: store.add_readings(frames(1)), lambda: store.erase(SITE)):
-        with pytest.raises(StoreError, match="was closed: open it again"):
+    for call in (store.check, store.tokens.list_all, lambda: store.readings.add(frames(1)), lambda: store.erase(SITE)):
+        with pytest.raises(StoreError, match="closed"):
             call()
 
 
 def test_size_is_what_the_store_takes(store: Store) -> None:
     before = store.size()
-    store.add_readings(frames(3000))
+    store.readings.add(frames(3000))
     assert store.size() > before + 300_000
 
 
 def test_another_program_can_read_a_file_that_is_in_use(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:
-        store.add_readings(frames(2))
+        store.readings.add(frames(2))
         other = sqlite3.connect(path)
         assert other.execute("SELECT count(*) FROM readings").fetchone() == (6,)
         other.close()

@@ -16,22 +16,22 @@ from tests.collect.rows import SITE, frames, moment, result
 
 CURSOR = f"{moment(3)}.s1.3"
 CALLS: dict[str, Callable[[Store], object]] = {
-    "add_readings": lambda store: store.add_readings(frames(2)),
-    "frame": lambda store: store.frame(SITE, moment(3)),
-    "frames": lambda store: store.frames(SITE, [moment(3), moment(4)]),
-    "frame_times": lambda store: store.frame_times(SITE),
-    "frame_times of a period": lambda store: store.frame_times(SITE, moment(3), moment(5)),
-    "unsolved": lambda store: store.unsolved(SITE),
-    "outgrown": lambda store: store.outgrown(SITE),
-    "readings after": lambda store: store.readings(SITE, after=CURSOR),
-    "readings before": lambda store: store.readings(SITE, after=CURSOR, newest_first=True),
-    "readings of a sensor": lambda store: store.readings(SITE, sensor="s1", since=moment(3)),
-    "readings of a sensor after": lambda store: store.readings(SITE, sensor="s1", after=CURSOR),
-    "save_results": lambda store: store.save_results([result(3)]),
-    "results": lambda store: store.results(SITE, after=str(moment(3))),
-    "latest": lambda store: store.latest(SITE),
-    "latest up to a time": lambda store: store.latest(SITE, moment(3)),
-    "report_history": lambda store: store.report_history(SITE, since=moment(3)),
+    "add_readings": lambda store: store.readings.add(frames(2)),
+    "frame": lambda store: store.frames.values(SITE, [moment(3)])[moment(3)],
+    "frames": lambda store: store.frames.values(SITE, [moment(3), moment(4)]),
+    "frame_times": lambda store: store.frames.times(SITE),
+    "frame_times of a period": lambda store: store.frames.times(SITE, moment(3), moment(5)),
+    "unsolved": lambda store: store.frames.unsolved(SITE),
+    "outgrown": lambda store: store.frames.outgrown(SITE),
+    "readings after": lambda store: store.readings.page(SITE, after=CURSOR),
+    "readings before": lambda store: store.readings.page(SITE, after=CURSOR, newest_first=True),
+    "readings of a sensor": lambda store: store.readings.page(SITE, sensor="s1", since=moment(3)),
+    "readings of a sensor after": lambda store: store.readings.page(SITE, sensor="s1", after=CURSOR),
+    "save_results": lambda store: store.results.save([result(3)]),
+    "results": lambda store: store.results.page(SITE, after=str(moment(3))),
+    "latest": lambda store: store.results.latest(SITE),
+    "latest up to a time": lambda store: store.results.latest(SITE, moment(3)),
+    "report_history": lambda store: store.reports.history(SITE, since=moment(3)),
     "erase": lambda store: store.erase(SITE, until=moment(3)),
     "erase a sensor": lambda store: store.erase(SITE, "s1", since=moment(3), until=moment(5)),
 }
@@ -54,8 +54,8 @@ def statements() -> Iterator[list[tuple[str, Any]]]:
 def test_no_call_reads_all_of_a_large_table(tmp_path: Path, statements: list[tuple[str, Any]], name: str) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:
-        store.add_readings(frames(8))
-        store.save_results([result(k) for k in range(5)])
+        store.readings.add(frames(8))
+        store.results.save([result(k) for k in range(5)])
         statements.clear()
         CALLS[name](store)
         asked = [(text, given) for text, given in statements if re.match("SELECT|UPDATE|DELETE|INSERT.*json", text)]

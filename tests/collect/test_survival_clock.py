@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.records import Erased, Reading, Role
-from cloakwork.collect.retention import PATIENCE_S, TIDY_S, TRUST_S, Retention
-from cloakwork.collect.store import Store, StoreAwayError, open_store
+from cloakwork.collect.retention import ERASE_S, PATIENCE_S, TRUST_S, Retention
+from cloakwork.collect.store import Erased, Reading, Role, Store, open_store
+from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.errors import StoreAwayError
 from tests.collect.process_kit import Door, until
 from tests.collect.rows import SITE as FLAT
 from tests.collect.rows import reading, report
@@ -33,119 +34,128 @@ class Clocks:
         return self.ran
 
 
-class Shelf:
-    """A store with readings as (sensor, time, received), that remembers until when it was asked to remove."""
+class FakeStore(Store):
+    """A store with readings as (sensor, time, received) that records until when it was asked to erase."""
 
     def __init__(self, clocks: Clocks) -> None:
+        self.readings = FakeReadings(self)
         self.clocks = clocks
         self.rows: list[tuple[str, int, int]] = []
         self.removed: list[tuple[str, int]] = []
         self.fails = False
 
-    def keep(self, site: str, days: float) -> Erased:
+    def erase_older(self, site: str, days: float) -> Erased:
         self.removed.append((site, self.clocks.wall() - round(days * DAY * 1000)))
         if self.fails:
             raise StoreAwayError("away")
         return Erased(1, 0, 0)
 
-    def counted(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
-        if self.fails:
-            raise StoreAwayError("away")
-        return {
-            name: 1 for name, when, came in self.rows if name[0] == site and since <= when < until and came >= received
-        }
-
     def send(self, *sensors: str, when: int) -> None:
         self.rows += [(sensor, when, self.clocks.wall()) for sensor in sensors]
+
+
+class FakeReadings(ReadingTable):
+    def __init__(self, store: FakeStore) -> None:
+        self._store = store
+
+    def counts(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
+        if self._store.fails:
+            raise StoreAwayError("away")
+        rows = [row for row in self._store.rows if row[0][0] == site and row[2] >= received]
+        return {name: 1 for name, when, _ in rows if since <= when < until}
 
 
 class Bench:
     def __init__(self) -> None:
         self.clocks = Clocks()
-        self.shelf = Shelf(self.clocks)
-        self.retention = Retention(self.shelf, SITES, 10, clock=self.clocks.wall, steady=self.clocks.steady)
+        self.fake_store = FakeStore(self.clocks)
+        self.retention = Retention(self.fake_store, SITES, 10, clock=self.clocks.wall, steady=self.clocks.steady)
 
     def pass_time(self, seconds: float, *, sending: tuple[str, ...] = ("a1", "b1")) -> None:
         """Let devices send, and retention look, every few minutes."""
         for _ in range(round(seconds / 300)):
             self.clocks.ran += 300
-            self.shelf.send(*sending, when=round(1000 * (1_700_000_000 + self.clocks.ran)))
-            self.retention.look()
+            self.fake_store.send(*sending, when=round(1000 * (1_700_000_000 + self.clocks.ran)))
+            self.retention.check()
 
 
 def test_what_is_too_old_goes_at_the_start_and_every_hour_while_devices_agree_with_the_clock() -> None:
     bench = Bench()
-    bench.shelf.send("a2", "b1", when=bench.clocks.wall())
-    bench.retention.look()
-    assert [site for site, _ in bench.shelf.removed] == ["a", "b"]
-    bench.pass_time(5 * TIDY_S)
-    assert len(bench.shelf.removed) == 2 * 6
+    bench.fake_store.send("a2", "b1", when=bench.clocks.wall())
+    bench.retention.check()
+    assert [site for site, _ in bench.fake_store.removed] == ["a", "b"]
+    bench.pass_time(5 * ERASE_S)
+    assert len(bench.fake_store.removed) == 2 * 6
 
 
 @pytest.mark.parametrize("wrong", [DAY, YEAR, 40 * YEAR])
 def test_a_clock_that_jumps_ahead_removes_nothing_that_is_young(wrong: float, caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
-    bench.pass_time(TIDY_S)
-    before = list(bench.shelf.removed)
+    bench.pass_time(ERASE_S)
+    before = list(bench.fake_store.removed)
     bench.clocks.wrong = wrong
     bench.pass_time(0.9 * TRUST_S)
-    assert bench.shelf.removed == before
+    assert bench.fake_store.removed == before
     assert f"the clock of this machine jumped by +{wrong:.0f} s" in caplog.text
     assert caplog.text.count("a: nothing is removed for its age yet") == 1
     bench.clocks.wrong = 0
-    bench.pass_time(TIDY_S)
-    assert len(bench.shelf.removed) > len(before)
-    assert all(until <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY) for _, until in bench.shelf.removed)
+    bench.pass_time(ERASE_S)
+    assert len(bench.fake_store.removed) > len(before)
+    assert all(until <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY) for _, until in bench.fake_store.removed)
 
 
 def test_a_clock_that_is_wrong_from_the_start_removes_nothing() -> None:
     bench = Bench()
     bench.clocks.wrong = YEAR
-    bench.retention = Retention(bench.shelf, SITES, 10, clock=bench.clocks.wall, steady=bench.clocks.steady)
+    bench.retention = Retention(bench.fake_store, SITES, 10, clock=bench.clocks.wall, steady=bench.clocks.steady)
     bench.pass_time(0.9 * TRUST_S)
-    assert bench.shelf.removed == []
+    assert bench.fake_store.removed == []
 
 
 def test_a_clock_that_jumps_back_removes_less_and_then_goes_on() -> None:
     bench = Bench()
-    bench.pass_time(TIDY_S)
+    bench.pass_time(ERASE_S)
     bench.clocks.wrong = -HOUR
-    bench.pass_time(3 * TIDY_S)
-    assert max(until for _, until in bench.shelf.removed) <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY)
-    count = len(bench.shelf.removed)
+    bench.pass_time(3 * ERASE_S)
+    assert max(until for _, until in bench.fake_store.removed) <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY)
+    count = len(bench.fake_store.removed)
     bench.clocks.wrong = 0
-    bench.pass_time(3 * TIDY_S)
-    assert len(bench.shelf.removed) > count
+    bench.pass_time(3 * ERASE_S)
+    assert len(bench.fake_store.removed) > count
 
 
 def test_where_no_device_sends_any_more_what_is_too_old_goes_after_a_day() -> None:
     bench = Bench()
     bench.pass_time(TRUST_S - 600, sending=())
-    assert bench.shelf.removed == []
-    bench.pass_time(TIDY_S, sending=())
-    assert [site for site, _ in bench.shelf.removed] == ["a", "b"]
+    assert bench.fake_store.removed == []
+    bench.pass_time(ERASE_S, sending=())
+    assert [site for site, _ in bench.fake_store.removed] == ["a", "b"]
 
 
 def test_sensors_of_another_site_or_too_few_of_this_one_prove_nothing() -> None:
     bench = Bench()
     bench.retention = Retention(
-        bench.shelf, {"a": {"a1", "a2", "a3"}, "b": {"b1"}}, 10, clock=bench.clocks.wall, steady=bench.clocks.steady
+        bench.fake_store,
+        {"a": {"a1", "a2", "a3"}, "b": {"b1"}},
+        10,
+        clock=bench.clocks.wall,
+        steady=bench.clocks.steady,
     )
-    bench.pass_time(TIDY_S, sending=("a1", "b1", "a-stranger"))
-    assert {site for site, _ in bench.shelf.removed} == {"b"}
-    bench.pass_time(TIDY_S, sending=("a1", "a3"))
-    assert {site for site, _ in bench.shelf.removed} == {"a", "b"}
+    bench.pass_time(ERASE_S, sending=("a1", "b1", "a-stranger"))
+    assert {site for site, _ in bench.fake_store.removed} == {"b"}
+    bench.pass_time(ERASE_S, sending=("a1", "a3"))
+    assert {site for site, _ in bench.fake_store.removed} == {"a", "b"}
 
 
 def test_readings_that_came_before_the_clock_jumped_prove_nothing() -> None:
     """A device may send any time: one that waits in the store for the clock to be put wrong must not decide."""
     bench = Bench()
-    bench.pass_time(TIDY_S)
-    before = list(bench.shelf.removed)
-    bench.shelf.send("a1", "a2", "b1", "b2", when=bench.clocks.wall() + round(1000 * YEAR))
+    bench.pass_time(ERASE_S)
+    before = list(bench.fake_store.removed)
+    bench.fake_store.send("a1", "a2", "b1", "b2", when=bench.clocks.wall() + round(1000 * YEAR))
     bench.clocks.wrong = YEAR
-    bench.pass_time(2 * TIDY_S)
-    assert bench.shelf.removed == before
+    bench.pass_time(2 * ERASE_S)
+    assert bench.fake_store.removed == before
 
 
 def test_a_new_store_is_no_reason_for_a_warning_unless_the_doubt_lasts(caplog: pytest.LogCaptureFixture) -> None:
@@ -158,22 +168,22 @@ def test_a_new_store_is_no_reason_for_a_warning_unless_the_doubt_lasts(caplog: p
 
 def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
-    bench.shelf.fails = True
+    bench.fake_store.fails = True
     bench.pass_time(TRUST_S)
-    bench.pass_time(TIDY_S)
+    bench.pass_time(ERASE_S)
     assert "a: what is too old could not be removed: away" in caplog.text
-    bench.shelf.fails = False
-    before = len(bench.shelf.removed)
-    bench.pass_time(TIDY_S)
-    assert len(bench.shelf.removed) == before + 2
+    bench.fake_store.fails = False
+    before = len(bench.fake_store.removed)
+    bench.pass_time(ERASE_S)
+    assert len(bench.fake_store.removed) == before + 2
 
 
 def test_a_report_from_when_the_clock_was_ahead_gives_way(store: Store) -> None:
-    store.add_reports([report(state="spent", used=9, received=reading(frame=90_000).time)])
-    store.add_reports([report(used=3, received=reading(frame=5).time)])
-    assert [(one.state, one.used) for one in store.reports(FLAT)] == [("online", 3)]
-    store.add_reports([report(used=2, received=reading(frame=4).time)])
-    assert [one.used for one in store.reports(FLAT)] == [3], "a second late is another matter: it was overtaken"
+    store.reports.add([report(state="spent", used=9, received=reading(frame=90_000).time)])
+    store.reports.add([report(used=3, received=reading(frame=5).time)])
+    assert [(one.state, one.used) for one in store.reports.latest(FLAT)] == [("online", 3)]
+    store.reports.add([report(used=2, received=reading(frame=4).time)])
+    assert [one.used for one in store.reports.latest(FLAT)] == [3], "a second late is another matter: it was overtaken"
 
 
 @contextmanager
@@ -203,7 +213,7 @@ def send(parts: Ground, number: int) -> int:
 
 def recovered(parts: Ground, when: int) -> bool:
     with open_store(parts.url) as store:
-        result = store.result("hall", when)
+        result = store.results.get("hall", when)
     return result is not None and result.sensors == 4
 
 
@@ -233,7 +243,7 @@ def test_a_clock_that_is_set_while_it_works_breaks_neither_frames_nor_tokens_nor
         until(lambda: recovered(parts, last), 90, parts.collector.log)
         assert session.works()
         with open_store(parts.url) as store:
-            made = store.new_token(Role.ANALYST).secret
+            made = store.tokens.create(Role.ANALYST).secret
         assert Door(door.port, made).ask("GET", "/v1/sites").status == 200
         assert parts.count() == 12
 
@@ -260,7 +270,7 @@ def test_a_process_that_starts_removes_what_is_too_old_only_if_devices_agree_wit
     with ground(tmp_path, store_url, "--keep", "10d") as parts:
         young, old = now_frame(parts, 0), now_frame(parts, 1)
         with open_store(store_url) as store:
-            store.add_readings([*young, *(row._replace(time=row.time - round(11 * DAY * 1000)) for row in old)])
+            store.readings.add([*young, *(row._replace(time=row.time - round(11 * DAY * 1000)) for row in old)])
         parts.nursery.set_clock(wrong)
         parts.collector.start()
         parts.collector.wait_ready()

@@ -4,8 +4,7 @@ import random
 import time
 from pathlib import Path
 
-from cloakwork.collect.records import Result
-from cloakwork.collect.store import open_store
+from cloakwork.collect.store import Result, open_store
 from tests.collect.process_kit import until
 from tests.collect.survival_kit import Ground, Load, ground
 
@@ -34,7 +33,7 @@ def check_results(parts: Ground, frames: int) -> None:
         found: list[Result] = []
         after = None
         while True:
-            page = store.results("hall", limit=1000, after=after)
+            page = store.results.page("hall", limit=1000, after=after)
             found += page.items
             after = page.next
             if after is None:

@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result, Spot
-from cloakwork.collect.solve import packed
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.solver import pack_map
+from cloakwork.collect.store import RecoveredSource, Result
 from cloakwork.site import freeze, parse_site
 
 FLAT = """name = "flat"
@@ -34,20 +34,20 @@ readings_per_window = 6
 
 
 @cache
-def watched(text: str = FLAT, epsilon: float = 8.0) -> Watched:
+def watched(text: str = FLAT, epsilon: float = 8.0) -> CollectedSite:
     site = parse_site(text.format(epsilon=epsilon))
-    return Watched(site, freeze(site, site.cloak()))
+    return CollectedSite(site, freeze(site, site.cloak()))
 
 
-def found(one: Watched, when: int, *, zone: int | None, chance: float = 0.9) -> Result:
+def found(one: CollectedSite, when: int, *, zone: int | None, chance: float = 0.9) -> Result:
     """A result with one source in this zone, or with none."""
     weights = np.zeros(one.places)
     counts: tuple[float, ...] = (1.0,)
-    spots: tuple[Spot, ...] = ()
+    spots: tuple[RecoveredSource, ...] = ()
     if zone is not None:
         place = int(one.site.zones[zone].places[0])
         weights[place], counts = chance, (1 - chance, chance)
-        spots = (Spot(str(place), (), 1.0, 0.5, chance),)
+        spots = (RecoveredSource(str(place), (), 1.0, 0.5, chance),)
     return Result(
-        one.name, when, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, spots, packed(weights), when, 5.0
+        one.name, when, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, spots, pack_map(weights), when, 5.0
     )

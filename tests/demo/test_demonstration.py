@@ -63,7 +63,8 @@ def test_results_change_and_have_a_truth_beside_them(show: Demonstration) -> Non
 
 def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     result, site = show.wait_for(1, PATIENCE), show.site
-    steps = np.array([show.store.frame("flat", result.time)[name] for name in site.sensor_ids])
+    values = show.store.frames.values("flat", [result.time])[result.time]
+    steps = np.array([values[name] for name in site.sensor_ids])
     true = site.physics.apply(sources(site.physics, show.world.people(result.time))) + site.baselines
     noise = (steps * show.watched.cloak.steps - true) / show.watched.cloak.sigmas
     assert 0.6 < noise.std() < 1.6

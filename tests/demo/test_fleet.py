@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from cloakwork.collect.embedded import EmbeddedBroker
+from cloakwork.collect.embedded_broker import EmbeddedBroker
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.demo import SimulatedFlat, staying

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from cloakwork.collect.records import Reading, Role
-from cloakwork.collect.store import open_store
+from cloakwork.collect.store import Reading, Role, open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
 from tests.parts import needs, postgresql
@@ -76,7 +75,7 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
         ]
         try:
             with open_store(str(tmp_path / "hall.db")) as store:
-                secret = store.new_token(Role.ANALYST).secret
+                secret = store.tokens.create(Role.ANALYST).secret
             readings = eventually(lambda: ask(port, site.authority, secret, "readings")["items"])
             assert {one["sensor"] for one in readings} == {"s1"}
             health = ask(port, site.authority, secret, "health")
@@ -110,13 +109,13 @@ def ask(port: int, authority: Path, secret: str, what: str) -> Any:
 
 def test_a_backup_of_a_file_in_use_is_whole_and_a_copy_of_it_is_not(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "cloakwork.db")) as store:
-        store.add_readings(ROWS)
+        store.readings.add(ROWS)
         with closing(sqlite3.connect(tmp_path / "cloakwork.db")) as connection:
             connection.execute(f"VACUUM INTO '{tmp_path / 'backup.db'}'")
         (tmp_path / "copy.db").write_bytes((tmp_path / "cloakwork.db").read_bytes())
         with open_store(str(tmp_path / "backup.db")) as backup, open_store(str(tmp_path / "copy.db")) as copy:
-            assert list(backup.iterate("hall")) == list(store.iterate("hall")) == ROWS
-            assert list(copy.iterate("hall")) != ROWS
+            assert list(backup.readings.iterate("hall")) == list(store.readings.iterate("hall")) == ROWS
+            assert list(copy.readings.iterate("hall")) != ROWS
 
 
 def test_a_dump_of_postgresql_can_be_restored(server: Postgres, tmp_path: Path) -> None:
@@ -126,8 +125,8 @@ def test_a_dump_of_postgresql_can_be_restored(server: Postgres, tmp_path: Path) 
     where = ("--host", server.host, "--port", str(server.port), "--username", "cloakwork")
     with server.database() as first, server.database() as second:
         with open_store(first) as store:
-            store.add_readings(ROWS)
-            kept = store.new_token(Role.ANALYST)
+            store.readings.add(ROWS)
+            kept = store.tokens.create(Role.ANALYST)
             file = str(tmp_path / "backup.dump")
             for command in (
                 ["pg_dump", *where, "--format=custom", f"--file={file}", first.rpartition("/")[2]],
@@ -135,8 +134,8 @@ def test_a_dump_of_postgresql_can_be_restored(server: Postgres, tmp_path: Path) 
             ):
                 subprocess.run([programs / command[0], *command[1:]], check=True, capture_output=True, env=environment)
         with open_store(second) as restored:
-            assert list(restored.iterate("hall")) == ROWS
-            assert restored.check_token(kept.secret) == kept.token
+            assert list(restored.readings.iterate("hall")) == ROWS
+            assert restored.tokens.check(kept.secret) == kept.token
 
 
 def test_the_password_of_the_database_may_stand_in_the_file_that_prepare_makes(

@@ -15,11 +15,10 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note
-from cloakwork.collect.embedded import EmbeddedBroker
-from cloakwork.collect.place import watch_all
-from cloakwork.collect.records import Role
-from cloakwork.collect.service import Listen, Service
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.collected_site import load_collected_sites
+from cloakwork.collect.embedded_broker import EmbeddedBroker
+from cloakwork.collect.service import ListenAddress, Service
+from cloakwork.collect.store import Role, Store, open_store
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
 
@@ -55,10 +54,10 @@ def collect(
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
-    address = Listen(host, port, certificate, private_key, proxied)
+    address = ListenAddress(host, port, certificate, private_key, proxied)
     keep_days = parse_days("--keep", keep)
     with busy("reading the site files"):
-        watched = watch_all(sites)
+        watched = load_collected_sites(sites)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("cloakwork").setLevel(logging.INFO)
     with ExitStack() as stack:
@@ -111,7 +110,10 @@ def _reach(url: str, password_file: Path | None, authority: Path | None, stack: 
     if url != EMBEDDED:
         return parse_broker(url, password_file=password_file, authority=authority)
     embedded = EmbeddedBroker(USUAL_PORT)
-    embedded.start()
+    try:
+        embedded.start()
+    except InputError as problem:
+        raise InputError(f"{problem} Set it with --broker.", **problem.values) from None
     stack.callback(embedded.stop)
     note(
         f"embedded broker at mqtt://localhost:{embedded.port}, for trials: it serves this machine only, without "
@@ -120,15 +122,15 @@ def _reach(url: str, password_file: Path | None, authority: Path | None, stack: 
     return embedded.broker
 
 
-def _greet(store: Store, service: Service, listen: Listen) -> None:
+def _greet(store: Store, service: Service, listen: ListenAddress) -> None:
     """Print the address of the page, and how to sign in."""
     url = service.url
-    readers = [token for token in store.tokens() if token.role is not Role.DEVICE and token.revoked is None]
+    readers = [token for token in store.tokens.list_all() if token.role is not Role.DEVICE and token.revoked is None]
     if readers:
         note(f"the page is at {url}/")
     elif err.is_terminal and sys.stdin.isatty():
         # on a terminal only: a service writes to logs, which must not hold a way in
-        made = store.new_token(Role.OPERATOR, label="made at the first start")
+        made = store.tokens.create(Role.OPERATOR, label="made at the first start")
         note(
             "sign in as the operator at this address, which works once, within ten minutes. Later, create a token with "
             f"cloakwork token new --role operator:\n  {service.invite(made.token)}"

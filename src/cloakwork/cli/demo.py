@@ -56,7 +56,7 @@ def _draw(out: Path) -> None:
         result = show.wait_for(FRAMES, PATIENCE)
         out.mkdir(parents=True, exist_ok=True)
         picture = out / "demo.png"
-        show_picture(picture, show.watched, result, show.store.frame(site.name, result.time))
+        show_picture(picture, show.watched, result, show.store.frames.values(site.name, [result.time])[result.time])
     note(
         f"drew {picture} in {time.perf_counter() - began:.1f} s; for a live map run `cloakwork demo` in a terminal. "
         "Next, try: cloakwork init, then cloakwork plan site.toml"

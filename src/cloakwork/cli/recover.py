@@ -78,7 +78,7 @@ def _file_frames(readings: Path | None, site: Site) -> _Frames:
 
 
 def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
-    from cloakwork.collect.history import StoredFrames  # noqa: PLC0415 - a file needs no database
+    from cloakwork.collect.collected_site import StoredFrames  # noqa: PLC0415 - a file needs no database
     from cloakwork.collect.store import open_store  # noqa: PLC0415
 
     store = stack.enter_context(open_store(url, make=False))

@@ -18,11 +18,9 @@ from cloakwork.cli.series_given import (
     taken_period,
 )
 from cloakwork.cli.series_rows import lower
-from cloakwork.collect.frames import agreed
-from cloakwork.collect.occupancy import weights_of
-from cloakwork.collect.records import Result
-from cloakwork.collect.solve import failed
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.open_frames import enough_agree
+from cloakwork.collect.solver import unpack_map
+from cloakwork.collect.store import Result, Store, open_store
 from cloakwork.errors import InputError
 from cloakwork.recovery import PointSources
 from cloakwork.series import Bins, BoundedSeries, mean_levels
@@ -162,13 +160,13 @@ def _sources(result: Result) -> float:
 
 
 def _expected(result: Result, places: int, zones: list[Zone]) -> list[float]:
-    weights = np.zeros(0) if result.map is None else weights_of(result.map)
+    weights = np.zeros(0) if result.map is None else unpack_map(result.map)
     return [float(weights[zone.places].sum()) for zone in zones] if len(weights) == places else []
 
 
 def _ends(store: Store, site: str) -> tuple[int, int]:
     """The times of the first and the last result."""
-    ends = [store.results(site, limit=1, newest_first=newest).items for newest in (False, True)]
+    ends = [store.results.page(site, limit=1, newest_first=newest).items for newest in (False, True)]
     if not all(ends):
         known = ", ".join(store.sites()) or "nothing"
         raise InputError(
@@ -196,7 +194,7 @@ def _looked(store: Store, site: Site, wanted: _Wanted, bins: Bins) -> _Looks:
     nothing = [0.0] * len(wanted.names)
     with bar("reading", bins.end - bins.start) as progress:
         for result in _results(store, site, bins, maps=wanted.maps):
-            useless = failed(result) or (wanted.maps and result.map is None)
+            useless = result.failed or (wanted.maps and result.map is None)
             found = nothing if useless else wanted.look(result)
             times.append(result.time)
             values.append(found or nothing)
@@ -215,11 +213,11 @@ def _results(store: Store, site: Site, bins: Bins, *, maps: bool) -> Iterator[Re
     """
     after: str | None = None
     while True:
-        page = store.results(
+        page = store.results.page(
             site.name, since=bins.start, until=bins.end, limit=PAGE, after=after, maps=maps, failed=True
         )
         for result in page.items:
-            if result.time % site.period_ms == 0 or agreed(result.sensors, result.expected):
+            if result.time % site.period_ms == 0 or enough_agree(result.sensors, result.expected):
                 yield result
         after = page.next
         if after is None:

@@ -13,9 +13,8 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, note, part_of, written
-from cloakwork.collect.history import StoredFrames
-from cloakwork.collect.records import Result
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.collected_site import StoredFrames
+from cloakwork.collect.store import Result, Store, open_store
 from cloakwork.errors import InputError
 
 Row = Sequence[Any]
@@ -111,14 +110,14 @@ def _period(since: int | None, until: int | None) -> str:
 
 
 def _readings(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
-    for one in store.iterate(site, since, until):
+    for one in store.readings.iterate(site, since, until):
         yield one.time, one.sensor, one.seq, one.value
 
 
 def _results(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
     after: str | None = None
     while True:
-        page = store.results(site, since=since, until=until, limit=PAGE, after=after)
+        page = store.results.page(site, since=since, until=until, limit=PAGE, after=after)
         for result in page.items:
             yield from _spots(result)
         after = page.next

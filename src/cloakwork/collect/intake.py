@@ -1,27 +1,25 @@
 """Readings on their way into the store: checked strictly, acknowledged when durable, and counted when odd."""
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Future
 from dataclasses import dataclass
-from threading import Event
 from typing import TypeVar
 
-from cloakwork.collect.problems import Busy, Reason, Tally
-from cloakwork.collect.records import Reading, Report, Verdict
-from cloakwork.collect.spent import Rules, Spent
-from cloakwork.collect.writer import Entry, Keeper, Writer
-from cloakwork.errors import InputError
+from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
+from cloakwork.collect.problems import BudgetCheck, BudgetRules, ProblemCounter, Reason
+from cloakwork.collect.store import DeviceReport, Reading, ReadingStatus, Store, unix_ms
+from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status, topic, write_reading
 
 CAPACITY = 10_000  # readings that may wait
 LATE_FRAMES = 3
-USUAL_PERIOD = 60_000
-DAY = 86_400_000
-BENCH = "bench"  # the state of a device for audits, which has a budget of its own
-_REASONS = {Verdict.AGAIN: Reason.DUPLICATE, Verdict.ALARM: Reason.ALARM}
-Row = TypeVar("Row", Reading, Report)
+DEFAULT_PERIOD_MS = 60_000
+DAY_MS = 86_400_000
+BENCH = "bench"  # the state of a device under audit, which has its own budget
+_REASONS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
+Row = TypeVar("Row", Reading, DeviceReport)
 log = logging.getLogger(__name__)
 
 
@@ -41,17 +39,19 @@ class IntakeState:
 
 
 class Intake:
-    """Takes readings in for the sites and sensors of `watched`.
+    """Accepts readings of some sites and stores them.
 
     Parameters
     ----------
+    sensors
+        The sensor ids of each site.
     on_new, on_report
         Called by the writing thread with what has just been stored; they should return soon. Readings with a wrong
-        clock are stored, but not handed to `on_new`: they are part of no frame.
+        clock are stored, but not passed to `on_new`: they are part of no frame.
     periods
-        Milliseconds between two readings of a site. A reading that comes over three periods after its time is late.
+        Milliseconds between two readings of a site. A reading that arrives over three periods after its time is late.
     rules
-        What the plan of a site asks of its sensors. Who does not keep to it is counted, and stored all the same.
+        The plan's rules for the sensors of a site. Readings that break them are counted, and stored all the same.
     capacity
         How many readings may wait.
     clock
@@ -60,47 +60,49 @@ class Intake:
 
     def __init__(
         self,
-        store: Keeper,
-        watched: Mapping[str, Set[str]],
+        store: Store,
+        sensors: Mapping[str, Set[str]],
         *,
         on_new: Callable[[list[Reading]], None],
-        on_report: Callable[[list[Report]], None],
+        on_report: Callable[[list[DeviceReport]], None],
         periods: Mapping[str, int] | None = None,
-        rules: Mapping[str, Rules] | None = None,
+        rules: Mapping[str, BudgetRules] | None = None,
         capacity: int = CAPACITY,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock: Callable[[], int] = unix_ms,
     ) -> None:
-        self._watched = watched
+        self._sensors = sensors
         self._on_new = on_new
         self._on_report = on_report
-        self._late = {site: LATE_FRAMES * (periods or {}).get(site, USUAL_PERIOD) for site in watched}
+        self._late_ms = {site: LATE_FRAMES * (periods or {}).get(site, DEFAULT_PERIOD_MS) for site in sensors}
         self._rules = rules or {}
-        self._spent = {
-            (site, sensor): Spent(asked) for site, asked in self._rules.items() for sensor in watched.get(site, ())
+        self._budgets = {
+            (site, sensor): BudgetCheck(limits)
+            for site, limits in self._rules.items()
+            for sensor in sensors.get(site, ())
         }
-        self._newest: dict[tuple[str, str], int] = {}
+        self._newest_seq: dict[tuple[str, str], int] = {}
         self._clock = clock
         kinds = ("reading", "status")
-        names = [(site, sensor, kind) for site, known in watched.items() for sensor in known for kind in kinds]
+        names = [(site, sensor, kind) for site, ids in sensors.items() for sensor in ids for kind in kinds]
         self._topics = {topic(*name): name for name in names}
-        self._tally = Tally(watched)
-        self._writer = Writer(store, self._tally, after=self._after, capacity=capacity, clock=clock)
+        self._problems = ProblemCounter(sensors)
+        self._writer = BatchWriter(store, self._problems, on_stored=self._stored_batch, capacity=capacity, clock=clock)
         self._stored = 0
 
     def start(self) -> None:
-        """Begin to store."""
+        """Start storing."""
         self._writer.start()
 
     def stop(self) -> None:
-        """Store what is queued, if the store lets it, and end; what could not be stored is not acknowledged."""
+        """Store what is queued, if the store permits, and end; the rest is not acknowledged."""
         self._writer.stop()
 
     @property
     def state(self) -> IntakeState:
-        """How it goes."""
-        failure = self._writer.failure
+        """Whether readings can be stored, and the counts so far."""
+        writer = self._writer
         return IntakeState(
-            not failure, self._writer.since, failure, self._writer.queued, self._stored, self._tally.totals
+            not writer.failure, writer.since, writer.failure, writer.queued, self._stored, self._problems.totals
         )
 
     @property
@@ -109,38 +111,51 @@ class Intake:
         return self._writer.has_room
 
     def count(self, reason: Reason, site: str = "", sensor: str = "") -> None:
-        """Count a problem that was found elsewhere, in a request over HTTP for example."""
-        self._tally.count(reason, site, sensor, self._clock())
+        """Count a problem that was detected elsewhere, such as in an HTTP request."""
+        self._problems.count(reason, site, sensor, self._clock())
 
     def offer(self, topic: str, payload: bytes, done: Callable[[], None]) -> None:
-        """Take a message of the broker; `done` is called, by any thread, once it need not be sent again.
+        """Take a message from the broker; any thread may call `done`, once the message need not be sent again.
 
-        Waits while the queue is full. What cannot be used is counted, and done with.
+        Waits while the queue is full. A message that cannot be used is counted, and done.
         """
-        found = self._read(topic, payload)
-        if found is None:
+        row = self._parse(topic, payload)
+        if row is None:
             done()
             return
-        tell = _teller(done)
-        self._writer.put(Entry((found,), None, tell) if isinstance(found, Reading) else Entry((), found, tell))
 
-    def submit(self, readings: Sequence[Reading], *, timeout: float = 10.0) -> list[Verdict]:
-        """Store readings, all or none of them, and say for each what it was.
+        def finish(statuses: list[ReadingStatus] | None) -> None:
+            if statuses is not None:
+                done()
 
-        Raises `InputError` for an unknown name or a number out of range, and `Busy` when the queue is full, the store
-        fails, or `timeout` seconds have passed. Who hears `Busy` may give the same readings again: none is stored
-        twice.
+        if isinstance(row, Reading):
+            self._writer.put(PendingWrite((row,), None, finish))
+        else:
+            self._writer.put(PendingWrite((), row, finish))
+
+    def submit(self, readings: Sequence[Reading], *, timeout: float = 10.0) -> list[ReadingStatus]:
+        """Store readings, all or none of them, and return the status of each.
+
+        Raises `InputError` for an unknown name or a number out of range, and `BusyError` if the queue is full, the
+        store fails, or `timeout` seconds have passed. After a `BusyError` the same readings may be submitted again:
+        none is stored twice.
         """
-        self._refuse(readings)
+        self._check(readings)
         if not readings:
             return []
-        waiter = _Waiter()
-        self._writer.put_at_once(Entry(tuple(readings), None, waiter.tell))
-        return waiter.wait(timeout)
+        answer: Future[list[ReadingStatus] | None] = Future()
+        self._writer.put_now(PendingWrite(tuple(readings), None, answer.set_result))
+        try:
+            statuses = answer.result(timeout)
+        except TimeoutError:
+            statuses = None
+        if statuses is None:
+            raise BusyError("The readings are not stored yet. Send them again: none will be stored twice.")
+        return statuses
 
-    def _refuse(self, readings: Sequence[Reading]) -> None:
+    def _check(self, readings: Sequence[Reading]) -> None:
         for reading in readings:
-            reason = self._strange(reading.site, reading.sensor)
+            reason = self._unknown(reading.site, reading.sensor)
             try:
                 write_reading(reading.seq, reading.time, reading.value)
             except WireError:
@@ -149,14 +164,14 @@ class Intake:
                 self.count(reason, reading.site, reading.sensor)
                 raise InputError(f"{reason}. Nothing was stored. Use the names of the site file.", reason=reason)
 
-    def _strange(self, site: str, sensor: str) -> Reason | None:
-        known = self._watched.get(site)
-        if known is None:
+    def _unknown(self, site: str, sensor: str) -> Reason | None:
+        ids = self._sensors.get(site)
+        if ids is None:
             return Reason.UNKNOWN_SITE
-        return None if sensor in known else Reason.UNKNOWN_SENSOR
+        return None if sensor in ids else Reason.UNKNOWN_SENSOR
 
-    def _read(self, topic: str, payload: bytes) -> Reading | Report | None:
-        """What a message says, or None when it was counted as a problem."""
+    def _parse(self, topic: str, payload: bytes) -> Reading | DeviceReport | None:
+        """Return the content of a message, or None if it was counted as a problem."""
         now = self._clock()
         name = self._topics.get(topic)
         if name is None:
@@ -165,95 +180,71 @@ class Intake:
         site, sensor, kind = name
         try:
             if kind == "status":
-                return Report(site, sensor, *read_status(payload), now)
+                return DeviceReport(site, sensor, *read_status(payload), now)
             return Reading(site, sensor, *read_reading(payload), now)
         except WireError:
-            self._tally.count(Reason.MALFORMED, site, sensor, now)
+            self._problems.count(Reason.MALFORMED, site, sensor, now)
             return None
 
     def _count_stray(self, topic: str, now: int) -> None:
-        """Count a message on a topic that is not among the watched ones."""
+        """Count a message on a topic that is not collected here."""
         try:
             site, sensor, kind = parse_topic(topic)
         except WireError:
-            self._tally.count(Reason.WRONG_TOPIC, "", "", now)
+            self._problems.count(Reason.WRONG_TOPIC, "", "", now)
             return
-        reason = Reason.BENCH if kind == "bench" else self._strange(site, sensor)
-        self._tally.count(reason or Reason.WRONG_TOPIC, site, sensor, now)
+        reason = Reason.BENCH if kind == "bench" else self._unknown(site, sensor)
+        self._problems.count(reason or Reason.WRONG_TOPIC, site, sensor, now)
 
-    def _after(self, rows: list[Reading], verdicts: list[Verdict], reports: list[Report]) -> None:
-        """Count what there is to say about readings that are stored, and hand on those that are part of a frame."""
+    def _stored_batch(
+        self, readings: list[Reading], statuses: list[ReadingStatus], reports: list[DeviceReport]
+    ) -> None:
+        """Count what is odd about stored readings, and pass on those that are part of a frame."""
         new = []
-        for row, verdict in zip(rows, verdicts, strict=True):
-            reasons = [_REASONS[verdict]] if verdict in _REASONS else list(self._timing(row))
-            if verdict not in _REASONS:
+        for reading, status in zip(readings, statuses, strict=True):
+            reasons = [_REASONS[status]] if status in _REASONS else list(self._timing(reading))
+            if status is ReadingStatus.NEW:
                 if Reason.DUPLICATE not in reasons:
                     self._stored += 1
                 if Reason.CLOCK not in reasons:
-                    new.append(row)
+                    new.append(reading)
             for reason in reasons:
-                self._tally.count(reason, row.site, row.sensor, row.received)
+                self._problems.count(reason, reading.site, reading.sensor, reading.received)
         for report in reports:
             rules = self._rules.get(report.site)
             if rules is not None and report.allowed != rules.allowed and report.state != BENCH:
-                self._tally.count(Reason.OTHER_BUDGET, report.site, report.sensor, report.received)
-        _hand(self._on_new, new)
-        _hand(self._on_report, reports)
+                self._problems.count(Reason.OTHER_BUDGET, report.site, report.sensor, report.received)
+        _notify(self._on_new, new)
+        _notify(self._on_report, reports)
 
-    def _timing(self, row: Reading) -> Iterator[Reason]:
-        """What there is to say about when a new reading was taken and came."""
-        if row.time == 0 or row.time > row.received + DAY:
+    def _timing(self, reading: Reading) -> Iterator[Reason]:
+        """Yield what is odd about the time or the arrival of a new reading."""
+        if reading.time == 0 or reading.time > reading.received + DAY_MS:
             yield Reason.CLOCK
             return
-        key = (row.site, row.sensor)
-        spent = self._spent.get(key)
-        if spent is not None and spent.has(row.seq, row.time):
+        key = (reading.site, reading.sensor)
+        budget = self._budgets.get(key)
+        if budget is not None and budget.has(reading.seq, reading.time):
             yield Reason.DUPLICATE
             return
-        if row.received - row.time > self._late[row.site]:
+        if reading.received - reading.time > self._late_ms[reading.site]:
             yield Reason.LATE
-        if row.seq < self._newest.get(key, 0):
+        if reading.seq < self._newest_seq.get(key, 0):
             yield Reason.ORDER
-        self._newest[key] = max(row.seq, self._newest.get(key, 0))
-        if spent is None:
+        self._newest_seq[key] = max(reading.seq, self._newest_seq.get(key, 0))
+        if budget is None:
             return
-        rules = self._rules[row.site]
-        if rules.aligned and row.time % rules.period_ms:
+        rules = self._rules[reading.site]
+        if rules.aligned and reading.time % rules.period_ms:
             yield Reason.OFF_SLOT
-        if spent.add(row.seq, row.time, row.received):
+        if budget.add(reading.seq, reading.time, reading.received):
             yield Reason.OVER
 
 
-class _Waiter:
-    """Someone who waits for verdicts."""
-
-    def __init__(self) -> None:
-        self._heard = Event()
-        self._verdicts: list[Verdict] | None = None
-
-    def tell(self, verdicts: list[Verdict] | None) -> None:
-        self._verdicts = verdicts
-        self._heard.set()
-
-    def wait(self, timeout: float) -> list[Verdict]:
-        self._heard.wait(timeout)
-        if self._verdicts is None:
-            raise Busy("The readings are not stored yet. Send them again: none will be stored twice.")
-        return self._verdicts
-
-
-def _teller(done: Callable[[], None]) -> Callable[[list[Verdict] | None], None]:
-    def tell(verdicts: list[Verdict] | None) -> None:
-        if verdicts is not None:
-            done()
-
-    return tell
-
-
-def _hand(to: Callable[[list[Row]], None], rows: list[Row]) -> None:
-    """Tell a listener; one that fails must not end the intake."""
+def _notify(listener: Callable[[list[Row]], None], rows: list[Row]) -> None:
+    """Call a listener; one that fails must not end the intake."""
     if rows:
         try:
-            to(rows)
+            listener(rows)
         except Exception:
-            log.exception("a listener failed; what it was told is stored")
+            log.exception("a listener failed; the rows it was given are stored")

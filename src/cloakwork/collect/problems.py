@@ -1,16 +1,23 @@
-"""What can be wrong with a message, counted by reason; no payload is kept, so none can be shown."""
+"""Problems with messages: their reasons, their counts, and the check of each sensor's reading budget.
 
-from collections import Counter
+No payload is kept, so none can leak.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from cloakwork.collect.records import Problem
-from cloakwork.errors import CloakworkError
+from cloakwork.collect.store import ProblemCount
+
+SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are dropped
 
 
 class Reason(StrEnum):
-    """All there is to say about a message that is not simply a new reading."""
+    """Everything that can be odd about a message. The store keeps these texts."""
 
     MALFORMED = "malformed: not of the wire form, version 1"
     WRONG_TOPIC = "wrong topic: not cloakwork/v1/<site>/<sensor>/reading or status"
@@ -30,39 +37,35 @@ class Reason(StrEnum):
 CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
 
 
-class Busy(CloakworkError):  # noqa: N818 - no error of anyone: come again
-    """Nothing can be taken in at the moment; what was given is not acknowledged, and may be given again."""
+class ProblemCounter:
+    """Counts problems by site, sensor and reason; thread-safe.
 
-
-class Tally:
-    """Counts problems by site, sensor and reason, for several threads; hands over what was counted since the last time.
-
-    Only names from the site files are written down. Others are left empty: anyone who may publish can make them up, and
-    so many of them that they would fill the store.
+    `sensors` gives the sensor ids of each site. Other names are counted as empty: anyone who may publish can invent
+    enough of them to fill the store.
     """
 
-    def __init__(self, watched: Mapping[str, Set[str]]) -> None:
-        self._watched = watched
+    def __init__(self, sensors: Mapping[str, Set[str]]) -> None:
+        self._sensors = sensors
         self._fresh: dict[tuple[str, str, str], tuple[int, int]] = {}
         self._totals: Counter[str] = Counter()
         self._lock = Lock()
 
     def count(self, reason: Reason, site: str, sensor: str, when: int) -> None:
-        """One more of them, at Unix millisecond `when`."""
-        known = self._watched.get(site)
+        """Count one problem at Unix millisecond `when`."""
+        known = self._sensors.get(site)
         key = ("" if known is None else site, sensor if known and sensor in known else "", reason.value)
         with self._lock:
             self._fresh[key] = (self._fresh.get(key, (0, 0))[0] + 1, when)
             self._totals[reason.value] += 1
 
-    def take(self) -> list[Problem]:
-        """What was counted since the last time."""
+    def take(self) -> list[ProblemCount]:
+        """Return the counts since the last call."""
         with self._lock:
             fresh, self._fresh = self._fresh, {}
-        return [Problem(*key, count, last) for key, (count, last) in fresh.items()]
+        return [ProblemCount(*key, count, last) for key, (count, last) in fresh.items()]
 
-    def put_back(self, taken: Sequence[Problem]) -> None:
-        """What was taken could not be written down: hand it over again next time."""
+    def put_back(self, taken: Sequence[ProblemCount]) -> None:
+        """Return counts that could not be stored; the next `take` includes them."""
         with self._lock:
             for problem in taken:
                 key = (problem.site, problem.sensor, problem.reason)
@@ -70,12 +73,63 @@ class Tally:
                 self._fresh[key] = (count + problem.count, max(last, problem.last))
 
     @property
-    def waiting(self) -> bool:
-        """Whether there is anything to take."""
-        return bool(self._fresh)
-
-    @property
     def totals(self) -> dict[str, int]:
-        """All that were counted since the start, by reason."""
+        """Counts since the start, by reason."""
         with self._lock:
             return dict(self._totals)
+
+
+@dataclass(frozen=True)
+class BudgetRules:
+    """The plan's rules for each sensor of a site: `allowed` readings in any `window_ms`.
+
+    With `aligned`, all sensors measure together and stamp a multiple of `period_ms`.
+    """
+
+    window_ms: int
+    allowed: int
+    period_ms: int
+    aligned: bool
+
+
+class BudgetCheck:
+    """Detects a sensor that sends more readings than the plan allows; the site's claim does not cover it.
+
+    It remembers the last full window of readings, in memory.
+
+    Notes
+    -----
+    The claim is about when readings were taken, and only their stamps show that: after an outage a whole backlog
+    arrives at once, which is fine. A clock that is set back stamps the same period twice, which is no fault either. So
+    a reading is over budget only if too many stamps lie within one window and those messages also arrived within one
+    window. A sensor that lies about its times escapes this check; it could just as well send readings without noise.
+
+    No reading may be added twice, and the store does not always know: it forgets erased readings, and after a failed
+    write it cannot say whether a reading was stored by that attempt or before. Call `has` first.
+    """
+
+    def __init__(self, rules: BudgetRules) -> None:
+        self._rules = rules
+        self._stamps = array("q")  # sorted
+        self._seqs = array("q")  # of each stamp
+        self._arrivals: deque[int] = deque(maxlen=rules.allowed + 1)
+        self._shortest = rules.window_ms - rules.period_ms // 4  # delays on the way vary a little
+
+    def has(self, seq: int, stamp: int) -> bool:
+        """Whether this reading is among the remembered ones."""
+        return seq in self._seqs[bisect_left(self._stamps, stamp) : bisect_right(self._stamps, stamp)]
+
+    def add(self, seq: int, stamp: int, received: int) -> bool:
+        """Add a new reading; returns whether it is over budget."""
+        rules, stamps = self._rules, self._stamps
+        at = bisect_right(stamps, stamp)
+        stamps.insert(at, stamp)
+        self._seqs.insert(at, seq)
+        self._arrivals.append(received)
+        before = at + 1 - bisect_right(stamps, stamp - rules.window_ms)
+        after = bisect_left(stamps, stamp + rules.window_ms) - bisect_left(stamps, stamp)
+        if len(stamps) > rules.allowed + 2 * SPARE_STAMPS:
+            surplus = len(stamps) - rules.allowed - SPARE_STAMPS
+            del stamps[:surplus], self._seqs[:surplus]
+        dense = max(before, after) > rules.allowed
+        return dense and len(self._arrivals) > rules.allowed and received - self._arrivals[0] < self._shortest

@@ -1,98 +1,88 @@
-"""Removing what is too old; but never because this machine's clock jumped ahead."""
+"""Removes data that is too old, but never because this machine's clock jumped ahead."""
 
 import logging
 import time
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from threading import Event, Thread
-from typing import Protocol
 
-from cloakwork.collect.records import Erased
-from cloakwork.collect.store import StoreError
+from cloakwork.collect.store import Store, unix_ms
+from cloakwork.errors import StoreError
 
-TIDY_S = 3600.0
-LOOK_S = 60.0
-STEP_S = 300.0  # by which the wall clock may drift from one look to the next
+ERASE_S = 3600.0
+CHECK_S = 60.0
+JUMP_S = 300.0  # the wall clock may drift by this much between two checks
 NEAR_MS = 3_600_000
 TRUST_S = 86_400.0
-PATIENCE_S = 3600.0  # for which there may be doubt before it is worth a warning: devices may have to start, too
+PATIENCE_S = 3600.0  # before doubt is worth a warning: devices may have to start, too
 DOUBT = (
     "%s: nothing is removed for its age yet: less than half of the sensors have sent a reading of this hour, so the "
-    "clock of this machine may be wrong. Check it; it is believed when it has gone for a day without a jump"
+    "clock of this machine may be wrong. Check it; it is trusted once it has run for a day without a jump"
 )
-ENDING = 15.0
+STOP_S = 15.0
 log = logging.getLogger(__name__)
 
 
-class Aged(Protocol):
-    """What retention needs of a store."""
-
-    def keep(self, site: str, days: float) -> Erased:
-        """Remove what is older."""
-
-    def counted(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
-        """How many readings of a period there are of each sensor, of those that came at or after `received`."""
-
-
 class Retention(Thread):
-    """Removes, once an hour, what is older than so many days.
+    """Removes, once an hour, data that is older than so many days.
 
-    What was removed cannot be had again, so a wall clock that may be wrong removes nothing. At a site it is believed
-    when half of its sensors agree with it (a reading has come within the last hour, by this clock, whose time by the
-    device's clock is within an hour of it), or when it has gone for a day without a jump: so what is too old also goes
-    where no device sends any more.
+    Removed data is gone for good, so a wall clock that may be wrong removes nothing. It is trusted at a site if half of
+    the site's sensors agree with it (a reading has arrived within the last hour, by this clock, and its device's stamp
+    is within an hour of it), or if it has run for a day without a jump. So old data also goes where devices no longer
+    send.
 
-    `sites` gives the sensors of each site. `clock` is Unix milliseconds, `steady` seconds of a clock that never jumps.
+    `sensors` gives the sensor ids of each site. `clock` is in Unix milliseconds, `steady` in seconds of a clock that
+    never jumps.
     """
 
     def __init__(
         self,
-        store: Aged,
-        sites: Mapping[str, Set[str]],
+        store: Store,
+        sensors: Mapping[str, Set[str]],
         days: float,
         *,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock: Callable[[], int] = unix_ms,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(daemon=True, name="cloakwork retention")
-        self._store, self._sites, self._days = store, sites, days
+        self._store, self._sensors, self._days = store, sensors, days
         self._clock, self._steady = clock, steady
         self._stopping = Event()
-        self._seen = self._offset()
-        self._since = steady()
-        self._due = dict.fromkeys(sites, self._since)
+        self._last_offset = self._offset()
+        self._steady_since = steady()
+        self._due = dict.fromkeys(sensors, self._steady_since)
         self._doubted: dict[str, float] = {}
         self._warned: set[str] = set()
 
     def run(self) -> None:
         while True:
-            self.look()
-            if self._stopping.wait(LOOK_S):
+            self.check()
+            if self._stopping.wait(CHECK_S):
                 return
 
     def stop(self) -> None:
-        """Say that it is enough, and wait for the erasure under way."""
+        """Stop, and wait for the current erasure."""
         self._stopping.set()
         with suppress(RuntimeError):  # it was not started
-            self.join(ENDING)
+            self.join(STOP_S)
 
-    def look(self) -> None:
-        """Remove what is too old, if it is time for that and the clock can be believed."""
-        self._notice_step()
+    def check(self) -> None:
+        """Remove old data where it is due and the clock is trusted."""
+        self._notice_jump()
         now = self._steady()
-        for site, sensors in self._sites.items():
+        for site, ids in self._sensors.items():
             if now < self._due[site]:
                 continue
-            if now - self._since >= TRUST_S or self._agree(site, sensors):
-                self._due[site] = now + TIDY_S
+            if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):
+                self._due[site] = now + ERASE_S
                 self._doubted.pop(site, None)
                 self._warned.discard(site)
-                self._tidy(site)
+                self._erase(site)
             else:
                 self._doubt(site, now)
 
     def _doubt(self, site: str, now: float) -> None:
-        """Say so once for operators who follow the log, and once more, aloud, if it lasts."""
+        """Log once for operators who follow the log, and warn once if it lasts."""
         if site not in self._doubted:
             self._doubted[site] = now
             log.info(DOUBT, site)
@@ -101,33 +91,33 @@ class Retention(Thread):
             log.warning(DOUBT, site)
 
     def _offset(self) -> float:
-        """By how many seconds the wall clock is ahead of the steady one."""
+        """How many seconds the wall clock is ahead of the steady one."""
         return self._clock() / 1000 - self._steady()
 
-    def _notice_step(self) -> None:
-        before, self._seen = self._seen, self._offset()
-        jump = self._seen - before
-        if abs(jump) > STEP_S:
-            self._since = self._steady()
+    def _notice_jump(self) -> None:
+        before, self._last_offset = self._last_offset, self._offset()
+        jump = self._last_offset - before
+        if abs(jump) > JUMP_S:
+            self._steady_since = self._steady()
             log.warning("the clock of this machine jumped by %+.0f s", jump)
 
-    def _agree(self, site: str, sensors: Set[str]) -> bool:
-        """Whether half of the sensors agree with the wall clock; one of them alone may be wrong, or lie.
+    def _sensors_agree(self, site: str, ids: Set[str]) -> bool:
+        """Whether half of the sensors agree with the wall clock; a single one may be wrong, or lie.
 
-        What came before a jump that matters came more than an hour ago by the clock as it is now: it does not count.
+        Readings from before a jump that matters arrived more than an hour ago by the present clock: they do not count.
         """
         now = self._clock()
         try:
-            heard = self._store.counted(site, now - NEAR_MS, now + NEAR_MS, received=now - NEAR_MS)
+            counts = self._store.readings.counts(site, now - NEAR_MS, now + NEAR_MS, received=now - NEAR_MS)
         except StoreError:
             return False
-        return 2 * len(sensors & heard.keys()) >= len(sensors) > 0
+        return 2 * len(ids & counts.keys()) >= len(ids) > 0
 
-    def _tidy(self, site: str) -> None:
+    def _erase(self, site: str) -> None:
         try:
-            erased = self._store.keep(site, self._days)
+            erased = self._store.erase_older(site, self._days)
         except StoreError as problem:
-            log.warning("%s: what is too old could not be removed: %s", site, problem)
+            log.warning("%s: old data could not be removed: %s", site, problem)
         else:
             if erased.readings:
                 log.info("%s: removed %d readings that were too old", site, erased.readings)

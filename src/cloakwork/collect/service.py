@@ -1,4 +1,4 @@
-"""The collector as one thing that starts and stops: store, broker, live recovery, HTTP and retention."""
+"""The collector as one service: broker, intake, live recovery, HTTP and retention, started and stopped together."""
 
 import logging
 import socket
@@ -20,31 +20,29 @@ from cloakwork.collect.api import (
     make_app,
     timed_protocol,
 )
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Live
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Token
+from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.retention import Retention
-from cloakwork.collect.spent import rules_of
-from cloakwork.collect.store import Store
+from cloakwork.collect.store import Store, Token
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, MqttClient
 
-STARTING = 20.0  # seconds for the server to listen
-ENDING = 15.0
-GRACE = 5  # seconds that a request under way may take to end
+START_S = 20.0  # for the server to listen
+STOP_S = 15.0
+GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
-USUAL_FILES = 4096
+DEFAULT_OPEN_FILES = 4096
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Listen:
-    """Where people and devices reach the collector; with a certificate by https.
+class ListenAddress:
+    """Where people and devices reach the collector; with a certificate, by https.
 
-    `proxied` says that a proxy on this machine speaks https for it: its word about who calls is then believed.
+    `proxied` says that a proxy on this machine terminates https: its forwarded client address is trusted.
     """
 
     host: str = "127.0.0.1"
@@ -55,40 +53,40 @@ class Listen:
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
-            raise InputError("--certificate and --private-key go together: give both, or neither.")
+            raise InputError("a certificate and its private key go together: give both, or neither.")
         if self.certificate is not None and self.proxied:
-            raise InputError("--proxied says that a proxy has the certificate: leave out --certificate, or --proxied.")
+            raise InputError("behind a proxy, the proxy has the certificate: give a certificate, or proxied, not both.")
 
     @property
     def encrypted(self) -> bool:
-        """Whether people reach it by https."""
+        """Whether clients reach it by https."""
         return self.certificate is not None or self.proxied
 
 
 class Service:
-    """Collects for some sites, from `start` to `stop`; the store stays the caller's.
+    """Collects readings of some sites, from `start` to `stop`. The caller closes the store.
 
     Parameters
     ----------
     broker
         Where devices publish; None for HTTP only.
     group, name
-        As for `make_subscriber`: who shares the readings, and the name of this one's session.
+        As for `make_subscriber`: the group that shares the readings, and the name of this collector's session.
     keep_days
-        What is older is removed, every hour, as long as the clock can be believed; None keeps everything.
+        Older data is removed every hour, as long as the clock is trusted; None keeps everything.
     home_assistant
-        Tell Home Assistant, through the broker, which zones are occupied.
+        Publish the occupied zones to Home Assistant, through the broker.
     simulation
-        Says where simulated sources are, for a demonstration.
+        The positions of simulated sources, for a demonstration.
     """
 
     def __init__(
         self,
-        sites: Mapping[str, Watched],
+        sites: Mapping[str, CollectedSite],
         store: Store,
         *,
         broker: BrokerAddress | None,
-        listen: Listen | None = None,
+        listen: ListenAddress | None = None,
         group: str | None = None,
         name: str = NAME,
         keep_days: float | None = None,
@@ -97,20 +95,20 @@ class Service:
         simulation: Simulation | None = None,
     ) -> None:
         if home_assistant and broker is None:
-            raise InputError("--home-assistant goes through the broker that devices publish to: give one.")
-        self._listen = listen or Listen()
+            raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
+        self._listen = listen or ListenAddress()
         self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
         self.store = store
         self._hub = EventHub()
-        sensors = {site: frozenset(watched.ids) for site, watched in sites.items()}
-        self.live = Live(store, sites, on_result=[self._hub.publish_result])
+        sensors = {name: frozenset(site.ids) for name, site in sites.items()}
+        self.live = LiveRecovery(store, sites, on_result=[self._hub.publish_result])
         self.intake = Intake(
             store,
             sensors,
             on_new=self.live.on_new,
             on_report=self._hub.publish_reports,
-            periods={site: watched.schedule.period_ms for site, watched in sites.items()},
-            rules={site: rules_of(watched) for site, watched in sites.items()},
+            periods={name: site.schedule.period_ms for name, site in sites.items()},
+            rules={name: site.budget_rules for name, site in sites.items()},
         )
         self.subscriber: MqttClient | None = None
         if broker is not None:
@@ -145,16 +143,16 @@ class Service:
         return f"{'https' if self._listen.certificate else 'http'}://{shown}:{port}"
 
     def invite(self, token: Token) -> str:
-        """An address at which a browser is signed in with this token: once, and within some minutes."""
+        """Return a link that signs a browser in with this token; it works once, for a few minutes."""
         return f"{self.url}/#code={self._access.codes.make(token)}"
 
     @property
     def failed(self) -> bool:
-        """Whether the server ended by itself."""
+        """Whether the server ended on its own."""
         return self._thread is not None and not self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin; what cannot work is refused here."""
+        """Start; raises an error for settings that cannot work."""
         self._socket = _bound(self._listen, self._settings)
         try:
             self.intake.start()
@@ -171,7 +169,7 @@ class Service:
             raise
 
     def stop(self) -> None:
-        """End in such an order that all that was taken in is stored, and all that was stored acknowledged."""
+        """Stop in an order that stores everything that was accepted, and acknowledges everything that was stored."""
         if self._retention is not None:
             self._retention.stop()
         if self.subscriber is not None:
@@ -179,36 +177,36 @@ class Service:
         self._server.should_exit = True
         self._hub.end_soon()
         if self._thread is not None:
-            self._thread.join(ENDING)
+            self._thread.join(STOP_S)
             self._thread = None
         if self._socket is not None:
             self._socket.close()
         self.intake.stop()
-        self.live.stop(ENDING)
+        self.live.stop(STOP_S)
         if self._zones is not None:
             self._zones.stop()
 
     def _serve(self, bound: socket.socket) -> None:
         self._thread = Thread(target=self._server.run, args=([bound],), daemon=True, name="cloakwork http")
         self._thread.start()
-        end = time.monotonic() + STARTING
+        end = time.monotonic() + START_S
         while not self._server.started:
             if self.failed or time.monotonic() > end:
                 raise InputError("the HTTP server did not start; the log says why.")
             time.sleep(0.01)
 
 
-def _config(app: object, listen: Listen, settings: ApiSettings) -> uvicorn.Config:
+def _config(app: object, listen: ListenAddress, settings: ApiSettings) -> uvicorn.Config:
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=timed_protocol(settings),
         ws="none",
-        loop="asyncio",  # which asks our socket for connections; others have ways of their own
+        loop="asyncio",  # it accepts from our socket; other loops bypass it
         log_config=None,
-        log_level=logging.ERROR,  # it warns of each request that is not HTTP: anyone could fill the log
+        log_level=logging.ERROR,  # it warns about each request that is not HTTP: anyone could fill the log
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=GRACE_S,
         proxy_headers=listen.proxied,
         forwarded_allow_ips="127.0.0.1,::1",
         ssl_certfile=listen.certificate,
@@ -224,8 +222,8 @@ def _config(app: object, listen: Listen, settings: ApiSettings) -> uvicorn.Confi
     return config
 
 
-def _bound(listen: Listen, settings: ApiSettings) -> socket.socket:
-    most = min(settings.connections, _files() // 2)
+def _bound(listen: ListenAddress, settings: ApiSettings) -> socket.socket:
+    most = min(settings.connections, _open_files() // 2)
     per_address = most if listen.proxied else min(settings.connections_per_address, most)
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
@@ -234,15 +232,17 @@ def _bound(listen: Listen, settings: ApiSettings) -> socket.socket:
     except (OSError, OverflowError) as problem:
         reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(
-            f"--listen {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port."
+            f"cannot listen on {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port.",
+            host=listen.host,
+            port=listen.port,
         ) from None
 
 
-def _files() -> int:
-    """How many files this process may have open."""
+def _open_files() -> int:
+    """How many files this process may open."""
     try:
-        import resource  # noqa: PLC0415 - not everywhere
+        import resource  # noqa: PLC0415 - not on every system
     except ImportError:
-        return USUAL_FILES
+        return DEFAULT_OPEN_FILES
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return USUAL_FILES if soft == resource.RLIM_INFINITY else soft
+    return DEFAULT_OPEN_FILES if soft == resource.RLIM_INFINITY else soft

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
 
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import Occupancy, occupancies
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result
+from cloakwork.collect.store import Result
 from cloakwork.errors import InputError
 from cloakwork.mqtt import (
     BrokerAddress,
@@ -54,7 +54,7 @@ class ZonePublisher:
     def __init__(
         self,
         broker: BrokerAddress,
-        sites: Mapping[str, Watched],
+        sites: Mapping[str, CollectedSite],
         *,
         name: str = "cloakwork-zones",
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -134,7 +134,7 @@ def _log_state(state: BrokerState) -> None:
         log.warning("zones are not published to Home Assistant: %s", state.reason)
 
 
-def _gives_probabilities(watched: Watched) -> bool:
+def _gives_probabilities(watched: CollectedSite) -> bool:
     if isinstance(watched.estimator.estimator, PointSources):
         return True
     log.warning(
@@ -143,7 +143,7 @@ def _gives_probabilities(watched: Watched) -> bool:
     return False
 
 
-def _discovery_messages(sites: Mapping[str, Watched], availability: str) -> dict[str, bytes]:
+def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -> dict[str, bytes]:
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
     messages: dict[str, bytes] = {}
     for site, watched in sites.items():

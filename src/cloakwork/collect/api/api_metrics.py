@@ -8,15 +8,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Live
+from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.records import Result, Verdict
+from cloakwork.collect.store import ReadingStatus, Result
 from cloakwork.mqtt import MqttClient
 
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-VERDICTS = {Verdict.AGAIN: Reason.DUPLICATE, Verdict.ALARM: Reason.ALARM}
+VERDICTS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
 
 
 def reason_code(reason: str) -> str:
@@ -59,7 +59,7 @@ class ApiMetrics:
         """A stream ended because its client is too slow."""
         self._dropped.inc()
 
-    def include(self, sites: Sequence[str], intake: Intake, live: Live, broker: MqttClient | None) -> None:
+    def include(self, sites: Sequence[str], intake: Intake, live: LiveRecovery, broker: MqttClient | None) -> None:
         """Add the figures of the other parts, read at each scrape."""
         self.registry.register(_PartsCollector(sites, intake, live, broker))
 
@@ -69,7 +69,7 @@ class ApiMetrics:
 
 
 class _PartsCollector(Collector):
-    def __init__(self, sites: Sequence[str], intake: Intake, live: Live, broker: MqttClient | None) -> None:
+    def __init__(self, sites: Sequence[str], intake: Intake, live: LiveRecovery, broker: MqttClient | None) -> None:
         self._sites = sites
         self._intake = intake
         self._live = live
@@ -83,7 +83,7 @@ class _PartsCollector(Collector):
         """The figures of this moment."""
         state = self._intake.state
         readings = CounterMetricFamily("cloakwork_readings", "Readings by verdict.", labels=["verdict"])
-        readings.add_metric([Verdict.NEW], state.stored)
+        readings.add_metric([ReadingStatus.NEW], state.stored)
         for verdict, reason in VERDICTS.items():
             readings.add_metric([verdict], state.problems.get(reason, 0))
         yield readings
@@ -96,7 +96,7 @@ class _PartsCollector(Collector):
         lags = GaugeMetricFamily("cloakwork_lag_seconds", "Age of the newest recovered frame.", labels=["site"])
         backlog = GaugeMetricFamily("cloakwork_backlog_frames", "Frames that wait to be recovered.", labels=["site"])
         for site in self._sites:
-            lag = self._live.lag(site)
+            lag = self._live.state(site)
             if lag.lag_ms is not None:
                 lags.add_metric([site], lag.lag_ms / 1000)
             backlog.add_metric([site], lag.waiting)

@@ -32,9 +32,9 @@ from cloakwork.collect.api.event_hub import EventHub, StorePoller, StreamEnd
 from cloakwork.collect.api.http_limits import BodyLimitMiddleware
 from cloakwork.collect.api.result_models import AttackCache
 from cloakwork.collect.api.route_context import ApiContext
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Live
-from cloakwork.collect.place import Watched
+from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.store import Store
 from cloakwork.errors import InputError
 from cloakwork.mqtt import MqttClient
@@ -64,9 +64,9 @@ ROUTES = (routes_readings, routes_sites, routes_results, routes_health, routes_e
 
 def make_app(
     store: Store,
-    sites: Mapping[str, Watched],
+    sites: Mapping[str, CollectedSite],
     intake: Intake,
-    live: Live,
+    live: LiveRecovery,
     *,
     broker: MqttClient | None = None,
     hub: EventHub | None = None,
@@ -107,9 +107,9 @@ def make_app(
 
 def _make_context(
     store: Store,
-    sites: Mapping[str, Watched],
+    sites: Mapping[str, CollectedSite],
     intake: Intake,
-    live: Live,
+    live: LiveRecovery,
     broker: MqttClient | None,
     hub: EventHub,
     settings: ApiSettings,

@@ -13,8 +13,7 @@ from threading import Lock
 from cachetools import LRUCache, TTLCache
 
 from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.records import Role, Token
-from cloakwork.collect.store import Store
+from cloakwork.collect.store import Role, Store, Token
 
 MOST_CACHED = 4096
 MOST_CODES = 64
@@ -72,7 +71,7 @@ class TokenCache:
             return token
         began, changes = self._clock(), self._changes
         run = self._workers.suspect if suspect else self._workers.read
-        token = await run(self._store.check_token, secret)
+        token = await run(self._store.tokens.check, secret)
         if token is None:
             self._checked.pop(key, None)
         elif changes == self._changes:  # not if one was revoked meanwhile: it may be this one
@@ -99,7 +98,7 @@ class TokenCache:
         changes = -1
         while changes != self._changes:  # again if one was revoked meanwhile: the list may still have it
             began, changes = self._clock(), self._changes
-            tokens = await self._workers.read(self._store.tokens)
+            tokens = await self._workers.read(self._store.tokens.list_all)
         self._valid = frozenset(token.id for token in tokens if token.revoked is None)
         self._listed_at = began
 

@@ -22,10 +22,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cloakwork.collect.problems import Busy, Reason
-from cloakwork.collect.records import Role
-from cloakwork.collect.store import StoreAwayError, StoreError
-from cloakwork.errors import ApiError
+from cloakwork.collect.problems import Reason
+from cloakwork.collect.store import Role
+from cloakwork.errors import ApiError, BusyError, StoreAwayError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +96,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(Busy, _busy)
+    app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(StoreError, _store_failed)
 
 

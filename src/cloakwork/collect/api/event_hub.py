@@ -21,10 +21,10 @@ from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
-from cloakwork.collect.live import Lag, Live
-from cloakwork.collect.records import Problem, Report, Result
-from cloakwork.collect.store import Store, StoreError
-from cloakwork.errors import ApiError
+from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.store import DeviceReport, ProblemCount, Result, Store
+from cloakwork.errors import ApiError, StoreError
 
 GATHER_S = 0.05
 MOST_GATHERED = 2000
@@ -168,18 +168,18 @@ class EventHub:
         for result in sorted(fresh, key=lambda result: result.time) if self._queues and not silently else ():
             self._gather(result_event(result))
 
-    def publish_reports(self, reports: Sequence[Report]) -> None:
+    def publish_reports(self, reports: Sequence[DeviceReport]) -> None:
         """Devices reported their state."""
         for report in reports if self._queues else ():
             self._publish(EventKind.REPORT, report.site, report._asdict(), report.sensor)
 
-    def publish_problems(self, problems: Sequence[Problem]) -> None:
+    def publish_problems(self, problems: Sequence[ProblemCount]) -> None:
         """Messages were unusable."""
         for problem in problems if self._queues else ():
             data = asdict(problem) | {"code": reason_code(problem.reason)}
             self._publish(EventKind.PROBLEM, problem.site, data, f"{problem.sensor} {problem.reason}")
 
-    def publish_lag(self, site: str, lag: Lag) -> None:
+    def publish_lag(self, site: str, lag: RecoveryState) -> None:
         """How far recovery is behind."""
         if self._queues:
             data = {"site": site} | asdict(lag) | {"reason": WITHHELD if lag.reason else ""}
@@ -271,15 +271,17 @@ def _oldest_sent(events: Sequence[ApiEvent]) -> dict[str, int]:
 class StorePoller:
     """Polls the store for results and reports of other collectors, and live recovery for its lag."""
 
-    def __init__(self, store: Store, workers: WorkerThreads, hub: EventHub, live: Live, *, every_s: float) -> None:
+    def __init__(
+        self, store: Store, workers: WorkerThreads, hub: EventHub, live: LiveRecovery, *, every_s: float
+    ) -> None:
         self._store, self._workers, self._hub, self._live = store, workers, hub, live
         self._every_s = every_s
         self._polls = 0
         self._followed: set[str] = set()
         self._starting = asyncio.Lock()
         self._lags: dict[str, tuple[int | None, int, bool, str]] = {}
-        self._reports: dict[str, set[Report]] = {}
-        self._problems: dict[str, set[Problem]] = {}
+        self._reports: dict[str, set[DeviceReport]] = {}
+        self._problems: dict[str, set[ProblemCount]] = {}
 
     async def follow(self, sites: Set[str]) -> None:
         """Publish everything that reaches these sites after this call, and nothing that is in the store already.
@@ -315,12 +317,12 @@ class StorePoller:
             self._check_lag(site)
 
     async def _poll_results(self, site: str, *, silently: bool = False) -> None:
-        page = await self._workers.read(self._store.results, site, limit=POLLED, newest_first=True)
+        page = await self._workers.read(self._store.results.page, site, limit=POLLED, newest_first=True)
         self._hub.publish_stored(page.items, silently=silently)
 
     async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
-        reports = set(await self._workers.read(self._store.reports, site))
-        problems = set(await self._workers.read(self._store.problems, site))
+        reports = set(await self._workers.read(self._store.reports.latest, site))
+        problems = set(await self._workers.read(self._store.problems.counts, site))
         if not silently:
             self._hub.publish_reports(sorted(reports - self._reports.get(site, set())))
             new = problems - self._problems.get(site, set())
@@ -328,7 +330,7 @@ class StorePoller:
         self._reports[site], self._problems[site] = reports, problems
 
     def _check_lag(self, site: str) -> None:
-        lag = self._live.lag(site)
+        lag = self._live.state(site)
         now = (lag.delay_ms, lag.waiting, lag.more, lag.reason)  # the other fields change with the clock
         if self._lags.get(site) != now:
             self._lags[site] = now

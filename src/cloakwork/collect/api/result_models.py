@@ -9,11 +9,10 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from cloakwork.collect.occupancy import Occupancy, occupancies, weights_of
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import FAILED, Reading, Result, Spot
-from cloakwork.collect.solve import Attack, attack, unix_ms
-from cloakwork.collect.store import Store
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.occupancy import Occupancy, occupancies
+from cloakwork.collect.solver import Attack, attack, unpack_map
+from cloakwork.collect.store import FAILED, Reading, RecoveredSource, Result, Store, unix_ms
 from cloakwork.errors import InputError
 from cloakwork.privacy import Profile
 from cloakwork.recovery.fit import DOUBTFUL
@@ -78,7 +77,7 @@ class ResultBody(ResponseModel):
     fit: float | None
     set_aside: list[str]
     counts: list[float] | None
-    sources: list[Spot]
+    sources: list[RecoveredSource]
     map: list[float] | None
     zones: list[ZoneBody] | None = None
     solved: int
@@ -113,7 +112,7 @@ def result_body(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | 
     return ResultBody(**_result_fields(result, with_map=with_map, zones=zones))
 
 
-def attack_body(watched: Watched, found: Attack) -> AttackBody:
+def attack_body(watched: CollectedSite, found: Attack) -> AttackBody:
     """The result of a window as JSON."""
     zones = occupancies(watched.site, found.result)
     fields = _result_fields(found.result, with_map=True, zones=zones)
@@ -121,7 +120,7 @@ def attack_body(watched: Watched, found: Attack) -> AttackBody:
     return AttackBody(**fields | window, longer=longer_window(watched))
 
 
-def longer_window(watched: Watched) -> LongerBody:
+def longer_window(watched: CollectedSite) -> LongerBody:
     """The epsilon of a day of readings, or of seven windows where that is longer."""
     claim = watched.plan.claim
     seconds = max(DAY, 7 * claim.window)
@@ -144,7 +143,7 @@ def _result_fields(result: Result, *, with_map: bool, zones: Sequence[Occupancy]
 
 def unpacked(packed: bytes | None) -> list[float] | None:
     """The numbers of a map, to six digits."""
-    return None if packed is None else [_rounded(number) for number in weights_of(packed).tolist()]
+    return None if packed is None else [_rounded(number) for number in unpack_map(packed).tolist()]
 
 
 def _zone_body(zone: Occupancy) -> ZoneBody:
@@ -172,11 +171,11 @@ class AttackCache:
         self._attacks: LRUCache[tuple[str, int, int, int], Attack] = LRUCache(MOST_ATTACKS)
         self._lock = Lock()
 
-    def attack_until(self, watched: Watched, until: int | None) -> Attack | None:
+    def attack_until(self, watched: CollectedSite, until: int | None) -> Attack | None:
         """The window that ends with `until`, or with the newest frame, combined; None where it has no reading."""
         name = watched.name
         last = self._clock() + watched.ahead_ms if until is None else until
-        frames = self._store.frame_times(name, until=last + 1, limit=1)
+        frames = self._store.frames.times(name, until=last + 1, limit=1)
         if not frames:
             return None
         end = frames[0].time if until is None else until
@@ -201,7 +200,7 @@ class AttackCache:
         readings: list[Reading] = []
         after: str | None = None
         while True:
-            page = self._store.readings(site, since=since, until=until, limit=PAGE, after=after, newest_first=True)
+            page = self._store.readings.page(site, since=since, until=until, limit=PAGE, after=after, newest_first=True)
             readings += page.items
             after = page.next
             if after is None or len(readings) >= MOST_READINGS:

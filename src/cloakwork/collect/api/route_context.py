@@ -18,11 +18,10 @@ from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import EventHub, StorePoller
 from cloakwork.collect.api.result_models import AttackCache, Moment, Name
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.live import Live
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Page
-from cloakwork.collect.store import Store
+from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.store import Page, Store
 from cloakwork.errors import ApiError, InputError
 from cloakwork.mqtt import MqttClient
 
@@ -36,9 +35,9 @@ class ApiContext:
     """Everything that the routes of one app work with. `broker` is None where readings arrive by HTTP only."""
 
     store: Store
-    sites: Mapping[str, Watched]
+    sites: Mapping[str, CollectedSite]
     intake: Intake
-    live: Live
+    live: LiveRecovery
     broker: MqttClient | None
     hub: EventHub
     workers: WorkerThreads
@@ -48,7 +47,7 @@ class ApiContext:
     attacks: AttackCache
     poller: StorePoller
 
-    def site(self, name: str, caller: Caller) -> Watched:
+    def site(self, name: str, caller: Caller) -> CollectedSite:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
         watched = self.sites.get(name)
         if watched is None or not caller.sees(name):

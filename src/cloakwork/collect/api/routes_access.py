@@ -12,7 +12,7 @@ from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.result_models import Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep
-from cloakwork.collect.records import Role, Token
+from cloakwork.collect.store import Role, Token
 from cloakwork.errors import ApiError
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> N
         if body.sensor is not None and body.sensor not in watched.site.sensor_ids:
             message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
             raise ApiError(422, "unknown-sensor", message)
-    make = context.store.new_token
+    make = context.store.tokens.create
     token, secret = await context.workers.read(make, Role(body.role), body.site, body.sensor, body.label)
     context.access.tokens.refresh()
     log.info("token %s made token %s of role %s", caller.token.id, token.id, token.role)
@@ -112,7 +112,7 @@ async def revoke_token(
     """Revoke a token: it opens nothing from now on, and its sessions and streams end."""
     if token not in {managed.id for managed in await _managed(context, caller)}:
         raise ApiError(404, "not-found", "No token has this id. GET /v1/tokens lists them.")
-    await context.workers.read(context.store.revoke_token, token)
+    await context.workers.read(context.store.tokens.revoke, token)
     context.access.tokens.forget(token)
     context.access.sessions.forget(token)
     context.hub.end(StreamEnd.REVOKED, token=token)
@@ -120,7 +120,7 @@ async def revoke_token(
 
 
 async def _managed(context: ApiContext, caller: Caller) -> list[Token]:
-    tokens = await context.workers.read(context.store.tokens)
+    tokens = await context.workers.read(context.store.tokens.list_all)
     return [token for token in tokens if caller.token.site in {None, token.site}]
 
 

@@ -16,8 +16,7 @@ from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRout
 from cloakwork.collect.api.event_hub import ApiEvent, EventKind, EventQueue, StreamEnd, result_event
 from cloakwork.collect.api.result_models import Moment, Name
 from cloakwork.collect.api.route_context import ApiContext, ContextDep
-from cloakwork.collect.store import StoreError
-from cloakwork.errors import ApiError
+from cloakwork.errors import ApiError, StoreError
 
 REPLAYED = 100  # missed results of each site that a client gets when it reconnects
 RETRY_MS = 2000
@@ -154,7 +153,7 @@ async def events(
 async def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
     times = {}
     for site in sorted(sites):
-        page = await context.workers.read(context.store.results, site, limit=1, newest_first=True)
+        page = await context.workers.read(context.store.results.page, site, limit=1, newest_first=True)
         if page.items:
             times[site] = page.items[0].time
     return times
@@ -163,7 +162,7 @@ async def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
 async def _missed(context: ApiContext, sites: frozenset[str], after: int) -> list[ApiEvent]:
     events: list[ApiEvent] = []
     for site in sorted(sites):
-        read = context.store.results
+        read = context.store.results.page
         page = await context.workers.read(read, site, since=after + 1, limit=REPLAYED, newest_first=True)
         events += [result_event(result) for result in reversed(page.items)]
     return events

@@ -11,12 +11,10 @@ from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.event_hub import WITHHELD
 from cloakwork.collect.api.result_models import ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
-from cloakwork.collect.live import Lag
-from cloakwork.collect.place import Watched
-from cloakwork.collect.problems import CLAIM_BREAKING, Reason
-from cloakwork.collect.records import Problem, Report, Role
-from cloakwork.collect.solve import unix_ms
-from cloakwork.collect.spent import Rules, rules_of
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
+from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.store import DeviceReport, ProblemCount, Role, unix_ms
 
 FRAMES = 60  # newest frames in which missing sensors are counted
 ALARMS = 3  # of each sensor
@@ -125,10 +123,10 @@ async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> Heal
     return await context.workers.read(_health, context, site, watched, caller.role is Role.OPERATOR)
 
 
-def _health(context: ApiContext, site: str, watched: Watched, trusted: bool) -> HealthBody:
+def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: bool) -> HealthBody:
     """The body; a reason may name hosts and files, so only an operator is `trusted` with it."""
     store, intake = context.store, context.intake.state
-    problems = store.problems(site)
+    problems = store.problems.counts(site)
     broker = LinkBody(state="none", since=None, reason="readings arrive by HTTP only")
     if context.broker is not None:
         link = context.broker.state
@@ -136,18 +134,20 @@ def _health(context: ApiContext, site: str, watched: Watched, trusted: bool) -> 
     return HealthBody(
         site=site,
         sensors=_sensors(context, site, watched, problems),
-        lag=_lag_body(context.live.lag(site), trusted),
+        lag=_lag_body(context.live.state(site), trusted),
         queued=intake.queued,
         broker=broker,
         store=_link_body(intake.storing, intake.since, intake.reason, trusted),
         problems=[_problem_body(problem) for problem in problems],
-        alarms=[AlarmBody.model_validate(alarm) for alarm in store.alarms_of_each(site, each=ALARMS)],
+        alarms=[AlarmBody.model_validate(alarm) for alarm in store.readings.alarms_per_sensor(site, each=ALARMS)],
     )
 
 
-def _sensors(context: ApiContext, site: str, watched: Watched, problems: Sequence[Problem]) -> list[SensorHealth]:
-    now, rules = unix_ms(), rules_of(watched)
-    reports = {report.sensor: report for report in context.store.reports(site)}
+def _sensors(
+    context: ApiContext, site: str, watched: CollectedSite, problems: Sequence[ProblemCount]
+) -> list[SensorHealth]:
+    now, rules = unix_ms(), watched.budget_rules
+    reports = {report.sensor: report for report in context.store.reports.latest(site)}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for problem in problems:
         counts[problem.sensor][problem.reason] += problem.count
@@ -155,7 +155,7 @@ def _sensors(context: ApiContext, site: str, watched: Watched, problems: Sequenc
     times = _frame_times(context, watched, now)
     present: Counter[str] = Counter()
     newest: dict[str, int] = {}
-    for moment, values in sorted(context.store.frames(site, times).items()):
+    for moment, values in sorted(context.store.frames.values(site, times).items()):
         present.update(values.keys())
         newest.update(dict.fromkeys(values, min(moment, now)))
     return [
@@ -178,18 +178,18 @@ def _sensors(context: ApiContext, site: str, watched: Watched, problems: Sequenc
     ]
 
 
-def _frame_times(context: ApiContext, watched: Watched, now: int) -> list[int]:
+def _frame_times(context: ApiContext, watched: CollectedSite, now: int) -> list[int]:
     """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
     period, store = watched.schedule.period_ms, context.store
     until = now + watched.ahead_ms
-    frames = store.frame_times(watched.name, until=until, limit=FRAMES, every=period)
+    frames = store.frames.times(watched.name, until=until, limit=FRAMES, every=period)
     if not frames:  # all devices have another plan
-        frames = store.frame_times(watched.name, until=until, limit=FRAMES)
+        frames = store.frames.times(watched.name, until=until, limit=FRAMES)
     return [frame.time for frame in frames]
 
 
 def _used(
-    context: ApiContext, watched: Watched, rules: Rules, reports: Mapping[str, Report], now: int
+    context: ApiContext, watched: CollectedSite, rules: BudgetRules, reports: Mapping[str, DeviceReport], now: int
 ) -> dict[str, int | None]:
     """How much of the window each sensor has used: its own count, or the stored readings if there are more.
 
@@ -197,11 +197,11 @@ def _used(
     """
     share = min(1.0, MOST_COUNTED / (rules.allowed * len(watched.ids)))
     start = now - round(share * rules.window_ms) + 1
-    stored = context.store.counted(watched.name, start, now + 1, received=start)
+    stored = context.store.readings.counts(watched.name, start, now + 1, received=start)
     return {name: _largest(_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}
 
 
-def _reported(report: Report | None, rules: Rules, now: int) -> int | None:
+def _reported(report: DeviceReport | None, rules: BudgetRules, now: int) -> int | None:
     """A device's own count; None if it is offline or has not reported in this window."""
     if report is None or report.state == "offline" or report.received <= now - rules.window_ms:
         return None
@@ -212,7 +212,7 @@ def _largest(*numbers: int | None) -> int | None:
     return max((number for number in numbers if number is not None), default=None)
 
 
-def _broken(sensor: str, problems: Sequence[Problem], over: bool, now: int) -> list[BrokenBody]:
+def _broken(sensor: str, problems: Sequence[ProblemCount], over: bool, now: int) -> list[BrokenBody]:
     """Why the claim does not hold for a sensor, as far as that shows."""
     seen = {problem.reason: problem.last for problem in problems if problem.sensor == sensor}
     if over:
@@ -224,7 +224,7 @@ def _broken(sensor: str, problems: Sequence[Problem], over: bool, now: int) -> l
     ]
 
 
-def _problem_body(problem: Problem) -> ProblemBody:
+def _problem_body(problem: ProblemCount) -> ProblemBody:
     return ProblemBody(
         sensor=problem.sensor,
         reason=problem.reason,
@@ -235,7 +235,7 @@ def _problem_body(problem: Problem) -> ProblemBody:
     )
 
 
-def _lag_body(lag: Lag, trusted: bool) -> LagBody:
+def _lag_body(lag: RecoveryState, trusted: bool) -> LagBody:
     fields = {name: getattr(lag, name) for name in LagBody.model_fields if name != "ms"}
     return LagBody.model_validate(fields | {"ms": lag.lag_ms, "reason": _reason(lag.reason, trusted)})
 

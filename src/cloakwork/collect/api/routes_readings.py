@@ -13,7 +13,7 @@ from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import Moment, Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ContextDep, PageQuery, SiteName, encode_cursor, page_response
-from cloakwork.collect.records import Page, Reading, Role, Verdict
+from cloakwork.collect.store import Page, Reading, ReadingStatus, Role
 from cloakwork.errors import ApiError, InputError
 from cloakwork.sensor.wire import LARGEST
 
@@ -96,7 +96,9 @@ async def post_readings(
     except InputError:
         message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
         raise ApiError(422, "unknown-sensor", message) from None
-    return Accepted(accepted=verdicts[Verdict.NEW], again=verdicts[Verdict.AGAIN], alarms=verdicts[Verdict.ALARM])
+    return Accepted(
+        accepted=verdicts[ReadingStatus.NEW], again=verdicts[ReadingStatus.AGAIN], alarms=verdicts[ReadingStatus.ALARM]
+    )
 
 
 def _require_own_sensor(readings: list[ReadingIn], caller: Caller) -> None:
@@ -112,7 +114,7 @@ async def list_readings(
 ) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
     steps = {sensor.id: sensor.step for sensor in context.site(site, caller).plan.sensors}
-    read = partial(context.store.readings, site, sensor=query.sensor)
+    read = partial(context.store.readings.page, site, sensor=query.sensor)
     return await page_response(context, caller, query, read, partial(_readings_body, steps))
 
 

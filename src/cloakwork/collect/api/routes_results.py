@@ -24,10 +24,10 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Page, Result
-from cloakwork.collect.solve import Attack, unix_ms
+from cloakwork.collect.solver import Attack
+from cloakwork.collect.store import Page, Result, unix_ms
 from cloakwork.errors import ApiError
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
@@ -45,7 +45,7 @@ class ResultsBody(ResponseModel):
 async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = context.site(site, caller)
-    result = await context.workers.read(context.store.latest, site, unix_ms() + watched.ahead_ms)
+    result = await context.workers.read(context.store.results.latest, site, unix_ms() + watched.ahead_ms)
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)
@@ -58,7 +58,7 @@ async def list_results(
 ) -> Response:
     """Results without their maps, newest first."""
     context.site(site, caller)
-    return await page_response(context, caller, query, partial(context.store.results, site), _results_body)
+    return await page_response(context, caller, query, partial(context.store.results.page, site), _results_body)
 
 
 @router.get("/results/{time}", response_model=ResultBody, **_READ)
@@ -70,7 +70,7 @@ async def show_result(
 ) -> Response:
     """The result of one frame with its map and its zones."""
     watched = context.site(site, caller)
-    result = await context.workers.read(context.store.result, site, time)
+    result = await context.workers.read(context.store.results.get, site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
@@ -95,11 +95,11 @@ async def attack(
     return await context.workers.read(_combined, watched, found)
 
 
-def _whole(watched: Watched, result: Result) -> Response:
+def _whole(watched: CollectedSite, result: Result) -> Response:
     return json_response(result_body(result, with_map=True, zones=occupancies(watched.site, result)))
 
 
-def _combined(watched: Watched, found: Attack) -> Response:
+def _combined(watched: CollectedSite, found: Attack) -> Response:
     return json_response(attack_body(watched, found))
 
 

@@ -13,8 +13,8 @@ from cloakwork._checks import IntArray
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ContextDep, SiteName
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Erased, Role
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.store import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
 
@@ -128,7 +128,7 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
     return erased
 
 
-def _site_body(name: str, watched: Watched) -> SiteBody:
+def _site_body(name: str, watched: CollectedSite) -> SiteBody:
     site, claim = watched.site, watched.plan.claim
     return SiteBody(
         name=name,
@@ -148,7 +148,7 @@ def _site_body(name: str, watched: Watched) -> SiteBody:
     )
 
 
-def site_geometry(name: str, watched: Watched) -> GeometryBody:
+def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
     """Everything that a drawing of the site needs; lengths in metres on a floor plan, else in the site's own unit."""
     site, plan = watched.site, watched.plan
     physics, space = site.physics, site.physics.space

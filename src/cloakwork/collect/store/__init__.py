@@ -1,14 +1,41 @@
-"""What the collector keeps: readings, results, reports of devices, problems and tokens, in SQLite or PostgreSQL."""
+"""What the collector keeps: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
 
-from cloakwork.collect.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
-from cloakwork.collect.store.store import DEFAULT_URL, Store, open_store
+from cloakwork.collect.store.collector_store import DEFAULT_URL, Store, open_store
+from cloakwork.collect.store.records import (
+    FAILED,
+    Alarm,
+    DeviceReport,
+    Erased,
+    FrameTime,
+    NewToken,
+    Page,
+    ProblemCount,
+    Reading,
+    ReadingStatus,
+    RecoveredSource,
+    Result,
+    Role,
+    Token,
+    unix_ms,
+)
 
 __all__ = [
     "DEFAULT_URL",
+    "FAILED",
+    "Alarm",
+    "DeviceReport",
+    "Erased",
+    "FrameTime",
+    "NewToken",
+    "Page",
+    "ProblemCount",
+    "Reading",
+    "ReadingStatus",
+    "RecoveredSource",
+    "Result",
+    "Role",
     "Store",
-    "StoreAwayError",
-    "StoreBusyError",
-    "StoreError",
-    "StoreFullError",
+    "Token",
     "open_store",
+    "unix_ms",
 ]

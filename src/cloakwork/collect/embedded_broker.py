@@ -1,7 +1,7 @@
-"""A small broker inside the collector, for trying out and for the demonstration: it needs no other program.
+"""A small broker inside the collector, for trying it out and for the demonstration; it needs no other program.
 
-It listens on this machine only, asks for no password and keeps nothing when it ends. A site with real devices has a
-broker of its own.
+It listens on this machine only, asks for no password and loses everything when it ends. A site with real devices has
+its own broker.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 
 HOST = "127.0.0.1"
-PATIENCE = 10.0  # seconds for it to start or to end
-ATTEMPTS = 5  # to have any port that is free
+PATIENCE = 10.0  # seconds to start or to stop
+ATTEMPTS = 5  # at finding a free port
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
 
 
 class _Subscriptions(dict[str, Any]):
-    """Lets who goes through it wait meanwhile: the broker tells a newcomer what it keeps while others subscribe."""
+    """Tolerates changes during iteration: the broker sends retained messages to a newcomer while others subscribe."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(super().__iter__()))
 
 
 class _Broker(AmqttBroker):  # type: ignore[misc]
-    """Closes each connection when it ends, and when the broker does; and turns nobody away whom another disturbs."""
+    """Closes each connection when it ends or the broker stops; a cancelled one does not disturb the others."""
 
     def __init__(self, config: BrokerConfig) -> None:
         super().__init__(config)
@@ -51,7 +51,7 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
 
 
 class EmbeddedBroker:
-    """A broker on this machine, from `start` to `stop`; port 0 takes any that is free."""
+    """A broker on this machine, from `start` to `stop`; port 0 takes any free port."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
@@ -61,24 +61,24 @@ class EmbeddedBroker:
 
     @property
     def broker(self) -> BrokerAddress:
-        """How devices and the collector reach it."""
+        """The address for devices and the collector."""
         return BrokerAddress(HOST, self.port)
 
     def start(self) -> None:
-        """Listen; refused where the port is taken. Any port that someone else was quicker to take is let be."""
-        wanted = self.port
+        """Listen; raises `InputError` if the port is taken. With port 0, tries again if another program was faster."""
+        requested = self.port
         for last in [False] * (ATTEMPTS - 1) + [True]:
-            self.port = _free(wanted)
+            self.port = _free_port(requested)
             try:
                 self._listen()
             except InputError:
-                if wanted or last:
+                if requested or last:
                     raise
             else:
                 return
 
     def _listen(self) -> None:
-        logging.getLogger("amqtt").setLevel(logging.ERROR)  # it speaks of every client that comes and goes
+        logging.getLogger("amqtt").setLevel(logging.ERROR)  # it logs every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True, name="cloakwork embedded broker")
@@ -87,21 +87,21 @@ class EmbeddedBroker:
             self._run(self._open())
         except BrokerError:
             self._end_loop()
-            raise _taken(self.port) from None
+            raise _port_taken(self.port) from None
 
     def stop(self) -> None:
-        """End all connections; what they still had to be told is lost."""
+        """End all connections; undelivered messages are lost."""
         if self._broker is not None:
             try:
                 self._run(self._broker.shutdown())
             except (BrokerError, TimeoutError):
-                log.debug("the embedded broker did not end in time")
+                log.debug("the embedded broker did not stop in time")
             self._broker = None
         self._end_loop()
 
     async def _open(self) -> None:
         listeners = {"default": ListenerConfig(bind=f"{HOST}:{self.port}")}
-        # devices that are away for a while find their session again; one that never returns is forgotten
+        # a device that is away for a while finds its session again; one that never returns is forgotten
         self._broker = _Broker(BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600))
         await self._broker.start()
 
@@ -119,27 +119,23 @@ class EmbeddedBroker:
 
 
 async def _cancel_others() -> None:
-    """End what is left on the loop, so that nothing complains of being forgotten."""
+    """Cancel the remaining tasks, so that asyncio does not warn about them."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def _free(port: int) -> int:
-    """The port itself, or any free one for 0."""
+def _free_port(port: int) -> int:
+    """Return the port, or any free one for 0."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((HOST, port))
         except OSError:
-            raise _taken(port) from None
+            raise _port_taken(port) from None
         return int(trial.getsockname()[1])
 
 
-def _taken(port: int) -> InputError:
-    return InputError(
-        f"port {port} is taken, by a broker probably: use that one with --broker mqtt://localhost:{port}, or none "
-        "with --broker none.",
-        port=port,
-    )
+def _port_taken(port: int) -> InputError:
+    return InputError(f"port {port} is taken, probably by a broker: use mqtt://localhost:{port}, or none.", port=port)

@@ -1,0 +1,222 @@
+"""Live recovery: a thread that turns frames into results as they become ready, the newest first.
+
+One thread is enough: the compiled loops release the interpreter, so intake hardly waits. Linear algebra is limited to
+one thread as well. With several, it spins on processors that others need: on a busy machine the rest of the process
+stood still for up to two seconds while a model was factored for a new set of sensors.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.site_queue import RecoveryState, SiteQueue
+from cloakwork.collect.store import Reading, Result, Store, unix_ms
+from cloakwork.errors import StoreError
+
+BACKLOG = 1000  # frames of a site that may wait here; the others wait in the store
+CHECK_S = 60.0
+LONGEST_BATCH, SHORTEST_BATCH = 1.0, 0.1  # seconds
+FIRST_RETRY, LAST_RETRY = 0.1, 5.0
+NICE = 5
+log = logging.getLogger(__name__)
+
+
+class LiveRecovery:
+    """Recovers the frames of some sites as their readings are stored.
+
+    Parameters
+    ----------
+    on_result
+        Called by the recovering thread with each saved result that did not fail.
+    wait
+        Seconds that a frame waits for its remaining sensors; by default `wait_ms` of each site.
+    backlog
+        Frames of a site that may wait here. The rest is fetched from the store later.
+    check
+        Seconds between two queries to the store for frames without a result.
+    clock
+        Unix milliseconds.
+
+    Notes
+    -----
+    The newest frame is recovered alone and continues from the one before. If there is none, a batch of older ones is
+    recovered, small enough not to hold up the next. Sites take turns.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        sites: Mapping[str, CollectedSite],
+        *,
+        on_result: Sequence[Callable[[Result], None]] = (),
+        wait: float | None = None,
+        backlog: int = BACKLOG,
+        check: float = CHECK_S,
+        clock: Callable[[], int] = unix_ms,
+    ) -> None:
+        self._store = store
+        self._listeners = list(on_result)
+        self._check_s = check
+        self._clock = clock
+        self._queues = {
+            name: SiteQueue(site, site.wait_ms / 1000 if wait is None else wait, backlog, clock)
+            for name, site in sites.items()
+        }
+        shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000
+        self._budget = min(LONGEST_BATCH, max(SHORTEST_BATCH, shortest / 4))
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._idle = threading.Event()
+        self._reason = ""
+        self._retry = FIRST_RETRY
+        self._thread: threading.Thread | None = None
+
+    def listen(self, call: Callable[[Result], None]) -> None:
+        """Add a listener for results."""
+        self._listeners.append(call)
+
+    def on_new(self, readings: Sequence[Reading]) -> None:
+        """Register readings that have just been stored; quick, thread-safe."""
+        now, wall = time.monotonic(), self._clock()
+        with self._changed:
+            for reading in readings:
+                queue = self._queues.get(reading.site)
+                sensor = None if queue is None else queue.site.index.get(reading.sensor)
+                if queue is not None and sensor is not None:
+                    queue.frames.add(reading.time, sensor, now, (reading.time - wall) / 1000)
+            self._idle.clear()
+            self._changed.notify_all()
+
+    def start(self) -> None:
+        """Start recovering, including frames that the store lists from before."""
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._work, daemon=True, name="cloakwork live")
+            self._thread.start()
+
+    def stop(self, timeout: float | None = 30.0) -> bool:
+        """Stop after the current frame or batch; the store lists the rest. Returns False on timeout."""
+        self._stopping.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                return False
+            self._thread = None
+        return True
+
+    def settle(self, timeout: float) -> bool:
+        """Wait until everything that arrived is recovered; returns False on timeout."""
+        return self._idle.wait(timeout)
+
+    def state(self, site: str) -> RecoveryState:
+        """Return the progress at one site."""
+        with self._changed:
+            return self._queues[site].state(time.monotonic(), self._clock(), self._reason)
+
+    def _work(self) -> None:
+        with suppress(OSError, AttributeError):  # where the system can: intake goes before recovery
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        with threadpool_limits(1, user_api="blas"):
+            self._take_turns()
+
+    def _take_turns(self) -> None:
+        for queue in self._queues.values():
+            if not self._stopping.is_set():
+                self._prepare(queue)
+        while not self._stopping.is_set():
+            busy = False
+            for queue in self._queues.values():
+                if not self._stopping.is_set():
+                    busy |= self._turn(queue)
+            if not busy:
+                self._sleep()
+
+    def _prepare(self, queue: SiteQueue) -> None:
+        try:
+            took = queue.solver.prepare()
+            log.info("%s: ready to recover with %s after %.1f s", queue.site.name, queue.site.estimator_name, took)
+        except Exception:
+            log.exception("%s: the model could not be prepared", queue.site.name)
+
+    def _turn(self, queue: SiteQueue) -> bool:
+        """Recover the newest frame of a site, or a batch of others; returns False if there is nothing to do."""
+        times: list[int] = []
+        try:
+            with self._changed:
+                times = queue.take(time.monotonic(), self._budget)
+            if times:
+                self._recover(queue, times)
+            elif queue.backlog.overflowed or time.monotonic() >= queue.check_at:
+                queue.find_missed(self._store, time.monotonic(), self._clock(), self._check_s)
+                self._store_is_back()
+        except StoreError as problem:
+            queue.backlog.add((when, True) for when in times)
+            self._wait_for_store(problem)
+        except Exception:
+            log.exception("%s: gave up on %d frames", queue.site.name, len(times))
+            queue.check_at = time.monotonic() + self._check_s
+        return bool(times) or len(queue.backlog) > 0
+
+    def _recover(self, queue: SiteQueue, times: list[int]) -> None:
+        began = time.perf_counter()
+        values = self._store.frames.values(queue.site.name, times)
+        frames = [queue.site.frame(when, values[when]) for when in times if values.get(when)]
+        if not frames:  # erased meanwhile
+            return
+        results = queue.solver.solve(frames, keep=frames[-1].time > queue.newest)
+        kept = self._store.results.save(results, made_from=values)
+        dropped = {} if kept == len(results) else self._dropped(results)
+        self._store_is_back()
+        with self._changed:
+            queue.count(results, time.perf_counter() - began, time.monotonic(), dropped)
+            queue.backlog.add((when, True) for when, again in dropped.items() if again)
+        for result in results:
+            if result.time not in dropped and not result.failed:
+                self._notify(result)
+
+    def _dropped(self, results: Sequence[Result]) -> dict[int, bool]:
+        """Times whose result the store did not keep; True if it has no other result either, so they are redone."""
+        stored = {result.time: self._store.results.get(result.site, result.time) for result in results}
+        return {
+            result.time: kept is None
+            for result in results
+            if (kept := stored[result.time]) is None or (kept.sensors, kept.solved) != (result.sensors, result.solved)
+        }
+
+    def _notify(self, result: Result) -> None:
+        for call in self._listeners:
+            try:
+                call(result)
+            except Exception:
+                log.exception("%s: a listener for results failed", result.site)
+
+    def _wait_for_store(self, problem: StoreError) -> None:
+        if not self._reason:
+            log.warning("nothing is recovered while the store fails: %s", problem)
+        self._reason = str(problem)
+        self._stopping.wait(self._retry)
+        self._retry = min(2 * self._retry, LAST_RETRY)
+
+    def _store_is_back(self) -> None:
+        if self._reason:
+            log.info("the store is back: recovering again")
+            self._reason, self._retry = "", FIRST_RETRY
+
+    def _sleep(self) -> None:
+        """Wait for a reading, for a frame to become due, or for the next query to the store."""
+        with self._changed:
+            now = time.monotonic()
+            due = [when for queue in self._queues.values() if (when := queue.frames.next_due()) is not None]
+            if not due and not self._reason:
+                self._idle.set()
+            pause = min([*due, *(queue.check_at for queue in self._queues.values()), now + self._check_s]) - now
+            if pause > 0 and not self._stopping.is_set():
+                self._changed.wait(pause)

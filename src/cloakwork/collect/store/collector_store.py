@@ -1,0 +1,214 @@
+"""The store as the rest of the collector sees it: its tables, and erasure across them."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+import sqlalchemy as sa
+
+from cloakwork.collect.store import queries, schema
+from cloakwork.collect.store.database import Database
+from cloakwork.collect.store.frame_table import FrameTable, lock_frames
+from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.collect.store.records import Erased, unix_ms
+from cloakwork.collect.store.report_table import ProblemTable, ReportTable, slots_within
+from cloakwork.collect.store.result_table import ResultTable
+from cloakwork.collect.store.token_table import TokenTable
+from cloakwork.errors import InputError
+
+DAY_MS = 86_400_000
+DEFAULT_URL = "sqlite:///cloakwork.db"
+STEP = queries.BATCH  # rows erased per transaction
+LONGEST_PAUSE_S = 0.2
+Change = TypeVar("Change", sa.Delete, sa.Update)
+Conditions = Sequence[sa.ColumnElement[bool]]
+
+
+def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = True) -> "Store":
+    """Open a store, create it if it is missing (SQLite: unless `make` is False), and migrate it to this version.
+
+    `url` is `sqlite:///file`, a bare path (also SQLite) or `postgresql://user:password@host/database`. `wait_s` is how
+    long a call waits for a lock that someone else holds, or for a server, before it raises.
+    """
+    database = Database(url, wait_s=wait_s, make=make)
+    try:
+        schema.migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database)
+
+
+class Store:
+    """Readings and the results recovered from them. Calls block; it is thread-safe, and processes may share a store.
+
+    A call that returns is durable. Any call may raise `StoreError`. Its children, `StoreAwayError` (with
+    `StoreBusyError` and `StoreFullError`), mean that the same call may work later; retrying is always safe. An invalid
+    argument raises `InputError`. Periods are since <= time < until, in Unix milliseconds.
+    """
+
+    def __init__(self, database: Database, *, now: Callable[[], int] = unix_ms) -> None:
+        self.readings = ReadingTable(database)
+        self.frames = FrameTable(database)
+        self.results = ResultTable(database)
+        self.reports = ReportTable(database)
+        self.problems = ProblemTable(database)
+        self.tokens = TokenTable(database, now=now)
+        self._database = database
+        self._now = now
+
+    def sites(self) -> list[str]:
+        """Return the names of all sites with data, sorted."""
+        tables = (schema.frames, schema.reports, schema.report_history, schema.alarms, schema.problems)
+        names: set[str] = set()
+        with self._database.reading() as connection:
+            for table in tables:
+                # the index gives one name after another
+                query = sa.select(sa.func.min(table.c.site))
+                name = connection.execute(query).scalar()
+                while name is not None:
+                    names.add(str(name))
+                    name = connection.execute(query.where(table.c.site > name)).scalar()
+        return sorted(names - {""})
+
+    def erase(self, site: str, sensor: str | None = None, since: int | None = None, until: int | None = None) -> Erased:
+        """Erase the readings of a site, or of one sensor, in a period, and everything made from them.
+
+        Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again.
+        Reports, alarms and problems go by when they were received. Works in small transactions, so that writers wait
+        for milliseconds only; readings that arrive meanwhile may stay.
+        """
+        table = schema.readings.c
+        chosen = _chosen(schema.readings, table.time, site, sensor, since, until)
+        query = sa.select(table.sensor, table.seq, table.time).where(*chosen)
+        query = query.order_by(table.time, table.sensor, table.seq).limit(STEP)
+        steps = _repeat(lambda: self._database.write(lambda connection: _erase_readings(connection, site, query)))
+        reports = 0
+        for other, clock in (
+            (schema.reports, schema.reports.c.received),
+            (schema.report_history, schema.report_history.c.received),
+            (schema.alarms, schema.alarms.c.received),
+            (schema.problems, schema.problems.c.last),
+        ):
+            conditions = _chosen(other, clock, site, sensor, since, until)
+            if other is schema.report_history:
+                reports = self._erase_rows(other, [*conditions, *slots_within(since, until)])
+            else:
+                self._erase_rows(other, conditions)
+        self._database.shrink()
+        return Erased(sum(step.rows for step in steps), sum(step.results for step in steps), reports)
+
+    def erase_older(self, site: str, days: float) -> Erased:
+        """Erase what is older than so many days: readings and results by their time, the rest by when it arrived."""
+        if not days > 0:
+            raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
+        return self.erase(site, until=self._now() - round(days * DAY_MS))
+
+    def erasures(self, site: str) -> int:
+        """How often readings of a site were erased; ask before reading those that something is computed from."""
+        query = sa.select(schema.erasures.c.count).where(schema.erasures.c.site == site)
+        with self._database.reading() as connection:
+            return int(connection.execute(query).scalar() or 0)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the store is an SQLite file, not a server."""
+        return self._database.is_sqlite
+
+    @property
+    def name(self) -> str:
+        """The store's address, without a password."""
+        return self._database.name
+
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return self._database.size(schema.METADATA.tables)
+
+    def check(self) -> None:
+        """Raise `StoreError` unless the database answers."""
+        with self._database.reading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+
+    def close(self) -> None:
+        """Close the store; may be called twice."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _erase_rows(self, table: sa.Table, chosen: Conditions) -> int:
+        """Delete these rows; returns their number."""
+        key = sa.tuple_(*table.primary_key)
+        change = sa.delete(table).where(key.in_(sa.select(*table.primary_key).where(*chosen).limit(STEP)))
+
+        def step() -> _Step:
+            count = self._database.write(lambda connection: connection.execute(change).rowcount)
+            return _Step(count, count)
+
+        return sum(step.rows for step in _repeat(step))
+
+
+class _Step(NamedTuple):
+    """Rows that one transaction selected and deleted; others may delete some while it waits for them."""
+
+    selected: int
+    rows: int
+    results: int = 0
+
+
+def _chosen(
+    table: sa.Table, clock: sa.Column[int], site: str, sensor: str | None, since: int | None, until: int | None
+) -> Conditions:
+    conditions = [table.c.site == site, *queries.within(clock, since, until)]
+    return conditions if sensor is None else [*conditions, table.c.sensor == sensor]
+
+
+def _repeat(step: Callable[[], _Step]) -> list[_Step]:
+    """Run steps until one selects nothing; between them others get as much time as a step takes."""
+    done: list[_Step] = []
+    while True:
+        start = time.monotonic()
+        result = step()
+        if result.selected == 0:
+            return done
+        done.append(result)
+        time.sleep(min(time.monotonic() - start, LONGEST_PAUSE_S))
+
+
+def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any]) -> _Step:
+    selected = connection.execute(query).all()
+    if not selected:
+        return _Step(0, 0)
+    times = sorted({row.time for row in selected})
+    lock_frames(connection, site, times)
+    _count_erasure(connection, site)
+    table = schema.readings.c
+    keys = [(site, row.sensor, row.seq) for row in selected]
+    readings = queries.delete(connection, schema.readings, keys, key=(table.site, table.sensor, table.seq))
+    remaining = sa.select(table.time).distinct()
+    remaining = remaining.where(table.site == site, queries.among(connection, table.time, times))
+    left = set(connection.execute(remaining).scalars())
+    empty = [time for time in times if time not in left]
+    connection.execute(_at_times(sa.delete(schema.frames), schema.frames, connection, site, empty))
+    unsolved = sa.update(schema.frames).values(solved=0, late=0)
+    connection.execute(_at_times(unsolved, schema.frames, connection, site, left))
+    # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
+    results = connection.execute(_at_times(sa.delete(schema.results), schema.results, connection, site, times)).rowcount
+    return _Step(len(selected), readings, results)
+
+
+def _count_erasure(connection: sa.Connection, site: str) -> None:
+    """Count in the transaction of the erasure, so that no one sees one without the other."""
+    statement = queries.insert(connection, schema.erasures).values(site=site, count=1)
+    more = {"count": schema.erasures.c.count + 1}
+    connection.execute(statement.on_conflict_do_update(index_elements=[schema.erasures.c.site], set_=more))
+
+
+def _at_times(change: Change, table: sa.Table, connection: sa.Connection, site: str, times: Iterable[int]) -> Change:
+    return change.where(table.c.site == site, queries.among(connection, table.c.time, times))

@@ -1,0 +1,197 @@
+"""Stored readings: each is kept once, however often it arrives."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from cloakwork.collect.store import queries, schema
+from cloakwork.collect.store.database import Database
+from cloakwork.collect.store.records import Alarm, Page, Reading, ReadingStatus
+from cloakwork.errors import StoreAwayError
+
+Key = tuple[str, str, int]
+Conditions = tuple[sa.ColumnElement[bool], ...]
+STREAMED = 5000  # rows in memory while all are read
+TRIES = 10
+_TABLE = schema.readings.c
+_KEY = (_TABLE.site, _TABLE.sensor, _TABLE.seq)
+_ORDER = (_TABLE.time, _TABLE.sensor, _TABLE.seq)
+
+
+class ReadingTable:
+    """The readings of a store, and alarms about contradictory ones."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, rows: Sequence[Reading]) -> list[ReadingStatus]:
+        """Store readings in one transaction, all or none; returns the status of each.
+
+        Of two messages with one (site, sensor, seq) the first is kept. The second is `AGAIN` if it has the same time
+        and value and `ALARM` if not; `alarms` then lists it.
+        """
+        if not rows:
+            return []
+        statuses = self._database.write(lambda connection: _add(connection, rows))
+        self._database.rows_added(statuses.count(ReadingStatus.NEW))
+        return statuses
+
+    def page(
+        self,
+        site: str,
+        *,
+        sensor: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int = 1000,
+        after: str | None = None,
+        newest_first: bool = False,
+    ) -> Page[Reading]:
+        """Return readings by time, sensor and seq. Pages never repeat or skip a reading that was there before."""
+        query = sa.select(schema.readings).where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
+        if sensor is not None:
+            query = query.where(_TABLE.sensor == sensor)
+        query = query.order_by(*queries.ordered(_ORDER, newest_first=newest_first))
+        queries.check_limit(limit)
+        readings: list[Reading] = []
+        with self._database.reading() as connection:
+            for part in [()] if after is None else _after_cursor(after, sensor, newest_first=newest_first):
+                if limit > len(readings):
+                    rows = connection.execute(query.where(*part).limit(limit - len(readings)))
+                    readings += [Reading(*row) for row in rows]
+        last = readings[-1] if readings else None
+        return queries.page(readings, limit, f"{last.time}.{last.sensor}.{last.seq}" if last else "")
+
+    def iterate(self, site: str, since: int | None = None, until: int | None = None) -> Iterator[Reading]:
+        """Yield every reading of a period by time, sensor and seq; holds little in memory and no lock."""
+        if until is None:
+            newest = sa.select(sa.func.max(_TABLE.time)).where(_TABLE.site == site)
+            with self._database.reading() as connection:
+                until = (connection.execute(newest).scalar() or 0) + 1  # so that it ends although readings arrive
+        after: str | None = None
+        while True:  # page by page: a long transaction would keep either database from cleaning up
+            page = self.page(site, since=since, until=until, limit=STREAMED, after=after)
+            yield from page.items
+            after = page.next
+            if after is None:
+                return
+
+    def counts(self, site: str, since: int, until: int, *, received: int) -> dict[str, int]:
+        """Count the readings of a period by sensor, of those that arrived at or after `received`."""
+        query = sa.select(_TABLE.sensor, sa.func.count())
+        query = query.where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
+        query = query.where(_TABLE.received >= received).group_by(_TABLE.sensor)
+        with self._database.reading() as connection:
+            return {row[0]: row[1] for row in connection.execute(query)}
+
+    def alarms(self, site: str, *, limit: int = 1000) -> list[Alarm]:
+        """Return sequence numbers that arrived with two values, the newest first."""
+        table = schema.alarms.c
+        query = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
+        query = query.order_by(table.received.desc(), table.sensor, table.seq).limit(queries.check_limit(limit))
+        with self._database.reading() as connection:
+            return [Alarm(*row) for row in connection.execute(query)]
+
+    def alarms_per_sensor(self, site: str, *, each: int = 3) -> list[Alarm]:
+        """Return a few alarms of each sensor, the newest first, so that one sensor does not hide the others.
+
+        The index gives one sensor after another, and the highest numbers of a sensor are the end of its part.
+        """
+        table = schema.alarms.c
+        alarms: list[Alarm] = []
+        first_sensor = sa.select(sa.func.min(table.sensor)).where(table.site == site)
+        query = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
+        query = query.order_by(table.seq.desc()).limit(queries.check_limit(each))
+        with self._database.reading() as connection:
+            sensor = connection.execute(first_sensor).scalar()
+            while sensor is not None:
+                alarms += [Alarm(*row) for row in connection.execute(query.where(table.sensor == sensor))]
+                sensor = connection.execute(first_sensor.where(table.sensor > sensor)).scalar()
+        return sorted(alarms, key=lambda alarm: (-alarm.received, alarm.sensor, -alarm.seq))
+
+
+def _add(connection: sa.Connection, rows: Sequence[Reading]) -> list[ReadingStatus]:
+    first: dict[Key, Reading] = {}
+    for row in rows:
+        first.setdefault(row[:3], row)
+    new, stored = _insert(connection, first)
+    _mark_frames(connection, {(first[key].site, first[key].time) for key in new})
+    statuses = []
+    alarms: dict[Key, Reading] = {}
+    for row in rows:
+        key = row[:3]
+        if key in new:
+            new.remove(key)
+            statuses.append(ReadingStatus.NEW)
+        elif stored[key] == row[3:5]:
+            statuses.append(ReadingStatus.AGAIN)
+        else:
+            statuses.append(ReadingStatus.ALARM)
+            alarms.setdefault(key, row)
+    _add_alarms(connection, alarms)
+    return statuses
+
+
+def _insert(connection: sa.Connection, first: dict[Key, Reading]) -> tuple[set[Key], dict[Key, tuple[int, int]]]:
+    """Insert new readings; returns the keys of those, and the stored time and value under every key."""
+    new: set[Key] = set()
+    stored: dict[Key, tuple[int, int]] = {}
+    # in the order of the keys: two transactions that insert the same ones must not wait for each other
+    open_keys = sorted(first)
+    for _ in range(TRIES):
+        inserted = queries.insert_new(connection, schema.readings, [first[key] for key in open_keys], key=_KEY)
+        new |= inserted
+        stored |= {key: (first[key].time, first[key].value) for key in inserted}
+        others = [key for key in open_keys if key not in inserted]
+        for row in queries.look_up(connection, schema.readings, others, key=_KEY):
+            stored[row.site, row.sensor, row.seq] = (row.time, row.value)
+        # keys that are neither new nor stored were erased between the two statements
+        open_keys = [key for key in open_keys if key not in stored]
+        if not open_keys:
+            return new, stored
+    raise StoreAwayError("readings are being erased as quickly as they arrive: try again.")
+
+
+def _mark_frames(connection: sa.Connection, times: set[tuple[str, int]]) -> None:
+    """Record that these times have readings, and that their results, if any, lack some.
+
+    The row of a frame stays locked until the transaction ends. Saving a result and erasing take the same lock before
+    they look at the readings, so they never overlook one that is being stored.
+    """
+    if not times:
+        return
+    statement = queries.insert(connection, schema.frames)
+    frames = schema.frames.c
+    statement = statement.on_conflict_do_update(
+        index_elements=[frames.site, frames.time], set_={"late": 1}, where=(frames.solved > 0) & (frames.late == 0)
+    )
+    rows = [{"site": site, "time": time, "solved": 0, "late": 0} for site, time in sorted(times)]
+    connection.execute(statement, rows)
+
+
+def _add_alarms(connection: sa.Connection, alarms: dict[Key, Reading]) -> None:
+    if not alarms:
+        return
+    statement = queries.insert(connection, schema.alarms).on_conflict_do_nothing()
+    names = ("site", "sensor", "seq", "received")
+    connection.execute(
+        statement, [dict(zip(names, (*key, alarms[key].received), strict=True)) for key in sorted(alarms)]
+    )
+
+
+def _after_cursor(after: str, only: str | None, *, newest_first: bool) -> tuple[Conditions, Conditions]:
+    """Conditions for what follows a cursor: the rest of its own time, then the other times.
+
+    Each is one stretch of an index. With a single condition, a time with very many readings would be read again for
+    every page.
+    """
+    first, sensor, last = queries.split_cursor(after, 3)
+    time, seq = queries.cursor_number(first, after), queries.cursor_number(last, after)
+    here: Any = sa.tuple_(sa.literal(sensor), sa.literal(seq))
+    order: Any = sa.tuple_(_TABLE.sensor, _TABLE.seq)
+    if only is not None and sensor == only:
+        here, order = sa.literal(seq), _TABLE.seq
+    if newest_first:
+        return (_TABLE.time == time, order < here), (_TABLE.time < time,)
+    return (_TABLE.time == time, order > here), (_TABLE.time > time,)

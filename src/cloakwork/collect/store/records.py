@@ -1,0 +1,162 @@
+"""Records that the parts of the collector exchange. Times are Unix milliseconds; values are cloaked, in steps."""
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+Item = TypeVar("Item")
+FAILED = "failed"  # prefix of a failed result's status
+
+
+def unix_ms() -> int:
+    """The wall clock in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Reading(NamedTuple):
+    """One cloaked reading; `time` is by the device's clock, `received` by the collector's."""
+
+    site: str
+    sensor: str
+    seq: int
+    time: int
+    value: int
+    received: int
+
+
+class ReadingStatus(StrEnum):
+    """The store's answer to a reading: new, the same message again, or another value under a known sequence number."""
+
+    NEW = "new"
+    AGAIN = "again"
+    ALARM = "alarm"
+
+
+class DeviceReport(NamedTuple):
+    """A device's status: its state, and how many of the readings that its window allows it has used."""
+
+    site: str
+    sensor: str
+    state: str
+    used: int
+    allowed: int
+    received: int
+
+
+@dataclass(frozen=True)
+class ProblemCount:
+    """How often a problem occurred; `reason` is one of a fixed set of texts, `last` the time of the last message.
+
+    `site` and `sensor` are empty where they are not from the site files: they never hold what a stranger wrote.
+    """
+
+    site: str
+    sensor: str
+    reason: str
+    count: int
+    last: int
+
+
+class Alarm(NamedTuple):
+    """One sequence number with two values: noise was used twice, or someone else sends in the sensor's name.
+
+    The store keeps the first value; `received` is when the first contradiction arrived.
+    """
+
+    sensor: str
+    seq: int
+    received: int
+
+
+class FrameTime(NamedTuple):
+    """A time that has readings, and the number of sensors."""
+
+    time: int
+    sensors: int
+
+
+class Role(StrEnum):
+    """A token's role: a device writes its own sensor, an analyst reads, an operator may do everything."""
+
+    DEVICE = "device"
+    ANALYST = "analyst"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class RecoveredSource:
+    """A recovered source: place, coordinates, weight, radius of its vicinity and its probability."""
+
+    place: str
+    at: tuple[float, ...]
+    weight: float
+    radius: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was recovered from one frame, with the estimator and its certificate.
+
+    `sensors` of the `expected` sensors had reported; `set_aside` names those that did not fit. `counts` is the
+    probability of 0, 1, 2, ... sources, if the estimator gives it. `map` is a zlib-compressed float32 array
+    (little-endian) with one weight per place, or None where it was left out. `solved` is when it was computed.
+    """
+
+    site: str
+    time: int
+    sensors: int
+    expected: int
+    estimator: str
+    status: str
+    gap: float
+    fit: float
+    set_aside: tuple[str, ...]
+    counts: tuple[float, ...] | None
+    sources: tuple[RecoveredSource, ...]
+    map: bytes | None
+    solved: int
+    took_ms: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing could be recovered from the frame; `status` then gives the reason."""
+        return self.status.startswith(FAILED)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its secret. A device token names its site and sensor; others may be limited to one site."""
+
+    id: str
+    role: Role
+    site: str | None
+    sensor: str | None
+    label: str
+    made: int
+    revoked: int | None
+
+
+class NewToken(NamedTuple):
+    """A new token with its secret, which is known only now: the store keeps a hash."""
+
+    token: Token
+    secret: str
+
+
+@dataclass(frozen=True)
+class Page(Generic[Item]):
+    """One page of a long list. Pass `next` as `after` to get the following page; None marks the last one."""
+
+    items: tuple[Item, ...]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Erased:
+    """How many rows an erasure removed."""
+
+    readings: int
+    results: int
+    reports: int

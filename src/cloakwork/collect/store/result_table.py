@@ -1,0 +1,188 @@
+"""Stored results, with their certificates."""
+
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from cloakwork.collect.store import queries, schema
+from cloakwork.collect.store.database import Database
+from cloakwork.collect.store.frame_table import FrameProgress, held_readings, lock_frames
+from cloakwork.collect.store.records import FAILED, Page, RecoveredSource, Result
+from cloakwork.errors import InputError
+
+MadeFrom = Mapping[int, Mapping[str, int]]
+TRIES = 5
+_TABLE = schema.results.c
+_NOT_FAILED = _TABLE.status.not_like(f"{FAILED}%")
+log = logging.getLogger(__name__)
+
+
+class ResultTable:
+    """The results of a store: at most one for each site and time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> int:
+        """Store results, replacing older ones of the same site and time; returns how many were kept.
+
+        `made_from` is what `FrameTable.values` returned for their times, for results of one site. A result is dropped
+        if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
+        than its time has in the store), or if the store has a result from more sensors.
+        """
+        for result in results:
+            if result.sensors < 1:
+                raise InputError(
+                    f"a result of {result.site} from {result.sensors} sensors: at least one must have reported.",
+                    sensors=result.sensors,
+                )
+        latest = {(result.site, result.time): result for result in results}
+        by_site: dict[str, list[Result]] = {}
+        for key in sorted(latest):
+            by_site.setdefault(key[0], []).append(latest[key])
+        if not by_site:
+            return 0
+        return self._database.write(
+            lambda connection: sum(_save(connection, site, rows, made_from) for site, rows in by_site.items())
+        )
+
+    def page(
+        self,
+        site: str,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        limit: int = 100,
+        after: str | None = None,
+        newest_first: bool = False,
+        maps: bool = False,
+        failed: bool = False,
+    ) -> Page[Result]:
+        """Return results by time; without their maps (None), unless `maps`.
+
+        Failed ones are left out, unless `failed`: one device can cause them without end, and must not crowd out the
+        rest.
+        """
+        query = sa.select(*_columns(maps=maps)).where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
+        if not failed:
+            query = query.where(_NOT_FAILED)
+        if after is not None:
+            [text] = queries.split_cursor(after, 1)
+            time = queries.cursor_number(text, after)
+            query = query.where(_TABLE.time < time if newest_first else _TABLE.time > time)
+        query = query.order_by(*queries.ordered((_TABLE.time,), newest_first=newest_first))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.limit(queries.check_limit(limit)))
+            results = [_from_row(row) for row in rows]
+        return queries.page(results, limit, str(results[-1].time) if results else "")
+
+    def latest(self, site: str, until: int | None = None) -> Result | None:
+        """Return the newest result (before `until`) that did not fail, with its map."""
+        query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
+        return self._first(query.where(_NOT_FAILED).order_by(_TABLE.time.desc()).limit(1))
+
+    def get(self, site: str, time: int) -> Result | None:
+        """Return the result of one time, with its map."""
+        return self._first(sa.select(*_columns(maps=True)).where(_TABLE.site == site, _TABLE.time == time))
+
+    def _first(self, query: sa.Select[Any]) -> Result | None:
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else _from_row(row)
+
+
+def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> int:
+    """Store the results of one site whose readings are still there.
+
+    Their frames are locked: whoever erases their readings has done so, or waits for us and then erases the results too.
+    """
+    times = [result.time for result in results]
+    before = lock_frames(connection, site, times)
+    held = held_readings(connection, site, times)
+    sensors = {time: len({sensor for sensor, _ in readings}) for time, readings in held.items()}
+
+    def is_valid(result: Result) -> bool:
+        if made_from is None:
+            return result.sensors <= sensors[result.time]
+        return made_from[result.time].items() <= held[result.time]
+
+    valid = [result for result in results if result.time in before and is_valid(result)]
+    kept = [result for result in valid if result.sensors >= before[result.time].solved]
+    if len(kept) < len(results):
+        dropped = len(results) - len(kept)
+        log.info("%s: dropped %d results: their readings were erased, or others are from more", site, dropped)
+    if kept:
+        _upsert(connection, kept)
+    if valid:
+        marks = [_mark(result, sensors[result.time], before[result.time]) for result in valid]
+        table = schema.frames
+        change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
+        connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
+    return len(kept)
+
+
+def _upsert(connection: sa.Connection, results: Sequence[Result]) -> None:
+    statement = queries.insert(connection, schema.results)
+    columns = {column.name: column for column in statement.excluded if not column.primary_key}
+    statement = statement.on_conflict_do_update(index_elements=[_TABLE.site, _TABLE.time], set_=columns)
+    connection.execute(statement, [_to_row(result) for result in results])
+
+
+def _mark(result: Result, sensors: int, before: FrameProgress) -> dict[str, int]:
+    """The new progress of a frame that has readings of so many sensors.
+
+    More may have arrived while the result was computed; then the frame is listed again. But not forever: a result may
+    leave out a sensor that the site no longer has, or be from fewer than the stored one, which stays.
+    """
+    if sensors <= result.sensors:
+        late = 0
+    elif result.sensors > before.solved:
+        late = 1
+    else:
+        late = before.late + 1 if 0 < before.late < TRIES else 0
+    return {"frame": result.time, "sensors": max(result.sensors, before.solved), "missed": late}
+
+
+def _columns(*, maps: bool) -> list[sa.ColumnElement[Any]]:
+    return [column for column in _TABLE if maps or column.name != "map"]
+
+
+def _to_row(result: Result) -> dict[str, object]:
+    """Plain types only: SQLite would store NumPy's numbers as bytes."""
+    return {
+        "site": result.site,
+        "time": int(result.time),
+        "sensors": int(result.sensors),
+        "expected": int(result.expected),
+        "estimator": result.estimator,
+        "status": result.status,
+        "gap": _null_for_nan(result.gap),
+        "fit": _null_for_nan(result.fit),
+        "set_aside": json.dumps(result.set_aside),
+        "counts": None if result.counts is None else json.dumps([float(chance) for chance in result.counts]),
+        "sources": json.dumps([asdict(source) for source in result.sources], default=float),
+        "solved": int(result.solved),
+        "took_ms": _null_for_nan(result.took_ms),
+        "map": None if result.map is None else bytes(result.map),
+    }
+
+
+def _from_row(row: sa.Row[Any]) -> Result:
+    values = dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's name for a public attribute)
+    for name in ("gap", "fit", "took_ms"):
+        values[name] = math.nan if values[name] is None else values[name]
+    values["set_aside"] = tuple(json.loads(values["set_aside"]))
+    values["counts"] = None if values["counts"] is None else tuple(json.loads(values["counts"]))
+    sources = json.loads(values["sources"])
+    values["sources"] = tuple(RecoveredSource(**{**source, "at": tuple(source["at"])}) for source in sources)
+    return Result(**{"map": None, **values})
+
+
+def _null_for_nan(value: float) -> float | None:
+    """SQLite has no NaN."""
+    return None if math.isnan(value) else float(value)

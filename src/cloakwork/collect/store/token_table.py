@@ -1,0 +1,87 @@
+"""Stored tokens. A secret is shown once; the store keeps its hash."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from cloakwork.collect.store import schema
+from cloakwork.collect.store.database import Database
+from cloakwork.collect.store.records import NewToken, Role, Token, unix_ms
+from cloakwork.errors import InputError
+
+PREFIX = "cw_"
+LONGEST_LABEL = 200
+_BYTES = 32  # random ones, so a fast hash is enough: unlike passwords, they cannot be guessed
+_TABLE = schema.tokens.c
+
+
+class TokenTable:
+    """The tokens of a store."""
+
+    def __init__(self, database: Database, *, now: Callable[[], int] = unix_ms) -> None:
+        self._database = database
+        self._now = now
+
+    def create(self, role: Role, site: str | None = None, sensor: str | None = None, label: str = "") -> NewToken:
+        """Create a token for a device (site and sensor), or for a person (perhaps limited to a site).
+
+        The secret is `cw_` and 43 characters of base64url.
+        """
+        _check(role, site, sensor, label)
+        secret = PREFIX + secrets.token_urlsafe(_BYTES)
+        token = Token(secrets.token_hex(6), role, site, sensor, label, self._now(), None)
+        row = {**vars(token), "role": role.value, "digest": _digest(secret)}
+        self._database.write(lambda connection: connection.execute(sa.insert(schema.tokens), row))
+        return NewToken(token, secret)
+
+    def check(self, secret: str) -> Token | None:
+        """Return the token of a secret; None if it is unknown or revoked.
+
+        The database looks up the hash; its timing reveals at most something about hashes, from which no secret follows.
+        The hash that it returns is compared in constant time.
+        """
+        digest = _digest(secret)
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(schema.tokens).where(_TABLE.digest == digest)).one_or_none()
+        if row is None or not hmac.compare_digest(row.digest, digest) or row.revoked is not None:
+            return None
+        return _token(row)
+
+    def list_all(self) -> list[Token]:
+        """Return all tokens, including revoked ones, the oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(schema.tokens).order_by(_TABLE.made, _TABLE.id))
+            return [_token(row) for row in rows]
+
+    def revoke(self, token_id: str) -> bool:
+        """Revoke a token; returns False if there is none. The time of its first revocation stays."""
+        change = sa.update(schema.tokens).where(_TABLE.id == token_id)
+        change = change.values(revoked=sa.func.coalesce(_TABLE.revoked, self._now()))
+        return self._database.write(lambda connection: connection.execute(change).rowcount > 0)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _token(row: sa.Row[Any]) -> Token:
+    return Token(row.id, Role(row.role), row.site, row.sensor, row.label, row.made, row.revoked)
+
+
+def _check(role: Role, site: str | None, sensor: str | None, label: str) -> None:
+    if role is Role.DEVICE and not (site and sensor):
+        raise InputError("a device token needs a site and a sensor: it may write nothing else.", role=role)
+    if role is not Role.DEVICE and sensor is not None:
+        raise InputError(
+            f"sensor={sensor!r} for an {role.value}: only device tokens are for one sensor; leave it out.",
+            role=role,
+            sensor=sensor,
+        )
+    if len(label) > LONGEST_LABEL or not label.isprintable():
+        raise InputError(
+            f"a label has at most {LONGEST_LABEL} printable characters, this one has {len(label)}.", length=len(label)
+        )
