@@ -15,8 +15,8 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd
 from cloakwork.cli.draw import cross, floor, save
 from cloakwork.cli.output import say, table
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.store import Result
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.recovery import Recovery, recover
 
@@ -50,7 +50,7 @@ class _View:
     shown: FloatArray
 
 
-def show_picture(path: Path, watched: Watched, result: Result, steps: Mapping[str, int]) -> None:
+def show_picture(path: Path, watched: CollectedSite, result: Result, steps: Mapping[str, int]) -> None:
     """Print a table, draw a picture, and explain both. `steps` are the noisy readings of `result`."""
     flat, cloak = watched.site.physics, watched.cloak
     if not isinstance(flat, FloorPlan) or result.map is None or result.counts is None:
@@ -77,7 +77,7 @@ def _by_the_papers(found: Recovery, places: int) -> _View:
     return _View("smallest total", marks, found.map, spread)
 
 
-def _explain(watched: Watched, warmth: float) -> None:
+def _explain(watched: CollectedSite, warmth: float) -> None:
     claim, cloak = watched.plan.claim, watched.cloak
     say(
         f"What this means: each of {len(watched.ids)} devices added noise to its own reading before sending it, with a "

@@ -8,8 +8,7 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Json, StoreUrl
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, note, out, say, table
-from cloakwork.collect.records import Role
-from cloakwork.collect.store import open_store
+from cloakwork.collect.store import Role, open_store
 from cloakwork.errors import InputError
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -35,11 +34,11 @@ def new(
         raise InputError(f"--role {role}: --id is for device tokens only.")
     with open_store(store) as opened:
         known = opened.sites()
-        if not known and not opened.tokens():
+        if not known and not opened.tokens.list_all():
             note(f"{opened.name} is a new store: start the collector with the same one")
         elif site is not None and known and site not in known:
             note(f"the store has no data of {site} yet, only of {', '.join(known)}: check the name")
-        made = opened.new_token(role, site, sensor, label)
+        made = opened.tokens.create(role, site, sensor, label)
         name = opened.name
     where = "" if site is None else f" of {site}" if sensor is None else f" of {sensor} at {site}"
     kind = f"a{'' if role is Role.DEVICE else 'n'} {role}{where}"
@@ -52,7 +51,7 @@ def new(
 def list_tokens(store: StoreUrl = DEFAULT_STORE, json: Json = False) -> None:
     """List the tokens, without their secrets."""
     with open_store(store, make=False) as opened:
-        tokens = opened.tokens()
+        tokens = opened.tokens.list_all()
     if json:
         as_json({"tokens": [asdict(each) | {"role": str(each.role)} for each in tokens]})
         return
@@ -81,6 +80,6 @@ def revoke(
 ) -> None:
     """Revoke a token; a running collector refuses it within a second."""
     with open_store(store, make=False) as opened:
-        if not opened.revoke_token(token_id):
+        if not opened.tokens.revoke(token_id):
             raise InputError(f"{token_id[:64]}: there is no such token. `cloakwork token list` has their ids.")
     note(f"revoked {token_id}; a running collector refuses it within a second")

@@ -11,11 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cloakwork.collect.embedded import EmbeddedBroker
-from cloakwork.collect.place import Watched
-from cloakwork.collect.records import Result, Role
-from cloakwork.collect.service import Listen, Service
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.embedded_broker import EmbeddedBroker
+from cloakwork.collect.service import ListenAddress, Service
+from cloakwork.collect.store import Result, Role, Store, open_store
 from cloakwork.demo.fleet import Fleet
 from cloakwork.demo.simulated_flat import SimulatedFlat, unix_ms
 from cloakwork.demo.walks import Movement
@@ -97,7 +96,7 @@ class Demonstration:
 
     def progress(self) -> DemoProgress:
         """The current state, for a status line."""
-        lag = self.service.live.lag(self.site.name)
+        lag = self.service.live.state(self.site.name)
         people = len(self.world.people(unix_ms()))
         return DemoProgress(people, self.service.intake.state.stored, lag.solved - lag.failed, lag.delay_ms)
 
@@ -105,7 +104,7 @@ class Demonstration:
         """Wait until this many frames are recovered, and return the newest result from all sensors."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
-            found = self.store.latest(self.site.name) if self.progress().frames >= frames else None
+            found = self.store.results.latest(self.site.name) if self.progress().frames >= frames else None
             if found is not None and found.sensors == found.expected:
                 return found
             time.sleep(LOOK_S)
@@ -114,7 +113,7 @@ class Demonstration:
     def _start(self) -> None:
         _allow_files()
         folder = Path(self._stack.enter_context(_temporary()))
-        self.watched = Watched(self.site, freeze(self.site, self.site.cloak()))
+        self.watched = CollectedSite(self.site, freeze(self.site, self.site.cloak()))
         broker = EmbeddedBroker()
         broker.start()
         self._stack.callback(broker.stop)
@@ -124,13 +123,13 @@ class Demonstration:
             {self.site.name: self.watched},
             store,
             broker=broker.broker,
-            listen=Listen(port=self._port),
+            listen=ListenAddress(port=self._port),
             keep_days=KEPT_DAYS,
             simulation=self.world.truth,
         )
         self._service.start()
         self._stack.callback(self._service.stop)
-        self._token, self.secret = store.new_token(Role.ANALYST, label="demonstration")
+        self._token, self.secret = store.tokens.create(Role.ANALYST, label="demonstration")
         fleet = Fleet(
             self.watched.plan,
             folder / "devices",
