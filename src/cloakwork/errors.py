@@ -49,6 +49,14 @@ class SiteError(InputError):
     """A site file that says something impossible; names the line, the key, what was given and what is allowed."""
 
 
+class PlanError(SiteError):
+    """A plan that cannot be read, or does not fit its site.
+
+    `reason` is a word for what is wrong, `plan` and `site` are the files (`site` may be None), and `rewrite` says
+    whether writing the plan again helps.
+    """
+
+
 class KeyFileError(InputError):
     """A file of keys that cannot be used or should not be trusted; never holds a key."""
 

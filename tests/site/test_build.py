@@ -1,6 +1,5 @@
 """Models from site files: sensors, edges, matrices, and the files that they name."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,11 @@ def site(head: str, folder: Path | None = None) -> Site:
     return parse_site(f'name = "x"\n{head}\n{TAIL}', name="site.toml", folder=folder)
 
 
-def refusal(head: str, folder: Path | None = None) -> str:
+def refusal(head: str, folder: Path | None = None) -> object:
+    """Which keys are refused, and on which lines."""
     with pytest.raises(SiteError) as caught:
         site(head, folder)
-    return str(caught.value)
+    return caught.value.values["lines"]
 
 
 def test_strength_multiplies_every_model(tmp_path: Path) -> None:
@@ -73,51 +73,43 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
 
 
 @pytest.mark.parametrize(
-    ("head", "says"),
+    ("head", "lines"),
     [
-        (GRAPH + 'edges = [["a"]]', r"line 6: physics\.edges = \[\['a'\]\]: give a file name, or a list"),
-        (GRAPH + 'edges = [["a", "b", "heavy"]]', "edge 1 has a weight or length that is not a number"),
-        (GRAPH + 'edges = [["a", "b", -1]]', "edge 'a'-'b' has weight -1"),
-        (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', "2 parts that no edge connects"),
-        (GRAPH + "edges = []", "the graph has no nodes"),
-        (GRAPH + 'edges = "missing.csv"', "missing.csv': No such file"),
-        (GRAPH + 'edges = "."', "Is a directory"),
-        (
-            GRAPH.replace("sensors = 1", "sensors = 9") + 'edges = [["a", "b"]]',
-            "line 2: .*sensors = 9: there are only 2 places",
-        ),
-        (
-            GRAPH.replace("sensors = 1\n", "") + 'edges = [["a", "b"]]\n[[sensor]]\nid = "z"',
-            "line [67]: .*'z' is not a node",
-        ),
-        (MATRIX + 'file = "missing.csv"', "physics.file = 'missing.csv': .*[Nn]o such file|missing.csv.*not found"),
-        (LINE + '[[sensor]]\nid = "a"\nat = 1.5', r'line 8: sensor "a" at 1\.5 is outside'),
-        (LINE + '[[sensor]]\nid = "a"\nat = [0.5, 0.5]', r'line 8: sensor "a": at = \[0\.5, 0\.5\]; give one number'),
-        (LINE + '[[sensor]]\nid = "a"\nat = "door"', "line 8: sensor \"a\": at = 'door'; give one number"),
-        (LINE + '[[sensor]]\nid = "a"', 'sensor "a": at = None; give one number'),
+        (GRAPH + 'edges = [["a"]]', {"physics.edges": 6}),
+        (GRAPH + 'edges = [["a", "b", "heavy"]]', {"physics": 3}),
+        (GRAPH + 'edges = [["a", "b", -1]]', {"physics": 3}),
+        (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', {"physics": 3}),
+        (GRAPH + "edges = []", {"physics": 3}),
+        (GRAPH + 'edges = "missing.csv"', {"physics.edges": 6}),
+        (GRAPH + 'edges = "."', {"physics.edges": 6}),
+        (GRAPH.replace("sensors = 1", "sensors = 9") + 'edges = [["a", "b"]]', {"sensors": 2}),
+        (GRAPH.replace("sensors = 1\n", "") + 'edges = [["a", "b"]]\n[[sensor]]\nid = "z"', {"sensor[1].at": 6}),
+        (MATRIX + 'file = "missing.csv"', {"physics.file": 5}),
+        (LINE + '[[sensor]]\nid = "a"\nat = 1.5', {"sensor[1].at": 8}),
+        (LINE + '[[sensor]]\nid = "a"\nat = [0.5, 0.5]', {"sensor[1].at": 8}),
+        (LINE + '[[sensor]]\nid = "a"\nat = "door"', {"sensor[1].at": 8}),
+        (LINE + '[[sensor]]\nid = "a"', {"sensor[1].at": 6}),
     ],
 )
-def test_what_the_model_refuses_is_named_with_its_line(head: str, says: str, tmp_path: Path) -> None:
-    said = refusal(head, tmp_path)
-    assert re.search(says, said), said
-    assert re.match(r"site\.toml, line \d+: ", said), said
+def test_what_the_model_refuses_is_named_with_its_line(head: str, lines: dict[str, int], tmp_path: Path) -> None:
+    assert refusal(head, tmp_path) == lines
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "key"),
     [
-        ("m.csv", b"1,2\n3\n", "physics.file = 'm.csv': give rows of numbers"),
-        ("m.csv", b"1,warm\n", "give rows of numbers"),
-        ("m.csv", b"1,nan\n", "entries that are not finite"),
-        ("m.csv", b"", "m.csv|shape"),
-        ("m.csv", b"\xff\xfe\x00\x01", "give rows of numbers"),
-        ("m.npy", b"", "physics.file = 'm.npy'"),
-        ("m.npy", b"not numpy at all", "physics.file = 'm.npy'"),
+        ("m.csv", b"1,2\n3\n", "physics.file"),
+        ("m.csv", b"1,warm\n", "physics.file"),
+        ("m.csv", b"1,nan\n", "physics"),
+        ("m.csv", b"", "physics.file"),
+        ("m.csv", b"\xff\xfe\x00\x01", "physics.file"),
+        ("m.npy", b"", "physics.file"),
+        ("m.npy", b"not numpy at all", "physics.file"),
     ],
 )
-def test_bad_matrix_files_are_refused(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+def test_bad_matrix_files_are_refused(name: str, content: bytes, key: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    assert re.search(says, refusal(MATRIX + f'file = "{name}"', tmp_path))
+    assert refusal(MATRIX + f'file = "{name}"', tmp_path) == {key: 3 if key == "physics" else 5}
 
 
 @pytest.mark.parametrize(
@@ -127,19 +119,19 @@ def test_bad_matrix_files_are_refused(name: str, content: bytes, says: str, tmp_
 )
 def test_arrays_that_are_no_matrix_are_refused(array: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", array)
-    assert "line" in refusal(MATRIX + 'file = "m.npy"', tmp_path)
+    assert refusal(MATRIX + 'file = "m.npy"', tmp_path) == {"physics.file": 5}
 
 
 @pytest.mark.parametrize("pairs", ["0,1\n", "a,b,c\n", "0,7,1.0\n", "0,1,-1\n", ""])
 def test_bad_pairs_are_refused(pairs: str, tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("1,2\n")
     (tmp_path / "p.csv").write_text(pairs)
-    said = refusal(MATRIX + 'file = "m.csv"\npairs = "p.csv"', tmp_path)
-    assert re.search(r"give rows of place, place, length|names a place outside|a length that is not", said), said
+    assert refusal(MATRIX + 'file = "m.csv"\npairs = "p.csv"', tmp_path) in ({"physics.pairs": 6}, {"physics": 3})
 
 
 def test_a_matrix_needs_as_many_rows_as_sensors(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("1,2\n3,4\n")
-    assert "sensors = 1, but the matrix has 2 rows" in refusal(MATRIX + 'file = "m.csv"', tmp_path)
     one = '[physics]\nkind = "matrix"\nfile = "m.csv"\n[[sensor]]\nid = "a"'
-    assert "1 [[sensor]] tables, but the model has 2 sensors" in refusal(one, tmp_path)
+    for head in (MATRIX + 'file = "m.csv"', one):
+        with pytest.raises(SiteError, match="2"):
+            site(head, tmp_path)

@@ -1,4 +1,4 @@
-"""The frozen plan: what was worked out once is what everyone uses, and nothing else passes for it."""
+"""The frozen plan: it is computed once, read back exactly, and refused for any other site."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloakwork.errors import SiteError
+from cloakwork.errors import PlanError, SiteError
 from cloakwork.privacy import Allowance, Cloak, noise_table
 from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
 from cloakwork.site.installation import canonical_json
@@ -50,7 +50,7 @@ def plan() -> Plan:
 
 @pytest.fixture
 def values(plan: Plan, tmp_path: Path) -> dict[str, Any]:
-    """What the file of the plan holds."""
+    """The content of the plan file."""
     plan.write(tmp_path / "values.json")
     found: dict[str, Any] = json.loads((tmp_path / "values.json").read_text())
     return found
@@ -61,36 +61,34 @@ def loaded(text: str, folder: Path) -> Plan:
     return load_plan(folder / "p.json")
 
 
-@pytest.mark.parametrize("name", SITES)
-def test_what_was_written_is_read_back(name: str, tmp_path: Path) -> None:
-    site = written(tmp_path, SITES[name])
-    plan = freeze(site, site.cloak())
-    plan.write(plan_beside(tmp_path / "site.toml"))
-    again = load_plan(tmp_path / "site.plan.json")
+@pytest.fixture(scope="module", params=SITES)
+def designed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Site, Cloak, Plan]:
+    """Each site with its cloak and its frozen plan."""
+    site = written(tmp_path_factory.mktemp("site"), SITES[request.param])
+    cloak = site.cloak()
+    return site, cloak, freeze(site, cloak)
+
+
+def test_a_plan_is_read_back_as_it_was_written(designed: tuple[Site, Cloak, Plan]) -> None:
+    site, _, plan = designed
+    plan.write(plan_beside(site.folder / "site.toml"))
+    again = load_plan(site.folder / "site.plan.json")
     assert again == plan
     assert again.digest == plan.digest
 
 
-@pytest.mark.parametrize("name", SITES)
-def test_a_plans_cloak_meets_the_claim_with_the_planned_noise(name: str, tmp_path: Path) -> None:
-    site = written(tmp_path, SITES[name])
-    designed = site.cloak()
-    cloak = freeze(site, designed).cloak(site)
+def test_the_cloak_of_a_plan_meets_the_claim_with_the_planned_noise(designed: tuple[Site, Cloak, Plan]) -> None:
+    site, original, plan = designed
+    cloak = plan.cloak(site)
     assert cloak.frame_mu <= cloak.allowance.mu
     assert cloak.profile.epsilon(cloak.delta) <= cloak.epsilon
-    assert cloak.sigmas == pytest.approx(designed.sigmas * (1 + 1e-9), rel=1e-15)
-    assert (cloak.steps == designed.steps).all()
+    assert cloak.sigmas == pytest.approx(original.sigmas * (1 + 1e-9), rel=1e-15)
+    assert (cloak.steps == original.steps).all()
     assert cloak.spent == 0
     for name_of_claim in ("epsilon", "delta", "alpha", "scope", "calibration", "readings_per_window"):
-        assert getattr(cloak, name_of_claim) == getattr(designed, name_of_claim)
-
-
-@pytest.mark.parametrize("name", SITES)
-def test_a_plan_still_meets_the_claim_where_a_machine_rounds_differently(name: str, tmp_path: Path) -> None:
-    """Noise that is smaller by many roundings of the last digit, as another machine might weigh it."""
-    site = written(tmp_path, SITES[name])
-    frozen = freeze(site, site.cloak()).cloak(site)
-    site.cloak_with(frozen.sigmas * (1 - 1e-10), frozen.steps)
+        assert getattr(cloak, name_of_claim) == getattr(original, name_of_claim)
+    # noise that is smaller by many roundings of the last digit, as another machine might compute it, is accepted
+    site.cloak_with(cloak.sigmas * (1 - 1e-10), cloak.steps)
 
 
 def test_no_noise_is_searched_for(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,8 +126,9 @@ def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) ->
 def test_a_sensor_is_found_by_its_id(plan: Plan) -> None:
     assert plan.sensor("s3") is plan.sensors[2]
     assert plan.sensor("s3").baseline == 20.5
-    with pytest.raises(SiteError, match=r"pipe has no sensor 's9'\. It has s1, s2, s3, s4, s5, s6\."):
+    with pytest.raises(SiteError) as caught:
         plan.sensor("s9")
+    assert caught.value.values["sensor"] == "s9"
 
 
 def test_a_plan_lies_beside_its_site_file() -> None:
@@ -139,11 +138,12 @@ def test_a_plan_lies_beside_its_site_file() -> None:
 
 def test_a_cloak_of_another_site_is_not_frozen() -> None:
     site, other = parse_site(LINE), parse_site(LINE)
-    with pytest.raises(SiteError, match=r"not one of pipe\. Make it with site\.cloak\(\)"):
+    with pytest.raises(SiteError) as caught:
         freeze(site, other.cloak())
+    assert caught.value.values["site"] == "pipe"
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.recursive(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(), st.lists))
 def test_a_text_that_is_read_back_has_the_same_canonical_form(value: object) -> None:
     assert canonical_json(json.loads(canonical_json(value))) == canonical_json(value)
@@ -176,8 +176,9 @@ def test_a_changed_site_file_is_refused(text: str, old: str, new: str, tmp_path:
     plan = freeze(site, site.cloak())
     assert text.count(old) == 1
     changed = written(tmp_path, text.replace(old, new))
-    with pytest.raises(SiteError, match=r"site\.toml, or a file that it names, has changed since PLAN was made\."):
+    with pytest.raises(PlanError) as caught:
         plan.cloak(changed)
+    assert caught.value.values["reason"] == "changed"
 
 
 @pytest.mark.parametrize(
@@ -189,10 +190,11 @@ def test_a_changed_file_that_the_site_names_is_refused(text: str, file: str, tmp
     plan.cloak(load_site(tmp_path / "site.toml"))
     with (tmp_path / file).open("a") as more:
         more.write("# a comment\n")
-    with pytest.raises(SiteError, match="has changed since"):
+    with pytest.raises(PlanError) as caught:
         plan.cloak(load_site(tmp_path / "site.toml"))
+    assert caught.value.values["reason"] == "changed"
     (tmp_path / file).unlink()
-    with pytest.raises(SiteError, match=f"'{file}': No such file or directory"):
+    with pytest.raises(SiteError, match=file):
         plan.cloak(site)
 
 
@@ -205,9 +207,12 @@ def test_comments_and_stated_defaults_do_not_change_a_site(tmp_path: Path) -> No
 
 def test_the_plan_of_another_site_is_refused(plan: Plan) -> None:
     other = parse_site(LINE.replace('"pipe"', '"tube"'), name="my tube.toml")
-    with pytest.raises(SiteError, match=r"p\.json is the plan of pipe, and my tube\.toml is tube") as caught:
+    with pytest.raises(PlanError) as caught:
         plan.cloak(other, file="p.json")
-    assert "cloakwork plan 'my tube.toml' --out p.json" in str(caught.value)
+    assert caught.value.values == {"reason": "site", "plan": "p.json", "site": "my tube.toml", "rewrite": True}
+    with pytest.raises(PlanError) as caught:
+        plan.cloak(other, file="my tube.plan.0123.json")  # one that was kept beside its successor
+    assert caught.value.values["rewrite"] is False
 
 
 def test_a_plan_that_cannot_be_written_leaves_the_old_one(

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from dataclasses import replace
 
 import pytest
@@ -48,7 +47,7 @@ def chosen(schedule: Schedule, wishes: list[bool]) -> list[int]:
     return used
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     window=st.floats(0.005, 5000.0),
     allowed=st.integers(1, 12),
@@ -96,19 +95,19 @@ def test_even_readings_could_not_be_a_millisecond_closer() -> None:
     ids=repr,
 )
 def test_the_most_readings_in_a_time_is_what_trying_all_choices_finds(schedule: Schedule) -> None:
-    best = dict.fromkeys(range(1, 12 * schedule.period_ms, 7), 0)
-    for wishes in itertools.product([False, True], repeat=12):
+    slots = 10
+    closest = dict.fromkeys(range(1, slots + 1), math.inf)  # the least time from the first of n readings to the last
+    for wishes in itertools.product([False, True], repeat=slots):
         used = [slot for slot, wish in enumerate(wishes) if wish]
         if used != chosen(schedule, list(wishes)):
             continue
         for (i, first), (j, last) in itertools.combinations_with_replacement(enumerate(used), 2):
             apart = (last - first) * schedule.period_ms - (schedule.late_ms if j > i else 0)
-            for length in best:
-                if apart < length:
-                    best[length] = max(best[length], j - i + 1)
-    within = {length: n for length, n in best.items() if schedule.slots_in(length) <= 12}
-    assert len(within) > 10
-    assert within == {length: schedule.most(length) for length in within}
+            closest[j - i + 1] = min(closest[j - i + 1], apart)
+    lengths = [length for length in range(1, 12 * schedule.period_ms, 7) if schedule.slots_in(length) <= slots]
+    assert len(lengths) > 10
+    for length in lengths:
+        assert schedule.most(length) == max(n for n, apart in closest.items() if apart < length)
 
 
 @settings(deadline=None)
@@ -150,20 +149,21 @@ def test_a_period_of_its_own_leaves_the_rest_of_a_window_silent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    "changes",
     [
-        ({"period_ms": 0}, "period_ms=0: give a whole number from 1 to"),
-        ({"period_ms": 10.0}, "period_ms=10.0: give a whole number"),
-        ({"allowed": True}, "allowed=True: give a whole number"),
-        ({"window_slots": 2**60}, "window_slots=.*: give a whole number"),
-        ({"offset_ms": 1}, "Give late_ms < offset_ms < period_ms"),
-        ({"offset_ms": 100}, "Give late_ms < offset_ms < period_ms"),
+        {"period_ms": 0},
+        {"period_ms": 10.0},
+        {"allowed": True},
+        {"window_slots": 2**60},
+        {"offset_ms": 1},
+        {"late_ms": 50},
     ],
 )
-def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int], says: str) -> None:
+def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int]) -> None:
     good = {"period_ms": 100, "offset_ms": 50, "window_slots": 5, "allowed": 5, "block": 1, "late_ms": 10}
-    with pytest.raises(SiteError, match=says):
+    with pytest.raises(SiteError) as caught:
         Schedule(**good | changes)
+    assert changes.items() <= caught.value.values.items()
 
 
 def test_a_site_says_how_often_its_devices_read_and_in_which_unit() -> None:
@@ -175,21 +175,15 @@ def test_a_site_says_how_often_its_devices_read_and_in_which_unit() -> None:
     assert (plain.unit, plain.schedule) == ("", make_schedule(window=3600.0, allowed=60))
 
 
-@pytest.mark.parametrize(
-    ("top", "privacy", "says"),
-    [
-        ("", "period = 0.009", r"line 16: privacy\.period = 0\.009: give a number of at least 0\.01"),
-        ("", 'period = "5ms"', r"line 16: privacy\.period = .*: give a number of at least 0\.01"),
-        ("", "period = inf", r"line 16: privacy\.period = inf: .*finite"),
-        ("", 'period = "often"', r"line 16: privacy\.period = 'often': give seconds, or a number with ms"),
-        ("unit = 3", "", r"line 3: unit = 3: give a text in quotes"),
-        ('unit = ""', "", r"line 3: unit = '': give a text of 1 to 16 characters that can be printed"),
-        ('unit = " "', "", r"line 3: unit = ' ': give a text of 1 to 16 characters"),
-        ('unit = "degrees of a kind"', "", r"line 3: unit = .*: give a text of 1 to 16 characters"),
-        (r'unit = "a\u001b[2J"', "", r"line 3: unit = .*: give a text of 1 to 16 characters"),
-    ],
-)
-def test_a_period_or_a_unit_that_means_nothing_is_refused(top: str, privacy: str, says: str) -> None:
+@pytest.mark.parametrize("period", ["0.009", '"5ms"', "inf", '"often"'])
+def test_a_period_that_means_nothing_is_refused(period: str) -> None:
     with pytest.raises(SiteError) as caught:
-        parse_site(SITE.format(top=top, privacy=privacy), name="site.toml")
-    assert re.search(says, str(caught.value)), str(caught.value)
+        parse_site(SITE.format(top="", privacy=f"period = {period}"))
+    assert caught.value.values["lines"] == {"privacy.period": 16}
+
+
+@pytest.mark.parametrize("unit", ["3", '""', '" "', '"degrees of a kind"', r'"a\u001b[2J"'])
+def test_a_unit_that_means_nothing_is_refused(unit: str) -> None:
+    with pytest.raises(SiteError) as caught:
+        parse_site(SITE.format(top=f"unit = {unit}", privacy=""))
+    assert caught.value.values["lines"] == {"unit": 3}

@@ -1,6 +1,6 @@
-"""Site files: what loads, and what every refusal says."""
+"""Site files: which load, and where each mistake is reported."""
 
-import re
+import errno
 from importlib.resources import files
 from pathlib import Path
 
@@ -59,10 +59,13 @@ def changed(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def refusal(text: str) -> str:
+def refusal(text: str) -> object:
+    """Which keys are refused, and on which lines; the text has as many lines."""
     with pytest.raises(SiteError) as caught:
         parse_site(text, name="site.toml")
-    return str(caught.value)
+    assert caught.value.values["path"] == "site.toml"
+    assert str(caught.value).count("site.toml, line ") == len(str(caught.value).splitlines())
+    return caught.value.values["lines"]
 
 
 def test_the_example_loads() -> None:
@@ -159,143 +162,108 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "lines"),
     [
-        (
-            "T = 0.02",
-            "T = 0.02\nspeed = 3",
-            r"line 8: physics\.speed = 3: there is no such key here \(allowed: .*placement",
-        ),
-        (
-            "sensors = 5",
-            "sensors = 5\ncolour = 1",
-            r"line 3: colour = 1: there is no such key here \(allowed: name, sensors",
-        ),
-        ("alpha = 0.02\n", "", r"line 10: privacy\.alpha: this key is missing"),
-        ("T = 0.02\n", "", r"line 4: physics\.T: this key is missing"),
-        ('name = "corridor"\n', "", r"line 1: name: this key is missing"),
-        ("T = 0.02", 'T = "slow"', r"line 7: physics\.T = 'slow': .*number"),
-        ("T = 0.02", "T = true", r"line 7: physics\.T = True: .*number"),
-        ("T = 0.02", "T = -1.0", r"line 7: physics\.T = -1\.0: give a number above 0"),
-        ("T = 0.02", "T = nan", r"line 7: physics\.T = nan: .*finite"),
-        ("T = 0.02", "T = inf", r"line 7: physics\.T = inf: .*finite"),
-        ("places = 30", "places = 0", r"line 6: physics\.places = 0: give a number of at least 1"),
-        ("places = 30", "places = 2.5", r"line 6: physics\.places = 2\.5: give a whole number"),
-        ('kind = "line"', 'kind = "tube"', r"line 5: .*kind = one of floorplan, graph, line, matrix, plane"),
-        ('kind = "line"\n', "", r"line 4: .*kind = one of floorplan, graph, line, matrix, plane"),
-        ("delta = 1e-4", "delta = 0.0", r"line 12: privacy\.delta = 0\.0: give a number above 0"),
-        ("delta = 1e-4", "delta = 1.0", r"line 12: privacy\.delta = 1\.0: give a number below 1"),
-        ("delta = 1e-4", "delta = nan", r"line 12: privacy\.delta = nan"),
-        ("epsilon = 2.0", "epsilon = 0", r"line 11: privacy\.epsilon = 0: give a number above 0"),
-        ("alpha = 0.02", "alpha = 0", r"line 13: privacy\.alpha = 0: give a number above 0"),
-        (
-            '"30min"',
-            '"half an hour"',
-            r"line 14: privacy\.window = 'half an hour': give seconds, or a number with ms, s, min",
-        ),
-        ('"30min"', '"-5s"', r"line 14: privacy\.window = '-5s': give seconds"),
-        ('"30min"', "0", r"line 14: privacy\.window = 0: give a number above 0"),
-        ("readings_per_window = 2", "readings_per_window = 0", r"line 15: privacy\.readings_per_window = 0"),
-        ("readings_per_window = 2", 'scope = "world"', r"line 15: privacy\.scope = 'world': .*'network' or 'sensor'"),
-        (
-            "readings_per_window = 2",
-            'design = "best"',
-            r"line 15: privacy\.design = 'best': .*'least-error' or 'equal'",
-        ),
-        ('"pulse"', '"lasting"', r'sources\.kind = "lasting" with a model of a pulse'),
-        ('"pulse"', '"puff"', r"line 9: sources\.kind = 'puff': .*'lasting' or 'pulse'"),
-        ('"corridor"', '"a b"', r"line 1: name = 'a b'"),
-        ("sensors = 5", "sensors = -2", r"line 2: sensors = -2"),
-        ("sensors = 5\n", "", "give either sensors = N for even spacing, or one"),
-        ("baseline = 20.5", "baseline = nan", r"line 3: baseline = nan: .*finite"),
-        ("T = 0.02", "T = ", r"not valid TOML: .*line 7"),
-        ("T = 0.02", "T = 0.02\nT = 0.03", r"not valid TOML: .*line 8"),
+        ("T = 0.02", "T = 0.02\nspeed = 3", {"physics.speed": 8}),
+        ("sensors = 5", "sensors = 5\ncolour = 1", {"colour": 3}),
+        ("alpha = 0.02\n", "", {"privacy.alpha": 10}),
+        ("T = 0.02\n", "", {"physics.T": 4}),
+        ('name = "corridor"\n', "", {"name": 1}),
+        ("T = 0.02", 'T = "slow"', {"physics.T": 7}),
+        ("T = 0.02", "T = true", {"physics.T": 7}),
+        ("T = 0.02", "T = -1.0", {"physics.T": 7}),
+        ("T = 0.02", "T = nan", {"physics.T": 7}),
+        ("T = 0.02", "T = inf", {"physics.T": 7}),
+        ("places = 30", "places = 0", {"physics.places": 6}),
+        ("places = 30", "places = 2.5", {"physics.places": 6}),
+        ('kind = "line"', 'kind = "tube"', {"physics.kind": 5}),
+        ('kind = "line"\n', "", {"physics.kind": 4}),
+        ("delta = 1e-4", "delta = 0.0", {"privacy.delta": 12}),
+        ("delta = 1e-4", "delta = 1.0", {"privacy.delta": 12}),
+        ("delta = 1e-4", "delta = nan", {"privacy.delta": 12}),
+        ("epsilon = 2.0", "epsilon = 0", {"privacy.epsilon": 11}),
+        ("alpha = 0.02", "alpha = 0", {"privacy.alpha": 13}),
+        ('"30min"', '"half an hour"', {"privacy.window": 14}),
+        ('"30min"', '"-5s"', {"privacy.window": 14}),
+        ('"30min"', "0", {"privacy.window": 14}),
+        ("readings_per_window = 2", "readings_per_window = 0", {"privacy.readings_per_window": 15}),
+        ("readings_per_window = 2", 'scope = "world"', {"privacy.scope": 15}),
+        ("readings_per_window = 2", 'design = "best"', {"privacy.design": 15}),
+        ('"pulse"', '"lasting"', {"": 1}),
+        ('"pulse"', '"puff"', {"sources.kind": 9}),
+        ('"corridor"', '"a b"', {"name": 1}),
+        ("sensors = 5", "sensors = -2", {"sensors": 2}),
+        ("sensors = 5\n", "", {"": 1}),
+        ("baseline = 20.5", "baseline = nan", {"baseline": 3}),
     ],
 )
-def test_a_bad_value_is_named_with_its_line(old: str, new: str, says: str) -> None:
-    said = refusal(changed(LINE, old, new))
-    assert said.startswith("site.toml")
-    assert re.search(says, said), said
-    assert "pydantic" not in said
+def test_a_bad_value_is_named_with_its_line(old: str, new: str, lines: dict[str, int]) -> None:
+    assert refusal(changed(LINE, old, new)) == lines
+
+
+@pytest.mark.parametrize(("new", "line"), [("T = ", 7), ("T = 0.02\nT = 0.03", 8)])
+def test_a_text_that_is_not_toml_is_refused_with_its_line(new: str, line: int) -> None:
+    with pytest.raises(SiteError, match=f"TOML.*line {line}"):
+        parse_site(changed(LINE, "T = 0.02", new))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "lines"),
     [
-        ('id = "study"', 'id = "hall"', r'line 11: sensor: sensors 1 and 2 are both called "hall"; ids must differ'),
-        ("at = [2.3, 0.3]", "at = [9.0, 0.3]", r'line 16: sensor "study": \(9, 0\.3\) is not on the floor'),
-        ("at = [2.3, 0.3]", "at = [1.2, 0.9]", r'line 16: sensor "study": \(1\.2, 0\.9\) is not on the floor'),
-        ("at = [2.3, 0.3]", "at = 2.3", r'line 16: .*sensor "study": at = 2\.3; give \[x, y\]'),
-        ("at = [2.3, 0.3]\n", "", r'line 1[45]: .*sensor "study": .*give \[x, y\]'),
-        ("at = [2.3, 0.3]", "at = [2.3, nan]", r"line 16: sensor\[2\]\.at"),
-        ('id = "study"', 'id = "the study"', r"line 15: sensor\[2\]\.id = 'the study'"),
-        (
-            'name = "flat"',
-            'name = "flat"\nsensors = 4',
-            "give either sensors = N for even spacing, or one .*both are given",
-        ),
-        ("..#..", "..x..", r"line 5: drawing, line 1, column 3: 'x' has no meaning"),
-        ("..+..", "..#..", r"line 5: the floor has 2 parts|line 2: the floor has 2 parts"),
-        ("reach = 1.0", "length = 1.0", r'line 2: physics: regime = "steady" needs reach \(metres\), and no length'),
-        ('regime = "steady"\nreach = 1.0', 'regime = "pulse"\nlength = 1.0', '"lasting" with a model of a pulse'),
-        ("cell = 0.5", "cell = 0.5\nsize = [1.0, 1.0]", "give either drawing, or size with walls and doors"),
-        ("cell = 0.5", "cell = 0.5\nwalls = [[[0, 0], [1, 1]]]", "walls and doors go with size"),
-        ("cell = 0.5", "cell = 0.5\nfootprint = -1", r"line 5: physics\.footprint = -1"),
+        ('id = "study"', 'id = "hall"', {"sensor": 11}),
+        ("at = [2.3, 0.3]", "at = [9.0, 0.3]", {"sensor[2].at": 16}),
+        ("at = [2.3, 0.3]", "at = [1.2, 0.9]", {"sensor[2].at": 16}),
+        ("at = [2.3, 0.3]", "at = 2.3", {"sensor[2].at": 16}),
+        ("at = [2.3, 0.3]\n", "", {"sensor[2].at": 14}),
+        ("at = [2.3, 0.3]", "at = [2.3, nan]", {"sensor[2].at": 16}),
+        ('id = "study"', 'id = "the study"', {"sensor[2].id": 15}),
+        ('name = "flat"', 'name = "flat"\nsensors = 4', {"": 1}),
+        ("..#..", "..x..", {"physics.drawing": 5}),
+        ("..+..", "..#..", {"physics": 2}),
+        ("reach = 1.0", "length = 1.0", {"physics": 2}),
+        ('regime = "steady"\nreach = 1.0', 'regime = "pulse"\nlength = 1.0', {"": 1}),
+        ("cell = 0.5", "cell = 0.5\nsize = [1.0, 1.0]", {"physics": 2}),
+        ("cell = 0.5", "cell = 0.5\nwalls = [[[0, 0], [1, 1]]]", {"physics": 2}),
+        ("cell = 0.5", "cell = 0.5\nfootprint = -1", {"physics.footprint": 5}),
+        ("reach = 1.0", "rech = 1.0", {"physics.rech": 10}),
+        ("cell = 0.5", 'cell = "50cm"', {"physics.cell": 4}),
+        ('kind = "floorplan"', 'kind = "floor plan"', {"physics.kind": 3}),
+        ("at = [2.3, 0.3]", "at = [1, 2, 3]", {"sensor[2].at": 16}),
     ],
 )
-def test_a_bad_floor_is_named_with_its_line(old: str, new: str, says: str) -> None:
-    said = refusal(changed(FLAT, old, new))
-    assert re.search(says, said), said
+def test_a_bad_floor_is_named_with_its_line(old: str, new: str, lines: dict[str, int]) -> None:
+    assert refusal(changed(FLAT, old, new)) == lines
 
 
-def test_every_bad_value_has_its_own_sentence() -> None:
-    said = refusal(LINE.replace("T = 0.02", "T = -1.0").replace("alpha = 0.02", "alpha = 0.0")).splitlines()
-    assert [re.findall(r"line \d+", line) for line in said] == [["line 7"], ["line 13"]]
+def test_all_bad_values_are_named_at_once() -> None:
+    text = LINE.replace("T = 0.02", "T = -1.0").replace("alpha = 0.02", "alpha = 0.0")
+    assert refusal(text) == {"physics.T": 7, "privacy.alpha": 13}
+
+
+def test_a_misspelt_key_is_corrected() -> None:
+    with pytest.raises(SiteError, match="did you mean reach"):
+        parse_site(changed(FLAT, "reach = 1.0", "rech = 1.0"))
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "No such file or directory. Write an example with: cloakwork init"),
-        (b"\xff\xfe\x00", "not a text file in UTF-8"),
-    ],
+    ("content", "word"),
+    [(None, "cloakwork init"), (b"\xff\xfe\x00", "UTF-8"), (b"#" * 10_000_001, "10 MB")],
+    ids=["missing", "no text", "huge"],
 )
-def test_unreadable_files_are_refused(content: bytes | None, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_site_is_refused(content: bytes | None, word: str, tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(SiteError, match=message):
+    with pytest.raises(SiteError, match=word) as caught:
         load_site(path)
+    assert caught.value.values["path"] == str(path)
 
 
-def test_a_folder_or_a_huge_file_is_not_a_site(tmp_path: Path) -> None:
-    with pytest.raises(SiteError, match="Is a directory"):
+def test_a_folder_is_no_site(tmp_path: Path) -> None:
+    with pytest.raises(SiteError) as caught:
         load_site(tmp_path)
-    huge = tmp_path / "huge.toml"
-    huge.write_bytes(b"#" * 10_000_001)
-    with pytest.raises(SiteError, match="larger than 10 MB"):
-        load_site(huge)
+    assert caught.value.values["errno"] == errno.EISDIR
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('name = "flat"', 'name = "my flat"', "name = 'my flat': give letters, digits, - and _"),
-        ("reach = 1.0", "rech = 1.0", r"physics\.rech = 1\.0: there is no such key here .*did you mean reach\?"),
-        ("cell = 0.5", 'cell = "50cm"', r"physics\.cell = '50cm': give a number, without quotes and without a unit"),
-        (
-            'kind = "floorplan"',
-            'kind = "floor plan"',
-            r"physics\.kind = 'floor plan': give kind = one of floorplan, graph",
-        ),
-        ("at = [2.3, 0.3]", "at = [1, 2, 3]", r"sensor\[2\]\.at = \[1, 2, 3\]: give a number on a line, \[x, y\]"),
-    ],
-)
-def test_a_slip_gets_the_words_a_person_needs(old: str, new: str, says: str) -> None:
-    said = refusal(changed(FLAT, old, new))
-    assert re.search(says, said), said
-
-
-def test_a_missing_table_is_called_a_table() -> None:
-    said = refusal(FLAT[: FLAT.index("[privacy]")])
-    assert "the table [privacy] is missing" in said
+def test_a_missing_table_is_named() -> None:
+    assert refusal(FLAT[: FLAT.index("[privacy]")]) == {"privacy": 1}

@@ -1,6 +1,7 @@
 """The `cloakwork` command: which subcommands there are, and how a failure ends."""
 
 import os
+import shlex
 import sys
 from importlib import import_module
 from importlib.metadata import version
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cloakwork.cli.output import note, say
-from cloakwork.errors import BudgetError, CloakworkError, InputError
+from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
 BAD_INPUT, FAILURE = 2, 1
 # one line a command, for `cloakwork --help`; the module of the same name in this folder has the rest
@@ -96,7 +97,7 @@ def run_app(commands: typer.Typer) -> None:
     try:
         commands()
     except (InputError, BudgetError) as problem:
-        _stop(str(problem), BAD_INPUT)
+        _stop(f"{problem}{_plan_command(problem)}", BAD_INPUT)
     except CloakworkError as problem:
         _stop(str(problem), FAILURE)
     except BrokenPipeError:
@@ -116,6 +117,14 @@ def run_app(commands: typer.Typer) -> None:
             "set CLOAKWORK_TRACEBACK=1 to see where, and report it.",
             FAILURE,
         )
+
+
+def _plan_command(problem: CloakworkError) -> str:
+    """Return the command that writes a refused plan again, where that helps."""
+    if not isinstance(problem, PlanError) or not problem.values["rewrite"]:
+        return ""
+    command = ["cloakwork", "plan", str(problem.values["site"] or "SITE"), "--out", str(problem.values["plan"])]
+    return f" Write the plan again with: {shlex.join(command)}"
 
 
 def _stop(message: str, code: int) -> None:

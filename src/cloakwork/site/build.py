@@ -1,4 +1,4 @@
-"""From what a site file says to a model."""
+"""Builds the model of a site: physics and sensor names, from a site file and the files that it names."""
 
 import csv
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Model:
 
 
 def build(spec: SiteSpec, folder: Path) -> Model:
-    """The model of a site; files that it names are looked up in `folder`."""
+    """Build the model of a site; files that it names are looked up in `folder`."""
     makers: dict[type, Any] = {
         LineSpec: _line,
         PlaneSpec: _plane,
@@ -48,11 +48,15 @@ def build(spec: SiteSpec, folder: Path) -> Model:
     }
     physics: Physics = makers[type(spec.physics)](spec.physics, spec, folder)
     if spec.sensor and len(spec.sensor) != physics.sensors:
-        raise SiteError(f"{len(spec.sensor)} [[sensor]] tables, but the model has {physics.sensors} sensors.")
-    return Model(physics, _ids(spec, physics.sensors))
+        raise SiteError(
+            f"{len(spec.sensor)} [[sensor]] tables, but the model has {physics.sensors} sensors.",
+            tables=len(spec.sensor),
+            expected=physics.sensors,
+        )
+    return Model(physics, _sensor_ids(spec, physics.sensors))
 
 
-def _ids(spec: SiteSpec, number: int) -> tuple[str, ...]:
+def _sensor_ids(spec: SiteSpec, number: int) -> tuple[str, ...]:
     if spec.sensor:
         return tuple(sensor.id for sensor in spec.sensor)
     digits = len(str(number))
@@ -149,12 +153,12 @@ def _position(name: str, at: object, dimension: int) -> Sequence[float]:
     return [float(v) for v in values if isinstance(v, int | float)]
 
 
-def _segments(given: list[list[list[float]]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    return [((a[0], a[1]), (b[0], b[1])) for a, b in given]
+def _segments(pairs: list[list[list[float]]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    return [((a[0], a[1]), (b[0], b[1])) for a, b in pairs]
 
 
 def _numbers(path: Path, key: str, form: str) -> FloatArray:
-    """A table of numbers from a NumPy or CSV file; `form` says in an error what it should hold."""
+    """Read a table of numbers from a NumPy or CSV file; an error says that it should hold `form`."""
     try:
         if path.suffix == ".npy":
             table = np.load(path, allow_pickle=False)
@@ -184,7 +188,11 @@ def _edge_rows(path: Path) -> list[list[str]]:
 
 
 def even_places(space: Space, number: int) -> IntArray:
-    """`number` different places, spread evenly: on a lattice, or far apart and then each in the middle of its own."""
+    """Return `number` different places, spread evenly.
+
+    They form a lattice if one fits. Otherwise they start far apart, and each moves to the middle of the places that are
+    nearest to it.
+    """
     if number > len(space):
         raise SiteError(f"sensors = {number}: there are only {len(space)} places.", sensors=number)
     lattice = _lattice(space, number)
@@ -207,7 +215,7 @@ def even_places(space: Space, number: int) -> IntArray:
 
 
 def _lattice(space: Space, number: int) -> IntArray | None:
-    """A rectangular lattice of exactly `number` places, if all of its points are on the floor and none is stretched."""
+    """Return a rectangular lattice of exactly `number` places, None if a point is off the floor or cells are long."""
     if space.places.shape[1] != 2 or not len(space.lengths):
         return None
     half = float(space.lengths.min()) / 2
@@ -220,7 +228,7 @@ def _lattice(space: Space, number: int) -> IntArray | None:
         return None
     x, y = np.meshgrid(np.arange(best) + 0.5, np.arange(number // best) + 0.5, indexing="ij")
     points = low + np.stack([x.ravel(), y.ravel()], axis=1) * steps
-    # a hair off the middle, so that a point between cells always takes the same one of them
+    # slightly off the middle, so that a point between cells always takes the same one
     distances, nearest = (np.asarray(k) for k in spatial.KDTree(space.places).query(points - 1e-6 * half))
     places = np.unique(nearest).astype(np.int64)
     on_floor = distances.max() <= np.sqrt(2) * 1.01 * half

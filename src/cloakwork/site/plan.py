@@ -1,15 +1,14 @@
-"""The frozen plan of a site: the noise that its devices are provisioned with and its readings are recovered with.
+"""The frozen plan of a site: the noise for provisioning its devices and recovering from their readings.
 
-Working out the noise takes time, and another machine may round differently. So it is worked out once and written to a
-file, `site.plan.json` beside `site.toml`, and everyone who needs the noise reads it from there.
+Computing the noise takes time, and another machine may round differently. So it is computed once and written to a file,
+`site.plan.json` beside `site.toml`, from which all others read it.
 """
 
 import json
 import math
 import os
-import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from cloakwork.errors import CalibrationError, SiteError
+from cloakwork.errors import CalibrationError, PlanError, SiteError
 from cloakwork.privacy import Cloak, NoiseTable, noise_table
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
@@ -25,12 +24,12 @@ from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, Number, Positive, Whole
 
 VERSION = 1
-PADDING = 1e-9  # noise that is added for machines that round differently, as a fraction
+PADDING = 1e-9  # extra noise for machines that round differently, as a fraction
 LARGEST_FILE = 50_000_000
 MOST_SENSORS = 100_000
 MOST_LEVELS = 16
 LARGEST_TABLE = 1_000_000
-_SLIP = 1e-11  # how far a ratio, which is rounded up to 40 bits, may be from sigma / step
+_SLIP = 1e-11  # relative error of a ratio, which is rounded up to 40 bits
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=1, le=2**53 - 1)]
@@ -39,7 +38,7 @@ _STRICT = ConfigDict(strict=True, extra="forbid")
 
 @dataclass(frozen=True)
 class SiteClaim:
-    """What the noise is for: the site's claim, for `window` seconds."""
+    """The privacy claim that the noise meets, for `window` seconds."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     epsilon: Positive
@@ -52,7 +51,7 @@ class SiteClaim:
 
 @dataclass(frozen=True)
 class PlannedSensor:
-    """One sensor: noise, step and baseline in the unit of the readings; noise over step, and which table that takes."""
+    """One sensor: noise, step and baseline in the unit of the readings; noise over step, and the table for that."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     id: Name
@@ -65,7 +64,7 @@ class PlannedSensor:
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """One table of noise: its levels as (factor, cut points), its size on a device, and its error."""
+    """One noise table: its levels as (factor, cut points), its size on a device, and its error."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     ratio: Positive
@@ -76,14 +75,14 @@ class PlannedTable:
 
 @dataclass(frozen=True)
 class Plan:
-    """What was worked out for a site; `mu` is what a full window costs.
+    """The noise of a site; `mu` is the privacy cost of a full window.
 
     Attributes
     ----------
     site, site_digest
-        Name of the site, and what its site file said.
+        Name of the site, and digest of its site file.
     claim, schedule
-        What the noise is for, and when a device reads.
+        The privacy claim, and when a device reads.
     sensors
         In the order of the model's rows.
     tables
@@ -105,60 +104,64 @@ class Plan:
         if len({sensor.id for sensor in self.sensors}) < len(self.sensors):
             raise SiteError("two sensors have the same id.")
         if {sensor.table for sensor in self.sensors} != set(self.tables):
-            raise SiteError("the tables are not those that the sensors use.")
+            raise SiteError("the noise tables are not those that the sensors use.")
         for sensor in self.sensors:
             if not _alike(sensor.ratio, sensor.sigma / sensor.step, self.tables[sensor.table].ratio):
-                raise SiteError(f'the ratio of sensor "{sensor.id}" is not that of its noise to its step.')
+                raise SiteError(f'the ratio of sensor "{sensor.id}" is not its noise over its step.')
         if any(table.bytes != WORD_BYTES * sum(size for _, size in table.levels) for table in self.tables.values()):
-            raise SiteError("a table has another size than its levels.")
+            raise SiteError("the size of a noise table is not that of its levels.")
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan, by which devices and readings refer to it."""
         return digest_of(self._values)
 
-    def sensor(self, name: str) -> PlannedSensor:
-        """The sensor of this id."""
+    def sensor(self, sensor_id: str) -> PlannedSensor:
+        """Return the sensor of this id."""
         for sensor in self.sensors:
-            if sensor.id == name:
+            if sensor.id == sensor_id:
                 return sensor
         known = ", ".join(sensor.id for sensor in self.sensors[:10])
-        raise SiteError(f"{self.site} has no sensor {name!r}. It has {known}{', ...' * (len(self.sensors) > 10)}.")
+        more = ", ..." if len(self.sensors) > 10 else ""
+        raise SiteError(f"{self.site} has no sensor {sensor_id!r}. It has {known}{more}.", sensor=sensor_id)
 
     def cloak(self, site: Site, *, file: str | Path = "PLAN") -> Cloak:
-        """A new cloak with the frozen noise, its budget unspent; no search is made.
+        """Make a new cloak with the frozen noise, its budget unspent; no search is made.
 
-        Refused where the plan is not of this site as it is now; `file` is what such a message calls the plan.
+        Refuses a plan that is not of this site as it is now; errors call the plan `file`.
         """
-        again = f"Write the plan again with: {_command(site.source, file)}"
-        if Path(file).name != plan_beside(site.source).name and Path(file).name.startswith(Path(site.source).stem):
-            again = "It goes with the site file as it was then: use that one."
+        name = Path(file).name
+        kept = name != plan_beside(site.source).name and name.startswith(Path(site.source).stem)
+
+        def refusal(reason: str, text: str) -> PlanError:
+            use = " It fits the site file as it was then: use that one." if kept else ""
+            return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=not kept)
+
         if self.site != site.name:
-            raise SiteError(f"{file} is the plan of {self.site}, and {site.source} is {site.name}. {again}")
-        told = tuple((sensor.id, sensor.baseline) for sensor in self.sensors)
+            raise refusal("site", f"{file} is the plan of {self.site}, and {site.source} is {site.name}.")
         if (
             self.site_digest != site.digest
             or self.claim != _claim(site)
-            or told != _told(site)
+            or tuple((sensor.id, sensor.baseline) for sensor in self.sensors) != _sensors(site)
             or self.schedule != site.schedule
         ):
-            raise SiteError(f"{site.source}, or a file that it names, has changed since {file} was made. {again}")
+            raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
         try:
             cloak = site.cloak_with(*(np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step")))
         except CalibrationError as problem:
-            raise SiteError(f"{file}: {problem} {again}") from None
+            raise refusal("noise", f"{file}: {problem}") from None
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
-            raise SiteError(f"{file} has other ratios of noise to step than this version makes. {again}")
+            raise refusal("ratio", f"{file} has other ratios of noise to step than this version makes.")
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
             if noise_table(ratio).digest != table:
-                raise SiteError(f"{file} has other tables of noise than this version makes. {again}")
+                raise refusal("table", f"{file} has other noise tables than this version makes.")
         return cloak
 
     def write(self, path: str | Path) -> None:
-        """Write the plan to a file, which is there whole or not at all."""
+        """Write the plan to a file, as a whole or not at all."""
         target = Path(path).resolve()
         text = json.dumps(self._values | {"digest": self.digest}, indent=1, allow_nan=False) + "\n"
-        if target.exists() and not target.is_file():  # a pipe or a device is written to as it is
+        if target.exists() and not target.is_file():  # a pipe or a device
             target.write_text(text, encoding="utf-8")
             return
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -178,15 +181,15 @@ class Plan:
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
-    """The plan of a site with the noise of its cloak, a hair more of it so that it suffices on every machine."""
+    """Freeze the noise of a site's cloak as a plan, with a tiny surplus so that it suffices on every machine."""
     if cloak.physics is not site.physics:
-        raise SiteError(f"this cloak is not one of {site.name}. Make it with site.cloak().")
+        raise SiteError(f"this cloak is not one of {site.name}. Make it with site.cloak().", site=site.name)
     frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps)
     tables = {ratio: noise_table(ratio) for ratio in frozen.ratios.tolist()}
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist())
     sensors = tuple(
-        PlannedSensor(name, sigma, step, ratio, tables[ratio].digest, baseline)
-        for (name, baseline), sigma, step, ratio in zip(_told(site), *columns, strict=True)
+        PlannedSensor(sensor_id, sigma, step, ratio, tables[ratio].digest, baseline)
+        for (sensor_id, baseline), sigma, step, ratio in zip(_sensors(site), *columns, strict=True)
     )
     return Plan(
         site=site.name,
@@ -195,12 +198,12 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         mu=frozen.profile.mu,
         schedule=site.schedule,
         sensors=sensors,
-        tables={table.digest: _planned(table) for table in tables.values()},
+        tables={table.digest: _planned_table(table) for table in tables.values()},
     )
 
 
 def plan_beside(site_file: str | Path) -> Path:
-    """Where the plan of a site file is kept.
+    """Return where the plan of a site file is kept.
 
     >>> plan_beside("sites/flat.toml").as_posix()
     'sites/flat.plan.json'
@@ -209,79 +212,82 @@ def plan_beside(site_file: str | Path) -> Path:
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan; refused unless it is whole and exactly as it was written."""
-    file = Path(path)
-    again = f"Write it again with: {_command('SITE', file)}"
-    given = _read(file, again)
-    if not isinstance(given, dict) or "v" not in given or not isinstance(given.get("digest"), str):
-        raise SiteError(f"{file}: not a plan of Cloakwork. {again}")
-    if given["v"] != VERSION or isinstance(given["v"], bool):
-        raise SiteError(
-            f"{file}: a plan of version {given['v']!r:.40}, where this Cloakwork reads version {VERSION}. Use the one "
-            f"that wrote it. Or: {again}"
+    """Read a plan; refuses one that is not complete and exactly as it was written."""
+
+    def refusal(reason: str, text: str, **values: object) -> PlanError:
+        return PlanError(f"{path}: {text}", reason=reason, plan=str(path), site=None, rewrite=True, **values)
+
+    try:
+        content = _read_json(Path(path))
+    except ValueError as problem:
+        raise refusal("file", str(problem)) from None
+    if not isinstance(content, dict) or "v" not in content or not isinstance(content.get("digest"), str):
+        raise refusal("form", "not a plan of Cloakwork.")
+    if content["v"] != VERSION or isinstance(content["v"], bool):
+        raise refusal(
+            "version",
+            f"a plan of version {content['v']!r:.40}, but this Cloakwork reads version {VERSION}. Use the one that "
+            "wrote it.",
         )
-    body = {key: value for key, value in given.items() if key not in {"v", "digest"}}
-    if digest_of({"v": VERSION, **body}) != given["digest"]:
-        raise SiteError(f"{file}: changed or damaged since it was written; its digest does not fit. {again}")
+    body = {key: value for key, value in content.items() if key not in {"v", "digest"}}
+    if digest_of({"v": VERSION, **body}) != content["digest"]:
+        raise refusal("digest", "changed or damaged since it was written; its digest does not fit.")
     try:
         plan = _PLAN.validate_json(canonical_json(body))
     except ValidationError as problem:
-        raise SiteError(f"{file}: {_first(problem)}. {again}") from None
-    if plan.digest != given["digest"]:
-        raise SiteError(f"{file}: its numbers are not written as Cloakwork writes them. {again}")
+        key, message = _first_error(problem)
+        raise refusal("content", f"{key}: {message}." if key else f"{message}.", key=key) from None
+    if plan.digest != content["digest"]:
+        raise refusal("numbers", "its numbers are not written as Cloakwork writes them.")
     return plan
 
 
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
-def _command(site: str, file: str | Path) -> str:
-    return shlex.join(["cloakwork", "plan", site, "--out", str(file)])
-
-
-def _read(file: Path, again: str) -> Any:
+def _read_json(file: Path) -> Any:
+    """Return the content of a JSON file; raises ValueError with a sentence if there is none."""
     try:
         if file.stat().st_size > LARGEST_FILE:
-            raise SiteError(f"{file}: larger than {LARGEST_FILE // 10**6} MB, which no plan is. {again}")
+            raise ValueError(f"larger than {LARGEST_FILE // 10**6} MB, which no plan is.")
         text = file.read_text(encoding="utf-8")
     except OSError as problem:
-        raise SiteError(f"{file}: {problem.strerror}. {again}") from None
+        raise ValueError(f"{problem.strerror}.") from None
     except UnicodeDecodeError:
-        raise SiteError(f"{file}: not a text file in UTF-8. {again}") from None
+        raise ValueError("not a text file in UTF-8.") from None
     try:
-        found = json.loads(text, object_pairs_hook=_once)
-        canonical_json(found)  # refuses numbers that are not finite
+        content = json.loads(text, object_pairs_hook=_unique)
+        canonical_json(content)  # refuses numbers that are not finite
     except (ValueError, RecursionError):
-        raise SiteError(f"{file}: not valid JSON, or a number in it is not finite. {again}") from None
-    return found
+        raise ValueError("not valid JSON, or a number in it is not finite.") from None
+    return content
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, refused where it has a key twice: two readers could take it for two things."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; refuses one with a key twice, which two readers could understand differently."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return entries
 
 
-def _first(problem: ValidationError) -> str:
-    """The first thing that is wrong, with where it is."""
+def _first_error(problem: ValidationError) -> tuple[str, str]:
+    """Return the key and the message of the first error; an error of the plan as a whole has no key."""
     error = problem.errors(include_url=False, include_input=False)[0]
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
-    said = error["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{where}: {said}" if where else said
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+    return key, error["msg"].removeprefix("Value error, ").rstrip(".")
 
 
 def _claim(site: Site) -> SiteClaim:
-    told = site.spec.privacy
-    return SiteClaim(told.epsilon, told.delta, told.alpha, told.scope, told.window, told.readings_per_window)
+    return SiteClaim(**{field.name: getattr(site.spec.privacy, field.name) for field in fields(SiteClaim)})
 
 
-def _told(site: Site) -> tuple[tuple[str, float], ...]:
+def _sensors(site: Site) -> tuple[tuple[str, float], ...]:
+    """Id and baseline of each sensor."""
     return tuple(zip(site.sensor_ids, site.baselines.tolist(), strict=True))
 
 
-def _planned(table: NoiseTable) -> PlannedTable:
+def _planned_table(table: NoiseTable) -> PlannedTable:
     levels = tuple((level.factor, len(level.cuts) // WORD_BYTES) for level in table.levels)
     return PlannedTable(table.ratio, levels, len(table.cuts), table.error)
 

@@ -1,12 +1,12 @@
-"""When a device reads, and how many readings that makes in any stretch of time.
+"""When a device reads, and how many readings any stretch of time can hold.
 
 Powered time is cut into slots of one period. A device takes at most one reading in a slot, at most `late_ms` after the
-slot begins, and sends it when `offset_ms` of the slot have passed, whatever the reading was.
+slot begins, and sends it when `offset_ms` of the slot have passed, whatever the reading is.
 
-Take a half-open interval of length W, and let its first reading be of slot s and its last of slot t. They lie less
-than W apart; the first is at most `late_ms` after the start of its slot, s period, and the last not before t period. So
-(t - s) period < W + late, and all its readings are of ceil((W + late) / period) slots in a row. Where at most `allowed`
-of any `window_slots` slots in a row are used, and `window_slots` is no less than that, it holds at most `allowed`.
+Take a half-open interval of length W whose first reading is of slot s and whose last is of slot t. They lie less than W
+apart; the first is at most `late_ms` after the start of its slot, s period, and the last not before t period. So
+(t - s) period < W + late, and all its readings are of ceil((W + late) / period) consecutive slots. If that is at most
+`window_slots`, and at most `allowed` of any `window_slots` consecutive slots are used, it holds at most `allowed`.
 """
 
 import math
@@ -15,12 +15,12 @@ from dataclasses import dataclass, fields
 from cloakwork.errors import SiteError
 
 SHORTEST_MS = 10
-CLOCK_RATE = 2e-4  # how much faster than time a device's clock may go
+CLOCK_RATE = 2e-4  # how much too fast a device's clock may run
 LATEST_MS = 2000
 USUAL_OFFSET_MS = 1000
 RESERVED_MS = 10_000  # how often a device writes its state, at most
 LARGEST_BLOCK = 64
-LARGEST = 2**53 - 1  # every device and every JSON reader holds it exactly
+LARGEST = 2**53 - 1  # exact on every device and in every JSON reader
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Schedule:
     offset_ms
         When in its slot a reading is sent.
     window_slots, allowed
-        Of so many slots in a row, how many may be used.
+        How many of so many consecutive slots may be used.
     block
-        Slots that are reserved at once on durable storage; a crash costs at most so many.
+        Slots that are reserved at once on durable storage; a crash costs at most this many.
     late_ms
-        How late in its slot a reading may still be taken.
+        How late in its slot a reading may be taken.
     """
 
     period_ms: int
@@ -56,23 +56,26 @@ class Schedule:
         if not self.late_ms < self.offset_ms < self.period_ms:
             raise SiteError(
                 f"late_ms={self.late_ms}, offset_ms={self.offset_ms}, period_ms={self.period_ms}: a reading is taken, "
-                "then sent, then the next slot begins. Give late_ms < offset_ms < period_ms."
+                "then sent, then the next slot begins. Give late_ms < offset_ms < period_ms.",
+                late_ms=self.late_ms,
+                offset_ms=self.offset_ms,
+                period_ms=self.period_ms,
             )
 
     @property
     def pauses(self) -> bool:
-        """Whether the budget runs out where every slot is used, so that a device falls silent for a while."""
+        """Whether using every slot spends the budget, so that a device falls silent for a while."""
         return self.allowed < self.window_slots
 
     def slots_in(self, milliseconds: int) -> int:
-        """How many slots in a row can have their readings within a half-open interval of this length."""
+        """Return how many consecutive slots can have readings within a half-open interval of this length."""
         return -(-(milliseconds + self.late_ms) // self.period_ms)
 
     def most(self, milliseconds: int) -> int:
-        """The most readings that any half-open interval of this length can hold.
+        """Return the most readings that any half-open interval of this length can hold.
 
-        Each full stretch of `window_slots` slots holds at most `allowed`, and so does what remains. A device that uses
-        the first `allowed` of every `window_slots` slots gets there.
+        Each full stretch of `window_slots` slots holds at most `allowed`, and so does the rest. A device that uses the
+        first `allowed` of every `window_slots` slots reaches this.
         """
         full, rest = divmod(self.slots_in(milliseconds), self.window_slots)
         return full * min(self.allowed, self.window_slots) + min(self.allowed, rest)
@@ -83,15 +86,15 @@ class Schedule:
 
 
 def clock_ms(seconds: float) -> int:
-    """The most milliseconds that a device's clock counts in so many seconds."""
+    """Return the most milliseconds that a device's clock counts in so many seconds."""
     return math.ceil(1000 * seconds * (1 + CLOCK_RATE))
 
 
 def make_schedule(*, window: float, allowed: int, period: float | None = None) -> Schedule:
-    """A schedule with at most `allowed` readings in any `window` seconds, one every `period` seconds while they last.
+    """Make a schedule of at most `allowed` readings in any `window` seconds, one every `period` seconds.
 
-    Without a period, readings are spread evenly: the slots are a little longer than window / allowed, such that two
-    that are `allowed` slots apart are a whole window apart even where the first was late.
+    Without a period, readings are spread evenly: the slots are a little longer than window / allowed, so that two
+    readings `allowed` slots apart are a whole window apart even if the first was late.
 
     >>> make_schedule(window=3600.0, allowed=60)
     Schedule(period_ms=60046, offset_ms=4000, window_slots=60, allowed=60, block=1, late_ms=2000)

@@ -1,9 +1,9 @@
-"""What a site file may say."""
+"""The keys of a site file, their types and what they allow."""
 
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from cloakwork.site.schedule import SHORTEST_MS
 
@@ -21,10 +21,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
-def _seconds(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(ms|s|min|h|d|w)\s*", given)
+def _seconds(duration: Any) -> Any:
+    if not isinstance(duration, str):
+        return duration
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(ms|s|min|h|d|w)\s*", duration)
     if match is None:
         raise ValueError('give seconds, or a number with ms, s, min, h, d or w such as "1h"')
     return float(match.group(1)) * _UNITS[match.group(2)]
@@ -34,22 +34,17 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=
 Period = Annotated[float, BeforeValidator(_seconds), Field(ge=SHORTEST_MS / 1000, allow_inf_nan=False)]
 
 
-def _unit(given: Any) -> Any:
-    if isinstance(given, str) and not (0 < len(given) <= LONGEST_UNIT and given.isprintable() and given.strip()):
-        raise ValueError(f'give a text of 1 to {LONGEST_UNIT} characters that can be printed, such as "°C"')
-    return given
+def _printable(longest: int, example: str = "") -> BeforeValidator:
+    def check(text: Any) -> Any:
+        if isinstance(text, str) and not (0 < len(text) <= longest and text.isprintable() and text.strip()):
+            raise ValueError(f"give a text of 1 to {longest} characters that can be printed{example}")
+        return text
+
+    return BeforeValidator(check)
 
 
-Unit = Annotated[str, BeforeValidator(_unit)]
-
-
-def _label(given: Any) -> Any:
-    if isinstance(given, str) and not (0 < len(given) <= LONGEST_LABEL and given.isprintable() and given.strip()):
-        raise ValueError(f"give a text of 1 to {LONGEST_LABEL} characters that can be printed")
-    return given
-
-
-Label = Annotated[str, BeforeValidator(_label)]
+Unit = Annotated[str, _printable(LONGEST_UNIT, ', such as "°C"')]
+Label = Annotated[str, _printable(LONGEST_LABEL)]
 
 
 class _Table(BaseModel):
@@ -140,11 +135,11 @@ class SensorSpec(_Table):
     baseline: Number | None = None
 
 
-def _strength(given: Any) -> Any:
-    """One number above 0, or a pair of them: anything else has one message, not one for each form."""
-    values = given if isinstance(given, list) else [given]
+def _strength(strength: Any) -> Any:
+    """Check one number above 0, or a pair; anything else gets one message, not one for each form."""
+    values = strength if isinstance(strength, list) else [strength]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v < float("inf")]
-    pair = isinstance(given, list)
+    pair = isinstance(strength, list)
     good = len(numbers) == len(values) == (2 if pair else 1) and (numbers[0] < numbers[1] if pair else numbers[0] > 0)
     if not good:
         raise ValueError("give one number above 0, or [least, most] with 0 <= least < most")
@@ -157,8 +152,8 @@ Strength = Annotated[float | tuple[float, float], BeforeValidator(_strength)]
 class SourcesSpec(_Table):
     """`[sources]`: what is hidden.
 
-    `strength` is one number if every source has it, or [least, most] if each has its own in between; with `alike` all
-    have the same strength, which is not known but at most the stated one.
+    `strength` is one number if every source has it, or [least, most] if each has its own in between. With `alike` all
+    sources have one unknown strength, at most the stated one.
     """
 
     kind: Literal["lasting", "pulse"]
@@ -179,7 +174,7 @@ class SourcesSpec(_Table):
 
 
 class PrivacySpec(_Table):
-    """`[privacy]`: the claim, for a window, and how often a device reads (the window over its readings if left out)."""
+    """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
     epsilon: Positive
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -194,10 +189,10 @@ class PrivacySpec(_Table):
 
 
 class ZoneSpec(_Table):
-    """`[[zone]]`: a part of the space that has a name, given by one of `room`, `corners`, `between` and `places`.
+    """`[[zone]]`: a named part of the space, given by one of `room`, `corners`, `between` and `places`.
 
-    `room` is a point of a room of a floor plan; `corners` are two opposite ones of a rectangle, or all of another
-    shape; `between` are two positions on a line; `places` are nodes of a network, or columns of a matrix.
+    `room` is a point in a room of a floor plan; `corners` are two opposite corners of a rectangle, or all corners of
+    another shape; `between` are two positions on a line; `places` are nodes of a network, or columns of a matrix.
     """
 
     id: Name
@@ -209,7 +204,7 @@ class ZoneSpec(_Table):
 
     @property
     def form(self) -> str:
-        """The key that says what the zone is."""
+        """The key that gives the zone."""
         return next(key for key in ZONE_FORMS if getattr(self, key) is not None)
 
     @model_validator(mode="after")
@@ -220,14 +215,6 @@ class ZoneSpec(_Table):
 
 
 ZONE_FORMS = ("room", "corners", "between", "places")
-
-
-def _distinct(given: list[Any], what: str) -> None:
-    seen: dict[str, int] = {}
-    for number, one in enumerate(given, start=1):
-        if one.id in seen:
-            raise ValueError(f'{what} {seen[one.id]} and {number} are both called "{one.id}"; ids must differ')
-        seen[one.id] = number
 
 
 class SiteSpec(_Table):
@@ -243,17 +230,16 @@ class SiteSpec(_Table):
     privacy: PrivacySpec
     zone: list[ZoneSpec] = []
 
-    @field_validator("sensor")
+    @field_validator("sensor", "zone")
     @classmethod
-    def _distinct_sensors(cls, given: list[SensorSpec]) -> list[SensorSpec]:
-        _distinct(given, "sensors")
-        return given
-
-    @field_validator("zone")
-    @classmethod
-    def _distinct_zones(cls, given: list[ZoneSpec]) -> list[ZoneSpec]:
-        _distinct(given, "zones")
-        return given
+    def _distinct(cls, tables: list[Any], info: ValidationInfo) -> list[Any]:
+        seen: dict[str, int] = {}
+        for number, table in enumerate(tables, start=1):
+            if table.id in seen:
+                both = f"{info.field_name}s {seen[table.id]} and {number}"
+                raise ValueError(f'{both} are both called "{table.id}"; ids must differ')
+            seen[table.id] = number
+        return tables
 
     @model_validator(mode="after")
     def _together(self) -> "SiteSpec":

@@ -20,7 +20,8 @@ _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]
 
 LARGEST_FILE = 10_000_000
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
-_WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # a mistake within is told of all of it
+_UNIONS = {*_KINDS, "float", "int", "str", "number", "list"}  # parts of a pydantic location that are no keys
+_WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
 
 
 def load_site(path: str | Path) -> Site:
@@ -28,75 +29,86 @@ def load_site(path: str | Path) -> Site:
     file = Path(path)
     try:
         if file.stat().st_size > LARGEST_FILE:
-            raise SiteError(f"{file}: larger than {LARGEST_FILE // 10**6} MB; a site file is a page of text.")
+            raise SiteError(
+                f"{file}: larger than {LARGEST_FILE // 10**6} MB; a site file is a page of text.", path=str(file)
+            )
         text = file.read_text(encoding="utf-8")
     except OSError as problem:
-        raise SiteError(f"{file}: {problem.strerror}. Write an example with: cloakwork init") from None
+        raise SiteError(
+            f"{file}: {problem.strerror}. Write an example with: cloakwork init", path=str(file), errno=problem.errno
+        ) from None
     except UnicodeDecodeError:
-        raise SiteError(f"{file}: not a text file in UTF-8.") from None
+        raise SiteError(f"{file}: not a text file in UTF-8.", path=str(file)) from None
     return parse_site(text, name=str(file), folder=file.parent)
 
 
 def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> Site:
-    """Like `load_site`, from a text."""
+    """Read a site file from a text; files that it names are looked up in `folder`."""
     try:
-        given = tomllib.loads(text)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise SiteError(f"{name}: not valid TOML: {problem}") from None
+        raise SiteError(f"{name}: not valid TOML: {problem}", path=name) from None
     try:
-        site = Site(SiteSpec.model_validate(given), folder or Path(), name)
+        site = Site(SiteSpec.model_validate(content), folder or Path(), name)
     except ValidationError as problem:
-        raise SiteError(_sentences(problem, text, name)) from None
+        messages = _messages(problem)
+        lines = {key: locate(text, path) for key, (path, _) in messages.items()}
+        message = "\n".join(f"{name}, line {lines[key]}: {message}" for key, (_, message) in messages.items())
+        raise SiteError(message, path=name, lines=lines) from None
     try:
         _ = site.zones if site.spec.zone else site.physics
     except InputError as problem:
-        said = str(problem)
+        message = str(problem)
         number = problem.values.get("sensor")
         if isinstance(number, int) and site.spec.sensor:
-            said = said.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
-        raise SiteError(f"{name}, line {locate(text, _blame(problem, site.spec))}: {said}") from None
+            message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
+        path = _model_key(problem, site.spec)
+        line = locate(text, path)
+        raise SiteError(f"{name}, line {line}: {message}", path=name, lines={_dotted(path): line}) from None
     return site
 
 
-def _sentences(problem: ValidationError, text: str, name: str) -> str:
-    """One line for each key that is wrong; a key that may have several types is reported once."""
-    lines: dict[KeyPath, str] = {}
+def _messages(problem: ValidationError) -> dict[str, tuple[KeyPath, str]]:
+    """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
+    messages: dict[str, tuple[KeyPath, str]] = {}
     for error in problem.errors(include_url=False):
-        kinds = {*_KINDS, "float", "int", "str", "number", "list"}
         path: KeyPath = tuple(
-            part for part in error["loc"] if not (isinstance(part, str) and (part in kinds or "[" in part))
+            part for part in error["loc"] if not (isinstance(part, str) and (part in _UNIONS or "[" in part))
         )
         if error["type"].startswith("union_tag"):
             path = (*path, "kind")
         whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), 99) + 1]
-        lines.setdefault(whole, f"{name}, line {locate(text, path)}: {_said(error, whole)}")
-    return "\n".join(lines.values())
+        messages.setdefault(_dotted(whole), (path, _message(error, whole)))
+    return messages
 
 
-def _said(error: ErrorDetails, path: KeyPath) -> str:
-    dotted = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    given = error["input"]
+def _dotted(path: KeyPath) -> str:
+    return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _message(error: ErrorDetails, path: KeyPath) -> str:
+    dotted, value = _dotted(path), error["input"]
     key = str(path[-1]) if path else ""
     if error["type"] == "missing":
         table = key in {"physics", "sources", "privacy"}
         return f"the table [{key}] is missing." if table else f"{dotted}: this key is missing."
     if error["type"] == "extra_forbidden":
-        allowed = _allowed(error["loc"])
+        allowed = _allowed_keys(error["loc"])
         near = difflib.get_close_matches(key, allowed, n=1)
-        meant = f"; did you mean {near[0]}?" if near else "."
-        return f"{dotted} = {given!r}: there is no such key here (allowed: {', '.join(allowed)}){meant}"
+        hint = f"; did you mean {near[0]}?" if near else "."
+        return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
     if error["type"].startswith("union_tag"):
-        return f"{dotted} = {given.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
-    wanted = _GENERIC.get(error["type"], error["msg"])
+        return f"{dotted} = {value.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
+    advice = error["msg"].removeprefix("Value error, ")
     if error["type"] in _GENERIC:
-        wanted = _FORMS.get(key, wanted)
+        advice = _FORMS.get(key, _GENERIC[error["type"]])
     if error["type"] == "literal_error":
-        wanted = f"give {error['ctx']['expected']}"
+        advice = f"give {error['ctx']['expected']}"
     if error["type"] in _BOUNDS:
-        kind, bound = _BOUNDS[error["type"]]
-        wanted = f"give a number {kind} {error['ctx'][bound]:g}"
-    shown = "" if isinstance(given, dict | list) and key not in {"at", "edges"} else f" = {given!r}"
-    return f"{dotted or 'site'}{shown}: {wanted.removeprefix('Value error, ')}."
+        relation, bound = _BOUNDS[error["type"]]
+        advice = f"give a number {relation} {error['ctx'][bound]:g}"
+    shown = "" if isinstance(value, dict | list) and key not in {"at", "edges"} else f" = {value!r}"
+    return f"{dotted or 'site'}{shown}: {advice}."
 
 
 _FORMS = {
@@ -131,7 +143,7 @@ _BOUNDS = {
 }
 
 
-def _allowed(path: tuple[int | str, ...]) -> list[str]:
+def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "line": schema.LineSpec,
         "plane": schema.PlaneSpec,
@@ -148,29 +160,31 @@ def _allowed(path: tuple[int | str, ...]) -> list[str]:
     return list(table.model_fields)
 
 
-def _blame(problem: InputError, spec: SiteSpec) -> KeyPath:
-    """The key that a model's own complaint is about, from the values that it carries."""
-    said = problem.values
-    if "zone" in said:
-        return ("zone", *(part for part in (said["zone"], said["key"]) if isinstance(part, int | str)))
-    if "sensors" in said:
+def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
+    """Return the key that an error of the model is about, from the values that it carries."""
+    values = problem.values
+    if "zone" in values:
+        return ("zone", *(part for part in (values["zone"], values["key"]) if isinstance(part, int | str)))
+    if "sensors" in values:
         return ("sensors",)
-    if "sensor" in said and spec.sensor:
-        ids = [sensor.id for sensor in spec.sensor]
-        name = said["sensor"]
-        return ("sensor", name if isinstance(name, int) else ids.index(str(name)), "at")
-    if "key" in said:
-        return ("physics", str(said["key"]))
+    if "sensor" in values and spec.sensor:
+        sensor = values["sensor"]
+        ids = [known.id for known in spec.sensor]
+        return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), "at")
+    if "key" in values:
+        return ("physics", str(values["key"]))
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)
 
 
 def locate(text: str, path: KeyPath) -> int:
-    r"""Line (from 1) of the key at `path`, or of what is first inside it, or of the nearest table around it.
+    r"""Return the line (from 1) that sets a key in a TOML text.
+
+    Without such a line, that of the first key inside it, or of the nearest table around it.
 
     >>> locate('name = "a"\n[physics]\nT = 0.05\n', ("physics", "T"))
     3
     """
-    lines = _index(text)
+    lines = _key_lines(text)
     while path:
         inside = [line for key, line in lines.items() if key[: len(path)] == path]
         if inside:
@@ -179,8 +193,9 @@ def locate(text: str, path: KeyPath) -> int:
     return 1
 
 
-def _index(text: str) -> dict[KeyPath, int]:
-    found: dict[KeyPath, int] = {}
+def _key_lines(text: str) -> dict[KeyPath, int]:
+    """Return the line of each table and key."""
+    lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     counts: dict[KeyPath, int] = {}
     for number, line in _statements(text):
@@ -190,18 +205,18 @@ def _index(text: str) -> dict[KeyPath, int]:
             if header.group(1):
                 counts[table] = counts.get(table, -1) + 1
                 table = (*table, counts[table])
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
             continue
         key = _KEY.match(line)
         if key:
             dotted = line[: key.end() - 1].strip()
             parts = tuple(part.strip().strip("\"'") for part in dotted.split("."))
-            found.setdefault((*table, *parts), number)
-    return found
+            lines.setdefault((*table, *parts), number)
+    return lines
 
 
 def _statements(text: str) -> list[tuple[int, str]]:
-    """Lines that can start a statement: not inside a string of several lines, nor inside brackets."""
+    """Return the lines that can start a statement: not inside a multi-line string, nor inside brackets."""
     starts, closing, depth = [], "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         rest = line

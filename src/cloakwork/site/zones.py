@@ -1,4 +1,4 @@
-"""Zones: parts of the space that people have a name for. They say where someone is, and have no part in the noise."""
+"""Zones: named parts of the space, such as rooms. They describe where someone is, and do not affect the noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ FORMS = {
     "graph": ("places",),
     "matrix": ("places",),
 }
-HAIR = 1e-9  # of the size of the space
+MARGIN = 1e-9  # of the size of the space
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Zone:
 
 
 def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
-    """The zones that a site file names; where it names none, the rooms of a floor plan.
+    """Return the zones that a site file names, or else the rooms of a floor plan.
 
     >>> from cloakwork.site import parse_site
     >>> site = parse_site('''
@@ -61,16 +61,16 @@ def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
 
 def _zone(number: int, zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> Zone:
     try:
-        held = _held(zone, spec, physics)
-        if not held.any():
+        inside = _places_in(zone, spec, physics)
+        if not inside.any():
             raise SiteError("no place lies inside, because places are farther apart. Make the zone larger.")
     except InputError as problem:
         raise SiteError(f'zone "{zone.id}", {zone.form}: {problem}', zone=number, key=zone.form) from None
-    return Zone(zone.id, zone.label or zone.id, np.flatnonzero(held))
+    return Zone(zone.id, zone.label or zone.id, np.flatnonzero(inside))
 
 
-def _held(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.bool_]:
-    """Which places the zone holds."""
+def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.bool_]:
+    """Whether each place is in the zone."""
     if isinstance(physics, FloorPlan):
         if zone.room is not None:
             return _room(zone.room, _rooms(physics.rooms, spec), physics.rooms)
@@ -83,11 +83,11 @@ def _held(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.bool_]
     if isinstance(physics, Graph | Matrix) and zone.places is not None:
         return _named(zone.places, physics.space)
     kind = spec.physics.kind
-    raise SiteError(f"a zone of a {kind} is not given so. Give {' or '.join(FORMS[kind])}.")
+    raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS[kind])}.")
 
 
 def _rooms(rooms: Rooms, spec: SiteSpec) -> IntArray:
-    """For each cell the number of the room that it is in when all doors are shut, -1 for a cell that is a door."""
+    """Return the number of each cell's room when all doors are shut; -1 for a cell that is a door."""
     parts = rooms.shut(range(rooms.doors)).space.components()
     drawing = spec.physics.drawing if isinstance(spec.physics, FloorPlanSpec) else None
     if drawing is not None:  # its cells are numbered from the bottom line up
@@ -97,7 +97,7 @@ def _rooms(rooms: Rooms, spec: SiteSpec) -> IntArray:
 
 
 def _reading_order(rooms: Rooms, room: NDArray[np.bool_]) -> tuple[float, float]:
-    """Its first cell as one reads, from the top line down."""
+    """Return the room's first cell in reading order, from the top line down."""
     return min((-y, x) for x, y in rooms.space.places[room].tolist())
 
 
@@ -109,33 +109,33 @@ def _room(at: Sequence[float], numbers: IntArray, rooms: Rooms) -> NDArray[np.bo
 
 
 def _named(names: Sequence[str | int], space: Space) -> NDArray[np.bool_]:
-    """Nodes by their names, which are texts; columns of a matrix by their numbers."""
-    held = np.zeros(len(space), dtype=bool)
+    """Mark nodes by their names, which are texts, and columns of a matrix by their numbers."""
+    inside = np.zeros(len(space), dtype=bool)
     for name in names:
         if space.labels is not None:
-            held[space.index(str(name))] = True
+            inside[space.index(str(name))] = True
         elif isinstance(name, int) and 0 <= name < len(space):
-            held[name] = True
+            inside[name] = True
         else:
             raise SiteError(f"{name!r} is not a place: places are numbered 0 to {len(space) - 1}.")
-    return held
+    return inside
 
 
 def _within(outline: Sequence[Sequence[float]], size: Sequence[float], space: Space) -> NDArray[np.bool_]:
-    """Places inside a stretch or a shape; one on the border of two that touch is in the left or the lower one."""
+    """Mark places inside an interval or a shape; one on a shared border belongs to the left or lower zone."""
     corners, sides = np.array(outline, dtype=np.float64), np.array(size, dtype=np.float64)
-    outside = ((corners < -HAIR * sides) | (corners > (1 + HAIR) * sides)).any(axis=1)
+    outside = ((corners < -MARGIN * sides) | (corners > (1 + MARGIN) * sides)).any(axis=1)
     if outside.any():
-        said, most = (", ".join(f"{value:g}" for value in row) for row in (corners[int(np.argmax(outside))], sides))
-        raise SiteError(f"({said}) is outside. Give numbers from 0 to ({most}).")
-    points = space.places - HAIR * sides
+        corner, most = (", ".join(f"{value:g}" for value in row) for row in (corners[int(np.argmax(outside))], sides))
+        raise SiteError(f"({corner}) is outside. Give numbers from 0 to ({most}).")
+    points = space.places - MARGIN * sides
     if len(corners) > 2:
         return _inside(points, corners)
     return np.asarray(((points >= corners.min(axis=0)) & (points < corners.max(axis=0))).all(axis=1))
 
 
 def _inside(points: FloatArray, corners: FloatArray) -> NDArray[np.bool_]:
-    """Whether a way from each point to the right crosses the outline an odd number of times."""
+    """Mark points from which a ray to the right crosses the outline an odd number of times."""
     odd = np.zeros(len(points), dtype=bool)
     x, y = points.T
     for (ax, ay), (bx, by) in zip(corners, np.roll(corners, 1, axis=0), strict=True):
