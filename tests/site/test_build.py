@@ -76,7 +76,7 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
     ("head", "lines"),
     [
         (GRAPH + 'edges = [["a"]]', {"physics.edges": 6}),
-        (GRAPH + 'edges = [["a", "b", "heavy"]]', {"physics": 3}),
+        (GRAPH + 'edges = [["a", "b", "heavy"]]', {"physics.edges": 6}),
         (GRAPH + 'edges = [["a", "b", -1]]', {"physics": 3}),
         (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', {"physics": 3}),
         (GRAPH + "edges = []", {"physics": 3}),

@@ -24,7 +24,7 @@ ROOMS = {
 @pytest.mark.parametrize("name", ROOMS)
 def test_any_number_up_to_all_gives_that_many_different_places(name: str) -> None:
     space = ROOMS[name]
-    for number in range(1, len(space) + 1):
+    for number in {*range(1, len(space) + 1, 1 + len(space) // 12), len(space)}:
         places = even_places(space, number).tolist()
         assert len(places) == len(set(places)) == number
         assert min(places) >= 0

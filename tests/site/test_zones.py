@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
@@ -126,6 +126,7 @@ def test_nodes_go_by_name_and_columns_by_number(tmp_path: Path) -> None:
     assert load_site(tmp_path / "site.toml").zones[0].places.tolist() == [0, 2]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0.05, 2.95), min_size=1, max_size=5, unique=True))
 def test_shapes_that_touch_share_no_place_and_leave_none_out(cuts: list[float]) -> None:
     ends = [0.0, *sorted(cuts), 3.0]
@@ -171,7 +172,7 @@ def test_a_zone_that_means_nothing_is_refused_with_its_line(text: str, zone: str
 
 
 def test_two_zones_of_one_id_are_refused_and_zones_that_overlap_are_not() -> None:
-    with pytest.raises(SiteError, match='zones 1 and 2 .*"z"'):
+    with pytest.raises(SiteError, match=r'zones 1 and 2 .*"z"'):
         zoned(LINE, 'id = "z"\nbetween = [0, 1]', 'id = "z"\nbetween = [1, 2]')
     assert len(zoned(LINE, 'id = "y"\nbetween = [0, 1]', 'id = "z"\nbetween = [0.5, 2]').zones) == 2
 

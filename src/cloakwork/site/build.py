@@ -106,11 +106,15 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
     )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
-            raise SiteError(f"edge {number} names {len(row)} nodes: give from, to, and optionally weight and length.")
+            raise SiteError(
+                f"edge {number} names {len(row)} nodes: give from, to, and optionally weight and length.", key="edges"
+            )
         try:
             weight, length = (float(row[k]) if len(row) > k else 1.0 for k in (2, 3))
         except ValueError:
-            raise SiteError(f"edge {number} has a weight or length that is not a number: {row!r}.") from None
+            raise SiteError(
+                f"edge {number} has a weight or length that is not a number: {row!r}.", key="edges"
+            ) from None
         if graph.has_edge(str(row[0]), str(row[1])):
             raise SiteError(f"edge {number} between {row[0]} and {row[1]} is given twice.", key="edges")
         graph.add_edge(str(row[0]), str(row[1]), weight=weight, length=length)
