@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.auditing import Witness
-from cloakwork.auditing.sources import BenchClaim
+from cloakwork.auditing import BenchClaim, Witness
 from cloakwork.cli.audit_mqtt import advice, lost, steps
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.device import Agent, FileReading

@@ -118,7 +118,7 @@ def test_each_row_is_in_the_line_that_it_is_said_to_be_in(
 ) -> None:
     head = b",".join(b"c%d" % column for column in range(width))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("cloakwork.readings.csv_lines._BLOCK", block)
+        patched.setattr("cloakwork.readings.table_file._BLOCK", block)
         path = Path(folder) / "a.csv"
         path.write_bytes(end.join([head, *lines]))
         file = TableFile(path)
@@ -163,7 +163,7 @@ def test_blanks_around_names_of_columns_do_not_matter(succeed: Run, here: Path) 
 
 
 def test_rows_of_a_large_file_are_all_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.readings.csv_lines._BLOCK", 100)
+    monkeypatch.setattr("cloakwork.readings.table_file._BLOCK", 100)
     lines = [b'%d,"x"' % number if number % 3 else b'%d,"x' % number for number in range(300)]
     (here / "a.csv").write_bytes(b"\n".join([b"n,who", *lines]))
     file = TableFile(here / "a.csv")

@@ -14,8 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite, load_collected_site,
 from cloakwork.collect.solver import Solver, attack
 from cloakwork.collect.store import FAILED, Reading, Result
 from cloakwork.errors import InputError, ReadingError, SiteError
-from cloakwork.readings import Frame, reporting
-from cloakwork.readings import frames as site_frames
+from cloakwork.readings import Frame, frame_recovery, partial_cloak
 from cloakwork.recovery import Recovery, recover
 from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
@@ -150,7 +149,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, steps: int, problem: Exception) -> N
             raise problem
         return recover(given, part, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(site_frames, "recover", picky)
+    monkeypatch.setattr(frame_recovery, "recover", picky)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:
     cloak = watched.cloak
     means = np.array([np.mean([row.value for row in fewer if row.sensor == name]) for name in watched.ids[1:]])
     sigma = np.sqrt((cloak.sigmas[present] ** 2 + cloak.steps[present] ** 2 / 6) / numbers)
-    rest = reporting(cloak, present)
+    rest = partial_cloak(cloak, present)
     oracle = recover(
         (means * rest.steps - watched.baselines[present])[None, :],
         rest.physics,

@@ -1,9 +1,14 @@
 """Check a privacy claim from outside: black-box tests of a mechanism on two inputs.
 
-`audit` stops when it has seen enough. `cloakwork.auditing.testers` has tests whose cost is known before they begin.
+`audit` stops as soon as it has seen enough. `cloakwork.auditing.testers` holds the algorithms of McMillan's thesis,
+whose cost is known before they begin.
 """
 
 from cloakwork.auditing.audit import audit
+from cloakwork.auditing.audit_report import AuditReport, Subject
+from cloakwork.auditing.bench_claim import BenchClaim, SetupComparison, bench_claim, compare
+from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
+from cloakwork.auditing.program_source import ProgramSource
 from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
 from cloakwork.auditing.testers import (
     Amplified,
@@ -19,15 +24,25 @@ from cloakwork.auditing.testers import (
 __all__ = [
     "Amplified",
     "Audit",
+    "AuditReport",
+    "BenchClaim",
+    "BenchListener",
+    "BenchSource",
     "KnownPair",
     "KnownPure",
     "PrivacyCurve",
+    "ProgramSource",
     "QueryPlan",
     "RandomPrivacy",
+    "SetupComparison",
+    "SetupRecording",
+    "Subject",
     "UnknownPair",
     "Verdict",
     "Witness",
     "audit",
+    "bench_claim",
+    "compare",
     "cost_table",
     "plan_queries",
 ]

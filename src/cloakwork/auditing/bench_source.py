@@ -15,7 +15,7 @@ from cloakwork._checks import IntArray
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.keys import DeviceKind, wire_site
 from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage
-from cloakwork.readings.readings_file import HEADER
+from cloakwork.readings import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
 from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic

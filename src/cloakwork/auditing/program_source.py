@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import positive
-from cloakwork.auditing.sources.forms import LONGEST, Form, Reader, word_of
 from cloakwork.errors import InputError
+from cloakwork.readings import ReportForm, ReportReader, printable
 
 _CHUNK = 1 << 16
+_LONGEST = 1 << 16  # characters of a line
 _TAIL = 2000  # bytes kept of what a program says about its troubles
 _LEAVING = 5.0  # seconds for a program that has closed its output to end
 _GLANCE = 0.01  # seconds between two looks at whether it has
@@ -43,10 +44,10 @@ class ProgramSource:
     again: it may print any number of reports each time. Use it as a context, so that the programs end with it.
     """
 
-    def __init__(self, command: str, *, form: Form | None = None, timeout: float = 30.0) -> None:
+    def __init__(self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0) -> None:
         seconds = positive("timeout", timeout)
         words = _words(command)
-        self.reader = Reader(form)
+        self.reader = ReportReader(form)
         self._programs = tuple(_Program(_told(words, database), seconds, database) for database in (0, 1))
 
     def __enter__(self) -> Self:
@@ -64,7 +65,7 @@ class ProgramSource:
         program = self._programs[database]
         first = program.taken
         lines = program.take(size)
-        return self.reader.read(lines, lambda index: f"line {first + index + 1:,} on input {database}")
+        return self.reader.read(lines, where=lambda index: f"line {first + index + 1:,} on input {database}")
 
     def close(self) -> None:
         """End the programs."""
@@ -179,9 +180,9 @@ class _Program:
             self._ended()
 
     def _keep(self, lines: list[bytes]) -> None:
-        if len(self._rest) > LONGEST or any(len(line) > LONGEST for line in lines):
+        if len(self._rest) > _LONGEST or any(len(line) > _LONGEST for line in lines):
             raise InputError(
-                f"{self._name}: a line of more than {LONGEST:,} characters. Let it print one report a line."
+                f"{self._name}: a line of more than {_LONGEST:,} characters. Let it print one report a line."
             )
         self._ready.extend(line.decode("utf-8", "surrogateescape") for line in lines)
         self._printed += len(lines)
@@ -243,4 +244,4 @@ def _told(words: Sequence[str], database: int) -> list[str]:
 
 def _last_line(said: bytes) -> str:
     lines = [line for line in said.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
-    return word_of(lines[-1]) if lines else ""
+    return printable(lines[-1]) if lines else ""

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 import typer
 
-from cloakwork.auditing import Audit, Verdict, audit
+from cloakwork.auditing import Audit, ProgramSource, Verdict, audit
 from cloakwork.auditing.audit_report import AuditReport, Subject
 from cloakwork.auditing.bench_claim import FEWEST
-from cloakwork.auditing.sources import (
-    Form,
-    ProgramSource,
-    read_recordings,
-)
-from cloakwork.auditing.sources.forms import Reader, word_of
 from cloakwork.cli.output import (
     as_json,
     bar,
@@ -30,6 +24,7 @@ from cloakwork.cli.output import (
     written,
 )
 from cloakwork.errors import InputError
+from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
 VIOLATION, WITHHELD = 3, 4
 _IDENTICAL = (
@@ -55,7 +50,7 @@ class Wanted:
 
 
 def run_command(
-    command: str, *, epsilon: float, delta: float, form: Form | None, timeout: float, wanted: Wanted
+    command: str, *, epsilon: float, delta: float, form: ReportForm | None, timeout: float, wanted: Wanted
 ) -> None:
     """Audit a program that prints reports."""
     refuse_page(wanted)
@@ -63,7 +58,7 @@ def run_command(
         found = audited(source, epsilon, delta, wanted, wanted.reports)
         reader = source.reader
     subject = Subject(
-        name=f'The program "{word_of(command)}"',
+        name=f'The program "{printable(command)}"',
         notes=_seen(reader),
         limits=("Anything about runs with other inputs, other settings, or on another day.",),
     )
@@ -78,7 +73,7 @@ def run_readings(
     delta: float,
     columns: list[str],
     sensor: str | None,
-    form: Form | None,
+    form: ReportForm | None,
     wanted: Wanted,
 ) -> None:
     """Audit two recordings."""
@@ -100,7 +95,7 @@ def run_readings(
     if lengths[0] != lengths[1]:
         note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
     found = audited(recorded, epsilon, delta, wanted, used)
-    names = [word_of(path.name) for path in (first, second)]
+    names = [printable(path.name) for path in (first, second)]
     subject = Subject(
         name=f"The device behind the recordings {names[0]} and {names[1]}",
         inputs=(f"the set-up of {names[0]}", f"the set-up of {names[1]}"),
@@ -139,7 +134,7 @@ def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted:
             raise
 
 
-def _seen(reader: Reader) -> tuple[str, ...]:
+def _seen(reader: ReportReader) -> tuple[str, ...]:
     if not reader.words:
         return ()
     shown = ", ".join(f'"{word}"' for word in reader.words[:5])

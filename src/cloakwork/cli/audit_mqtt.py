@@ -13,10 +13,18 @@ from typing import TypeAlias
 import numpy as np
 
 from cloakwork._checks import IntArray
-from cloakwork.auditing import Audit, Witness
+from cloakwork.auditing import (
+    Audit,
+    BenchClaim,
+    BenchListener,
+    BenchSource,
+    SetupRecording,
+    Witness,
+    bench_claim,
+    compare,
+)
 from cloakwork.auditing.audit_report import Subject
 from cloakwork.auditing.bench_claim import FEWEST, HALF
-from cloakwork.auditing.sources import BenchClaim, BenchListener, BenchSource, SetupRecording, bench_claim, compare
 from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
 from cloakwork.cli.audit_pace import Pace
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable

@@ -53,11 +53,11 @@ def audit_command(
     json: Json = False,
 ) -> None:
     """Audit a program that prints reports for each of two inputs."""
-    from cloakwork.auditing.sources import Form
     from cloakwork.cli.audit import Wanted, run_command
+    from cloakwork.readings import ReportForm
 
     wanted = Wanted(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    told = None if form is None else Form(form)
+    told = None if form is None else ReportForm(form)
     run_command(program, epsilon=epsilon, delta=delta, form=told, timeout=timeout, wanted=wanted)
 
 
@@ -80,11 +80,11 @@ def audit_readings(
     json: Json = False,
 ) -> None:
     """Audit two recordings, one made with each of two set-ups."""
-    from cloakwork.auditing.sources import Form
     from cloakwork.cli.audit import Wanted, run_readings
+    from cloakwork.readings import ReportForm
 
     wanted = Wanted(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    told = None if form is None else Form(form)
+    told = None if form is None else ReportForm(form)
     run_readings(
         first, second, epsilon=epsilon, delta=delta, columns=column or [], sensor=sensor, form=told, wanted=wanted
     )

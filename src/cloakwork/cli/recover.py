@@ -17,8 +17,7 @@ from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.cli.recover_report import FrameSource, RecoverySummary, report
 from cloakwork.errors import InputError
-from cloakwork.readings import Frame, ReadingsFile
-from cloakwork.readings.frames import Found, Recoveries
+from cloakwork.readings import Frame, FrameRecoverer, ReadingsFile, RecoveredFrame
 from cloakwork.site import Site, load_site
 
 BATCH = 512
@@ -51,7 +50,7 @@ def recover(
         inputs = (path, *(() if readings is None else (readings,)), *noise.files)
         if plot is not None:
             refuse_input(plot, *inputs)
-        summary = _recovered(frames, Recoveries(site, noise.cloak), _writer(out, inputs, site, stack), site)
+        summary = _recovered(frames, FrameRecoverer(site, noise.cloak), _writer(out, inputs, site, stack), site)
     if plot is not None and summary.total is not None:
         title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
         label = "weight" if summary.last_counts is None else "expected sources"
@@ -88,11 +87,13 @@ def _stored(url: str, site: Site, since: str | None, until: str | None, stack: E
     return _Frames(frames, frames, last - first + 1, lambda frame: frame.time - first)
 
 
-def _recovered(frames: _Frames, recoveries: Recoveries, write: Callable[[Found], None], site: Site) -> RecoverySummary:
+def _recovered(
+    frames: _Frames, recoverer: FrameRecoverer, write: Callable[[RecoveredFrame], None], site: Site
+) -> RecoverySummary:
     summary = RecoverySummary()
     with bar("recovering", frames.size) as progress:
         for batch in _batches(frames.frames):
-            for found in recoveries.of(batch):
+            for found in recoverer.recover(batch):
                 summary.add(found, len(site.sensor_ids))
                 write(found)
             progress(frames.done(batch[-1]))
@@ -121,7 +122,7 @@ def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: Exit
         ["time", "sensors", "place", *axes, "weight", "radius", "probability", "status", "gap", "fit", "set_aside"]
     )
 
-    def write(found: Found) -> None:
+    def write(found: RecoveredFrame) -> None:
         start = (found.time, found.sensors)
         aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
         end = (found.status.name.lower(), f"{found.gap:.3g}", f"{found.fit.p_value:.3g}", aside)

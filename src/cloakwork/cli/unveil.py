@@ -10,7 +10,7 @@ from cloakwork.cli.arguments import PlanFile, ReadingsCsv, SiteFile
 from cloakwork.cli.output import bar, counted, note, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
-from cloakwork.readings.readings_file import HEADER, ReadingRows
+from cloakwork.readings import HEADER, ReadingsFile
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
@@ -27,7 +27,7 @@ def unveil(
     chosen = plan or plan_beside(site)
     found = _plan(site, chosen)
     held = load_unveiling_keys(keys)
-    with bar("unveiling", 2 * ReadingRows(readings, ()).size) as progress:
+    with bar("unveiling", 2 * ReadingsFile(readings, ()).size) as progress:
         unveiling = Unveiling(readings, found, held, progress=progress)
         with written(out, site, readings, keys, chosen, mode=PRIVATE) as file:
             _write(file, unveiling)

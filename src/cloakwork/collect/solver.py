@@ -14,8 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.store import FAILED, Reading, RecoveredSource, Result, unix_ms
 from cloakwork.errors import CloakworkError, InputError
-from cloakwork.readings import Frame, reporting
-from cloakwork.readings.frames import Found, Recoveries, founds
+from cloakwork.readings import Frame, FrameRecoverer, RecoveredFrame, partial_cloak, recovered_frames
 from cloakwork.recovery import Source, recover
 
 Clock = Callable[[], int]
@@ -41,13 +40,13 @@ class Solver:
     def __init__(self, site: CollectedSite, *, clock: Clock = unix_ms) -> None:
         self.site = site
         self._clock = clock
-        self._recoveries = Recoveries(site.site, site.cloak)
+        self._recoverer = FrameRecoverer(site.site, site.cloak)
 
     def prepare(self) -> float:
         """Compile and factor the model, so that the first frame does not wait; returns the seconds it took."""
         began = time.perf_counter()
         steps = np.rint(self.site.baselines / self.site.cloak.steps).astype(np.int64)
-        self._recoveries.of([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
+        self._recoverer.recover([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
         return time.perf_counter() - began
 
     def solve(self, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
@@ -73,19 +72,19 @@ class Solver:
             return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
         return ""
 
-    def _recover(self, frames: Sequence[Frame], failures: dict[int, str], *, keep: bool) -> list[Found]:
+    def _recover(self, frames: Sequence[Frame], failures: dict[int, str], *, keep: bool) -> list[RecoveredFrame]:
         """Recover frames together; if that fails, one by one, and add those that still fail to `failures`."""
         if not frames:
             return []
         name = self.site.name
         try:
-            return self._recoveries.of(frames, keep=keep)
+            return self._recoverer.recover(frames, keep=keep)
         except Exception as problem:
             log.info("%s: a batch of %d frames failed (%s); trying each alone", name, len(frames), _reason(problem))
-        recovered: list[Found] = []
+        recovered: list[RecoveredFrame] = []
         for frame in frames:
             try:
-                recovered += self._recoveries.of([frame], keep=keep)
+                recovered += self._recoverer.recover([frame], keep=keep)
             except Exception as problem:
                 failures[frame.time] = _reason(problem)
                 log.exception("%s: nothing could be recovered from the frame of %d", name, frame.time)
@@ -110,7 +109,7 @@ class Solver:
         )
 
 
-def make_result(site: CollectedSite, found: Found, solved: int, took_ms: float) -> Result:
+def make_result(site: CollectedSite, found: RecoveredFrame, solved: int, took_ms: float) -> Result:
     """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds."""
     return Result(
         site=site.name,
@@ -164,13 +163,13 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Clock = u
     present = numbers > 0
     if not times:
         raise InputError(f"{site.name}: there is no reading in this window. Choose a later time.", site=site.name)
-    part = reporting(site.cloak, present)
+    part = partial_cloak(site.cloak, present)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]
     combined = replace(part, sigmas=part.sigmas * shrink, steps=part.steps * shrink)
     recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
-    [found] = founds(recovery, [max(times)], present)
+    [found] = recovered_frames(recovery, [max(times)], present)
     result = make_result(site, found, clock(), 1000 * (time.perf_counter() - began))
     return Attack(result, len(times), int(numbers.sum()), min(times))
 

@@ -15,7 +15,7 @@ from cloakwork.errors import KeyFileError, ReadingError, SiteError
 from cloakwork.keys.key_check import KeyCheck, KeyVerdict
 from cloakwork.keys.keyring import Generation, KeyRing, SensorKeys, wire_site
 from cloakwork.privacy import Keystream, NoiseTable, noise_table
-from cloakwork.readings.readings_file import ALARM, Problems, ReadingRows, Row
+from cloakwork.readings import ALARM, Problems, ReadingRow, ReadingsFile
 from cloakwork.sensor import keystream, wire
 from cloakwork.site import Plan, PlannedSensor
 
@@ -101,7 +101,7 @@ class Unveiling:
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
         ids = tuple(sensor.id for sensor in plan.sensors)
-        self._survey, self._file = ReadingRows(file, ids), ReadingRows(file, ids)
+        self._survey, self._file = ReadingsFile(file, ids), ReadingsFile(file, ids)
         self._plan = plan
         self._progress = progress or (lambda _: None)
         self._keyed = [sensor.id in keys.sensors for sensor in plan.sensors]
@@ -145,7 +145,7 @@ class Unveiling:
             stream = self._stream(row)
             if isinstance(stream, _KeyStream):
                 values.note(stream.number, row)
-        batch: list[tuple[_KeyStream, Row]] = []
+        batch: list[tuple[_KeyStream, ReadingRow]] = []
         for row in self._counted(self._file):
             stream = self._stream(row)
             if isinstance(stream, str):
@@ -162,16 +162,16 @@ class Unveiling:
         if batch:
             yield self._unveil(batch)
         if not self.unveiled:
-            raise self._file.refusal()
+            raise self._file.no_readings()
 
-    def _counted(self, rows: ReadingRows) -> Iterator[Row]:
-        for count, row in enumerate(rows):
+    def _counted(self, rows: ReadingsFile) -> Iterator[ReadingRow]:
+        for count, row in enumerate(rows.readings()):
             yield row
             if count % BATCH == 0:
                 self._progress(self.bytes_read)
         self._progress(self.bytes_read)
 
-    def _stream(self, row: Row) -> _KeyStream | str:
+    def _stream(self, row: ReadingRow) -> _KeyStream | str:
         """Return the stream that a row belongs to, or why the row cannot be unveiled."""
         if abs(row.value) > wire.LARGEST:
             return "value is larger than any that a device sends"
@@ -180,7 +180,7 @@ class Unveiling:
             return "unknown generation" if self._keyed[row.sensor] else "no key for this sensor"
         return stream.refusal(row.time, self._plan.digest) or stream
 
-    def _unveil(self, batch: list[tuple[_KeyStream, Row]]) -> TrueRows:
+    def _unveil(self, batch: list[tuple[_KeyStream, ReadingRow]]) -> TrueRows:
         """Subtract the noise, stream by stream."""
         numbers = np.array([stream.number for stream, _ in batch])
         seqs = np.array([row.seq for _, row in batch], dtype=np.int64)
@@ -221,12 +221,12 @@ class _SeenValues:
         self._factor = secrets.randbits(64) | 1
         self._pages: dict[tuple[int, int], array[int]] = {}
 
-    def note(self, stream: int, row: Row) -> None:
+    def note(self, stream: int, row: ReadingRow) -> None:
         page, place = self._place(stream, row.seq)
         fingerprint = self._fingerprint(row.value)
         page[place] = fingerprint if page[place] in {_NOTHING, fingerprint} else _CONFLICT
 
-    def refusal(self, stream: int, row: Row) -> str | None:
+    def refusal(self, stream: int, row: ReadingRow) -> str | None:
         """Why a row must not be used, None if it may; a row that is used may not be used again."""
         page, place = self._place(stream, row.seq)
         noted = page[place]

@@ -1,122 +1,148 @@
-"""Lines of a CSV file. Each is read for itself: whatever is in one, all others mean what they meant without it."""
+"""Lines and cells of a CSV file or pipe. Each line stands alone: no line changes the meaning of another."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from cloakwork.errors import InputError
+from cloakwork.errors import ReadingError
 
-BETWEEN = "\x1f"  # what parts cells once a line is plain: cells in quotation marks may hold the file's own delimiter
-_BLOCK = 1 << 23
-_LONGEST_HEAD = 1 << 20
+LONGEST_LINE = 1 << 20  # bytes
+BROKEN_LINE = "a quotation mark that is not closed on the same line, or text after a closed one"
+_BOM = b"\xef\xbb\xbf"
+_QUOTED = re.compile(r'"[^"]*"')
+_LINE_END = re.compile(rb"[\r\n]")
 
 
 @dataclass(frozen=True)
-class Head:
-    """The first line: the names of the columns, what parts them, and how many bytes it has."""
+class Header:
+    """The names in the first line, without blanks around them, and the delimiter: the character it has most of."""
 
     names: tuple[str, ...]
     delimiter: str
-    size: int
 
 
-@dataclass(frozen=True, eq=False)
-class Plain:
-    """Lines whose cells are parted by BETWEEN, without quotation marks around them; `odd` lines were left out."""
+class CsvLines:
+    r"""A CSV file or pipe, read in blocks of whole lines. Use it as a context.
 
-    text: bytes
-    odd: int
-    size: int
+    Parameters
+    ----------
+    path
+        The file. It may be a pipe: no more is awaited than a block that is at least one line.
+    block
+        Most bytes to read at once.
 
-
-def read_head(path: Path) -> Head:
-    """The first line of a CSV file, whatever is in the others."""
-    with path.open("rb") as file:
-        line = (file.readline(_LONGEST_HEAD).splitlines(keepends=True) or [b""])[0]
-    try:
-        text = line.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: its first line is not a text in UTF-8.", path=str(path)) from None
-    if not text.strip():
-        raise InputError(f"{path} is empty: the first line has the names of the columns.", path=str(path))
-    delimiter = max(",;\t", key=text.count)
-    try:
-        [names] = csv.reader([text], delimiter=delimiter, strict=True)
-    except csv.Error:
-        raise InputError(
-            f"{path}: its first line has a quotation mark that is not closed, or text after one that is. It holds the "
-            "names of the columns, all in one line.",
-            path=str(path),
-        ) from None
-    return Head(tuple(names), delimiter, len(line))
-
-
-def plain_blocks(path: Path, head: Head) -> Iterator[Plain]:
-    """All lines after the first, in blocks."""
-    for block in _blocks(path, head):
-        yield plain(block, head.delimiter)
-
-
-def line_of(path: Path, head: Head, rows: Sequence[int], row: int) -> int:
-    """The line, from 1, that a row is in, counted from 0; `rows` says how many each block has.
-
-    All is read once more, but only one block line by line.
+    Notes
+    -----
+    A line ends with \n, \r or both, within quotation marks too: otherwise an unclosed mark would swallow other lines.
+    A line above `LONGEST_LINE` is replaced by a broken one, a single quotation mark, so that memory stays bounded.
+    `bytes_read` and the first line, `head`, are known once the file is open.
     """
-    line = 2
-    for block, here in zip(_blocks(path, head), rows, strict=False):
-        lines = block.splitlines()
-        places = [place for place, text in enumerate(lines) if _is_row(text, head)] if row < here else []
-        if row < len(places):
-            return line + places[row]
-        line, row = line + len(lines), row - here
-    raise InputError(f"{path} has changed while it was read: run the command again.", path=str(path))
+
+    def __init__(self, path: Path, *, block: int) -> None:
+        self.path, self.bytes_read, self.head = path, 0, b""
+        self._size = block
+        self._start = b""
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = FileIO(self.path)
+        except OSError as problem:
+            raise ReadingError(f"{self.path}: {problem.strerror}.", path=str(self.path)) from None
+        self._blocks = self._whole_lines()
+        try:
+            first = next(self._blocks, b"").removeprefix(_BOM)
+        except BaseException:
+            self._file.close()
+            raise
+        end = _LINE_END.search(first)
+        size = len(first) if end is None else end.end() + first.startswith(b"\r\n", end.start())
+        self.head, self._start = first[:size].rstrip(b"\r\n"), first[size:]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def header(self) -> Header:
+        """The names of the columns."""
+        try:
+            text = self.head.decode()
+        except UnicodeDecodeError:
+            raise ReadingError(f"{self.path}: the first line is not UTF-8 text.", path=str(self.path)) from None
+        if not text.strip():
+            raise ReadingError(
+                f"{self.path} is empty: the first line holds the names of the columns.", path=str(self.path)
+            )
+        delimiter = max(",;\t", key=_QUOTED.sub("", text).count)
+        try:
+            return Header(tuple(name.strip() for name in split_cells(text, delimiter)), delimiter)
+        except csv.Error:
+            raise ReadingError(
+                f"{self.path}: the first line has {BROKEN_LINE}. It holds the names of all columns.",
+                path=str(self.path),
+            ) from None
+
+    def blocks(self) -> Iterator[bytes]:
+        """All lines after the first, in blocks that end where a line ends."""
+        if self._start:
+            yield self._start
+        yield from self._blocks
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        rest, too_long, data = b"", False, b"\n"
+        while data:
+            try:
+                data = self._file.read(self._size) or b""
+            except OSError as problem:
+                raise ReadingError(f"{self.path}: {problem.strerror}.", path=str(self.path)) from None
+            self.bytes_read += len(data)
+            text = rest + (_after_line(data) if too_long else data)
+            # a carriage return at the end may be half of a line end
+            end = 1 + max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) if data else len(text)
+            if end:
+                yield _bounded(text[:end])
+            rest = text[end:]
+            too_long = len(rest) > LONGEST_LINE or (too_long and not end)
+            if too_long:
+                rest = b'"'
 
 
-def _blocks(path: Path, head: Head) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(head.size)
-        while block := file.read(_BLOCK):
-            yield block + file.readline()
+def _after_line(data: bytes) -> bytes:
+    """What follows a line that began in earlier data."""
+    end = _LINE_END.search(data)
+    return b"" if end is None else data[end.start() :]
 
 
-def _is_row(line: bytes, head: Head) -> bool:
-    """Whether a line is neither empty nor left out."""
-    made = _plain_line(line, head.delimiter) if line else None
-    return made is not None and made.count(BETWEEN.encode()) == len(head.names) - 1
+def _bounded(block: bytes) -> bytes:
+    if len(block) <= LONGEST_LINE or all(len(line) <= LONGEST_LINE for line in block.splitlines()):
+        return block
+    return b"".join(b'"\n' if len(line) > LONGEST_LINE + 2 else line for line in block.splitlines(keepends=True))
 
 
-def plain(block: bytes, delimiter: str) -> Plain:
-    r"""Whole lines as plain ones; left out is a line that is not UTF-8, or whose quotation marks do not match.
+def lines_of(block: bytes, *, errors: str) -> list[str]:
+    r"""The lines of a block as texts, without their ends; `errors` is for bytes that are not UTF-8.
 
-    A line ends with \n, \r or both, within quotation marks as well: otherwise one mark that nobody closes would make
-    all that follow part of one cell.
-
-    >>> plain(b'a,"b,c"\nd,"e\nf,g\n', ",")
-    Plain(text=b'a\x1fb,c\nf\x1fg', odd=1, size=17)
+    >>> lines_of(b"a\r\n\rb", errors="replace")
+    ['a', '', 'b']
     """
-    if b'"' not in block and _is_text(block):
-        return Plain(block.replace(delimiter.encode(), BETWEEN.encode()), 0, len(block))
-    lines = block.splitlines()  # of bytes: at no other places
-    read = [_plain_line(line, delimiter) for line in lines]
-    good = [line for line in read if line is not None]
-    return Plain(b"\n".join(good), len(read) - len(good), len(block))
+    text = block.decode("utf-8", errors)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.removesuffix("\n").split("\n")
 
 
-def _is_text(block: bytes) -> bool:
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def split_cells(line: str, delimiter: str) -> list[str]:
+    """The cells of one line, without quotation marks around them; none in an empty line.
 
-
-def _plain_line(line: bytes, delimiter: str) -> bytes | None:
-    try:
-        text = line.decode()
-        if '"' not in text:
-            return text.replace(delimiter, BETWEEN).encode()
-        [cells] = csv.reader([text], delimiter=delimiter, strict=True)
-    except (UnicodeDecodeError, csv.Error):
-        return None
-    return BETWEEN.join(cells).encode() or b" "  # a cell of nothing is not a line of nothing
+    Raises `csv.Error` for a broken line (see `BROKEN_LINE`).
+    """
+    if '"' not in line:
+        return line.split(delimiter) if line else []
+    [cells] = csv.reader([line], delimiter=delimiter, strict=True)
+    return cells

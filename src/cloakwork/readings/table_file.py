@@ -1,5 +1,6 @@
-"""Columns of a CSV or Parquet file: each row is read for itself, and in it each cell, whatever the others are."""
+"""Columns of a CSV or Parquet file. Each row, and each cell, is read on its own, whatever the others hold."""
 
+import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,19 +16,21 @@ import pyarrow.parquet as pq
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.readings.csv_lines import BETWEEN, Head, Plain, line_of, plain_blocks, read_head
+from cloakwork.readings.csv_lines import CsvLines, Header, split_cells
 from cloakwork.readings.text_column import TextColumn
 
 TIME_FORMS = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
+_BLOCK = 1 << 23
+_BETWEEN = "\x1f"  # separates cells once a line is plain: quoted cells may hold the file's own delimiter
 _LATEST = 253_402_300_800_000  # the year 10000
-_SECONDS_BELOW = 1e11  # a larger number of Unix time is milliseconds: so many seconds are the year 5138
+_SECONDS_BELOW = 1e11  # larger Unix times are milliseconds: in seconds this is the year 5138
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class TableFile:
-    """A CSV or Parquet file; its names of columns are read at once. Messages never show a cell."""
+    """A CSV or Parquet file; `names` holds its columns. Messages never show a cell."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -35,11 +38,20 @@ class TableFile:
         self.path = path
         self.left_out = 0
         self._rows: list[int] = []  # of each block
-        self._parquet = path.suffix.lower() in {".parquet", ".pq"}
-        if not self._parquet and path.suffix.lower() not in {".csv", ".tsv", ".txt"}:
-            raise InputError(f"{path.name}: the name says the form: give a file that ends in .csv or .parquet.")
-        self._head = None if self._parquet else read_head(path)
-        self.names = self._parquet_names() if self._head is None else list(self._head.names)
+        self._header: Header | None = None
+        if path.suffix.lower() in {".parquet", ".pq"}:
+            self.names = self._parquet_names()
+        elif path.suffix.lower() in {".csv", ".tsv", ".txt"}:
+            with CsvLines(path, block=_BLOCK) as lines:
+                self._header = lines.header()
+            self.names = list(self._header.names)
+        else:
+            raise InputError(f"{path.name}: the name tells the format. Give a file that ends in .csv or .parquet.")
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return self.path.stat().st_size
 
     def column(self, name: str) -> str:
         """The file's own spelling of a column name; blanks around it do not matter.
@@ -52,14 +64,9 @@ class TableFile:
             raise InputError(f"{name[:64]} {fault}. It has: {', '.join(self.names)[:500]}.", column=name)
         return matches[0]
 
-    @property
-    def size(self) -> int:
-        """Size of the file in bytes."""
-        return self.path.stat().st_size
-
     def place(self, row: int) -> str:
-        """Where a row is that was read, counted from 0, as whoever looks for it would find it."""
-        return f"row {row + 1}" if self._head is None else f"line {line_of(self.path, self._head, self._rows, row)}"
+        """Where in the file a row is, counted from 0 as it was read, for messages."""
+        return f"row {row + 1}" if self._header is None else f"line {self._line_of(row, self._header)}"
 
     def read(self, names: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
         """Read columns by name. Lines of a CSV file that are not a row are left out and counted in `left_out`.
@@ -67,43 +74,64 @@ class TableFile:
         A row is one line with as many cells as there are names. `progress` receives the number of bytes read.
         """
         wanted = list(dict.fromkeys(names))
-        found, done = [], 0
-        for table, size in self._tables(wanted):
-            found.append(table)
+        tables, done = [], 0
+        for table, size in self._parquet(wanted) if self._header is None else self._csv(wanted, self._header):
+            tables.append(table)
             done += size
             progress(min(done, self.size))
-        if not found:
+        if not tables:
             return {name: pa.chunked_array([], pa.string()) for name in wanted}
-        whole = pa.concat_tables(found)
+        whole = pa.concat_tables(tables)
         return {name: whole.column(name) for name in wanted}
 
-    def _tables(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
+    def _csv(self, wanted: list[str], header: Header) -> Iterator[tuple[Any, int]]:
         """Tables of rows, one after the other, and how many bytes each stands for."""
-        return self._parquet_tables(wanted) if self._head is None else self._csv_tables(self._head, wanted)
+        with CsvLines(self.path, block=_BLOCK) as lines:
+            for block in lines.blocks():
+                plain = self._plain(block, header.delimiter)
+                table = self._csv_table(plain, wanted) if plain.strip(b"\r\n") else None
+                self._rows.append(0 if table is None else table.num_rows)
+                if table is not None:
+                    yield table, len(block)
 
-    def _csv_tables(self, head: Head, wanted: list[str]) -> Iterator[tuple[Any, int]]:
-        for block in plain_blocks(self.path, head):
-            self.left_out += block.odd
-            table = self._csv_table(block, wanted) if block.text.strip(b"\r\n") else None
-            self._rows.append(0 if table is None else table.num_rows)
-            if table is not None:
-                yield table, block.size
-
-    def _csv_table(self, block: Plain, wanted: list[str]) -> Any:
+    def _csv_table(self, plain: bytes, wanted: list[str]) -> Any:
         def skip(_: object) -> str:
             self.left_out += 1
             return "skip"
 
-        text = b"\n" + block.text  # Arrow would take a byte order mark off the first row
+        text = b"\n" + plain  # Arrow would take a byte order mark off the first row
         with _guarded(self.path, "CSV file in UTF-8"):
             return pa_csv.read_csv(
                 pa.BufferReader(text),
                 read_options=pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
-                parse_options=pa_csv.ParseOptions(delimiter=BETWEEN, quote_char=False, invalid_row_handler=skip),
+                parse_options=pa_csv.ParseOptions(delimiter=_BETWEEN, quote_char=False, invalid_row_handler=skip),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
                 ),
             )
+
+    def _plain(self, block: bytes, delimiter: str) -> bytes:
+        """A block without quotation marks around cells; broken lines and those not in UTF-8 are left out."""
+        if b'"' not in block:
+            with suppress(UnicodeDecodeError):
+                block.decode()
+                return block.replace(delimiter.encode(), _BETWEEN.encode())
+        lines = [_plain_line(line, delimiter) for line in block.splitlines()]  # of bytes: at no other places
+        self.left_out += lines.count(None)
+        return b"\n".join(line for line in lines if line is not None)
+
+    def _line_of(self, row: int, header: Header) -> int:
+        """The line of a row, from 1. Only one block is read line by line."""
+        first = 2
+        with CsvLines(self.path, block=_BLOCK) as csv_lines:
+            for block, rows in zip(csv_lines.blocks(), self._rows, strict=False):
+                lines = block.splitlines()
+                if row < rows:
+                    places = [place for place, line in enumerate(lines) if _is_row(line, header)]
+                    if row < len(places):
+                        return first + places[row]
+                first, row = first + len(lines), row - rows
+        raise InputError(f"{self.path} changed while it was read: run the command again.", path=str(self.path))
 
     def _parquet_names(self) -> list[str]:
         try:
@@ -111,15 +139,30 @@ class TableFile:
         except pa.ArrowException:
             raise InputError(f"{self.path} is not a Parquet file.", path=str(self.path)) from None
 
-    def _parquet_tables(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
+    def _parquet(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
         with _guarded(self.path, "whole Parquet file"):
             for batch in pq.ParquetFile(self.path).iter_batches(columns=wanted):
                 yield pa.Table.from_batches([batch]), batch.nbytes
 
 
+def _plain_line(line: bytes, delimiter: str) -> bytes | None:
+    try:
+        text = line.decode()
+        cells = split_cells(text, delimiter)
+    except (UnicodeDecodeError, csv.Error):
+        return None
+    return _BETWEEN.join(cells).encode() or (b" " if text else b"")  # an empty cell is not an empty line
+
+
+def _is_row(line: bytes, header: Header) -> bool:
+    """Whether a line is neither empty nor left out."""
+    plain = _plain_line(line, header.delimiter) if line else None
+    return plain is not None and plain.count(_BETWEEN.encode()) == len(header.names) - 1
+
+
 @contextmanager
 def _guarded(path: Path, what: str) -> Iterator[None]:
-    """Arrow's own messages show cells, and so they are not passed on."""
+    """Hide Arrow's own messages, which show cells."""
     try:
         yield
     except pa.ArrowException as problem:
@@ -130,29 +173,29 @@ def _guarded(path: Path, what: str) -> Iterator[None]:
 
 
 def column_times(column: Any, name: str) -> IntArray:
-    """Unix milliseconds of each cell, -1 where there is no time: ISO 8601 (UTC if no zone is given) or Unix time."""
-    column = _plain(column)
+    """Unix milliseconds of each cell, -1 where there is no time: ISO 8601 (UTC without a zone) or Unix time."""
+    column = _decoded(column)
     kind = column.type
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("ms"))
         kind = column.type
     if pa.types.is_timestamp(kind):
         ticks = column.cast(pa.int64()).fill_null(-1).to_numpy()
-        found = 1000 * ticks if kind.unit == "s" else ticks // _TICKS[kind.unit]
-        return np.where((found >= 0) & (found < _LATEST), found, -1).astype(np.int64)
+        times = 1000 * ticks if kind.unit == "s" else ticks // _TICKS[kind.unit]
+        return np.where((times >= 0) & (times < _LATEST), times, -1).astype(np.int64)
     if _is_number(kind):
         return _unix_times(_floats(column))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         return _iso_times(column)
     raise InputError(f"column {name} holds {kind}: times are ISO 8601 texts, timestamps or Unix time.")
 
 
 def column_numbers(column: Any, name: str) -> FloatArray:
     """The number in each cell, NaN where there is none."""
-    column = _plain(column)
+    column = _decoded(column)
     if _is_number(column.type):
         return _floats(column)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if _is_text(column.type):
         return np.asarray(_each(column, _number, math.nan), dtype=np.float64)
     raise InputError(f"column {name} holds {column.type}: give a column of numbers.")
 
@@ -160,7 +203,7 @@ def column_numbers(column: Any, name: str) -> FloatArray:
 def column_texts(column: Any, name: str) -> TextColumn:
     """The text in each cell, without blanks around it."""
     try:
-        texts = _plain(column).cast(pa.string())
+        texts = _decoded(column).cast(pa.string())
     except pa.ArrowException:
         raise InputError(f"column {name} holds {column.type}: give a column of texts or whole numbers.") from None
     coded = texts.fill_null("").combine_chunks().dictionary_encode()
@@ -170,7 +213,7 @@ def column_texts(column: Any, name: str) -> TextColumn:
     return TextColumn(codes[coded.indices.to_numpy()] if len(codes) else codes, tuple(labels))
 
 
-def _plain(column: Any) -> Any:
+def _decoded(column: Any) -> Any:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -178,19 +221,23 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _floats(column: Any) -> FloatArray:
     return np.asarray(column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(), dtype=np.float64)
 
 
 def _each(column: Any, read: Callable[[str], float], missing: float) -> Any:
-    """What `read` makes of each cell; equal cells are read once."""
+    """The result of `read` for each cell; equal cells are read once."""
     coded = column.fill_null("").combine_chunks().dictionary_encode()
-    found = np.array([read(text) for text in coded.dictionary.to_pylist()] or [missing])
-    return found[coded.indices.to_numpy()]
+    results = np.array([read(text) for text in coded.dictionary.to_pylist()] or [missing])
+    return results[coded.indices.to_numpy()]
 
 
 def _iso_times(column: Any) -> IntArray:
-    """Times written out; by Arrow's own reader, which is quick, where it reads every cell as `_moment` would."""
+    """Times written out; by Arrow's fast reader where it reads every cell as `_moment` would."""
     texts = column.fill_null("")
     if len(texts) and pc.all(pc.match_like(texts, "____-__-__%")).as_py():
         for zone in (None, "UTC"):
@@ -200,11 +247,11 @@ def _iso_times(column: Any) -> IntArray:
 
 
 def _unix_times(values: FloatArray) -> IntArray:
-    """What `_unix` makes of each number."""
+    """Milliseconds of Unix times; each number decides for itself whether it is seconds or milliseconds."""
     with np.errstate(invalid="ignore", over="ignore"):
-        found = np.where(values < _SECONDS_BELOW, 1000 * values, values)
-        good = (found >= 0) & (found < _LATEST)
-    return np.floor(np.where(good, found, -1)).astype(np.int64)
+        times = np.where(values < _SECONDS_BELOW, 1000 * values, values)
+        good = (times >= 0) & (times < _LATEST)
+    return np.floor(np.where(good, times, -1)).astype(np.int64)
 
 
 def _number(text: str) -> float:
@@ -217,17 +264,12 @@ def _number(text: str) -> float:
 def _moment(text: str) -> int:
     number = _number(text)
     if not math.isnan(number):
-        return _unix(number)
+        time = number if number >= _SECONDS_BELOW else 1000 * number
+        return math.floor(time) if 0 <= time < _LATEST else -1
     try:
         moment = datetime.fromisoformat(text.strip())
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        found = (aware - _EPOCH) // _MILLISECOND  # whole numbers: floats are off by one in some years
+        time = (aware - _EPOCH) // _MILLISECOND  # whole numbers: floats are off by one in some years
     except (ValueError, OverflowError):
         return -1
-    return found if 0 <= found < _LATEST else -1
-
-
-def _unix(number: float) -> int:
-    """Milliseconds of Unix time in seconds or milliseconds; each number decides for itself which it is."""
-    found = number if number >= _SECONDS_BELOW else 1000 * number
-    return math.floor(found) if 0 <= found < _LATEST else -1
+    return time if 0 <= time < _LATEST else -1

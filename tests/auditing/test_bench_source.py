@@ -15,8 +15,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 from scipy.stats import norm
 
-from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.sources import BenchListener, BenchSource, SetupRecording, bench_claim
+from cloakwork.auditing import BenchListener, BenchSource, SetupRecording, Verdict, audit, bench_claim
 from cloakwork.device import Agent, ConstantReading, provision
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress

@@ -1,13 +1,14 @@
 """Two recordings as CSV files: which reports they hold, in which order, and what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.sources import Form, Recordings, read_recordings
 from cloakwork.errors import InputError, ReadingError
+from cloakwork.readings import Recordings, ReportForm, read_recordings
 
 RNG = np.random.default_rng(1)
 
@@ -25,7 +26,7 @@ def both(found: Recordings) -> list[list[object]]:
 
 def test_one_column_needs_no_name_and_the_shorter_one_counts(tmp_path: Path) -> None:
     found = read_recordings(files(tmp_path, "level\n3\n1\n2\n", "level\n9\n8\n"))
-    assert (found.lengths, found.ceiling, found.reader.form) == ((3, 2), 2, Form.WHOLE)
+    assert (found.lengths, found.ceiling, found.reader.form) == ((3, 2), 2, ReportForm.WHOLE)
     assert both(found) == [[3, 1], [9, 8]]
 
 
@@ -37,9 +38,9 @@ def test_columns_are_chosen_by_name_in_the_order_given(tmp_path: Path) -> None:
 
 def test_one_form_is_chosen_for_both(tmp_path: Path) -> None:
     found = read_recordings(files(tmp_path, "v\n1\n2\n", "v\n1.5\nFAULT\n"))
-    assert found.reader.form is Form.NUMBERS
+    assert found.reader.form is ReportForm.NUMBERS
     assert both(found) == [[1.0, 2.0], [1.5, "FAULT"]]
-    assert read_recordings(files(tmp_path, "v\non\n", "v\noff\n")).reader.form is Form.WORDS
+    assert read_recordings(files(tmp_path, "v\non\n", "v\noff\n")).reader.form is ReportForm.WORDS
 
 
 def test_readings_of_one_sensor_are_taken_once_each_and_in_order(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_one_recording_is_not_taken_for_two(tmp_path: Path) -> None:
     second.unlink()
     second.symlink_to(first)
     for again in (first, second, tmp_path / "." / "a.csv"):
-        with pytest.raises(InputError, match="is given twice"):
+        with pytest.raises(InputError, match="twice"):
             read_recordings((first, again))
 
 
@@ -102,16 +103,19 @@ READINGS = "time,sensor,seq,value\n"
 
 
 @pytest.mark.parametrize(
-    ("second", "said"),
+    ("second", "row", "reason"),
     [
-        ("30,s1,3,7\n40,s1,2,7\n", r"b\.csv, row 3: number 2 has another value in .*a\.csv. Noise was used twice"),
-        ("30,s1,3,7\n20,s1,2,6\n", r"b\.csv, row 3: number 2 is in .*a\.csv too, with the same value"),
-        ("30,s2,3,7\n", r"'s1' in .*a\.csv and 's2' in .*b\.csv: both recordings must be of one sensor"),
+        ("30,s1,3,7\n40,s1,2,7\n", 3, "Noise was used twice"),
+        ("30,s1,3,7\n20,s1,2,6\n", 3, "overlap"),
+        ("30,s2,3,7\n", None, "one sensor"),
     ],
 )
-def test_a_number_that_is_in_both_recordings_is_refused(tmp_path: Path, second: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_number_that_is_in_both_recordings_is_refused(
+    tmp_path: Path, second: str, row: int | None, reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason) as problem:
         read_recordings(files(tmp_path, f"{READINGS}10,s1,1,5\n20,s1,2,6\n", READINGS + second))
+    assert problem.value.values.get("row") == row
 
 
 def test_numbers_of_other_sensors_may_be_in_both(tmp_path: Path) -> None:
@@ -120,29 +124,32 @@ def test_numbers_of_other_sensors_may_be_in_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "said"),
+    ("text", "options", "values"),
     [
-        ("", {}, "is empty"),
-        ("v\n", {}, "no report"),
-        ("a,b\n1,2\n", {}, "--column"),
-        ("a,b\n1,2\n", {"columns": ["c"]}, "no one column 'c'"),
-        ("a,a\n1,2\n", {"columns": ["a"]}, "no one column 'a'"),
-        ("a,b\n1,2\n3\n", {"columns": ["a"]}, "row 3: 1 columns"),
-        ("a,b\n1,2\n\n3,4\n", {"columns": ["a"]}, "row 3 is blank"),
-        ("a;b\n0,5;1\n", {"columns": ["a"]}, "row 2: 0,5: write numbers with a point"),
-        ("3\n1\n2\n", {}, "the first line must name the columns"),
-        ("3;4\n1;2\n", {}, "the first line must name the columns"),
-        ("a,b\n1,2\n", {"columns": ["a"], "sensor": "s1"}, "--sensor goes with"),
-        (READINGS + "1,s1,1,5\n1,s2,1,6\n", {}, "--sensor"),
-        (READINGS + "1,s1,1,5\n", {"sensor": "s9"}, "no report in it of sensor s9"),
-        (READINGS + "1,s1,1,5\n2,s1,1,6\n", {}, "two values"),
-        (READINGS + "1,s1,1\n", {}, "row 2: 3 columns"),
-        ("v\n" + "9" * 200_000 + "\n", {}, "not a CSV file"),
+        ("", {}, {}),
+        ("v\n", {}, {}),
+        ("a,b\n1,2\n", {}, {"argument": "columns"}),
+        ("a,b\n1,2\n", {"columns": ["c"]}, {"column": "c"}),
+        ("a,a\n1,2\n", {"columns": ["a"]}, {"column": "a"}),
+        ("a,b\n1,2\n3\n", {"columns": ["a"]}, {"row": 3}),
+        ("a,b\n1,2\n\n3,4\n", {"columns": ["a"]}, {"row": 3}),
+        ("a;b\n0,5;1\n", {"columns": ["a"]}, {"row": 2}),
+        ("3\n1\n2\n", {}, {"argument": "columns"}),
+        ("3;4\n1;2\n", {}, {"argument": "columns"}),
+        ("a,b\n1,2\n", {"columns": ["a"], "sensor": "s1"}, {"argument": "sensor"}),
+        (READINGS + "1,s1,1,5\n1,s2,1,6\n", {}, {"row": 3, "argument": "sensor"}),
+        (READINGS + "1,s1,1,5\n", {"sensor": "s9"}, {}),
+        (READINGS + "1,s1,1,5\n2,s1,1,6\n", {}, {"row": 3}),
+        (READINGS + "1,s1,1\n", {}, {"row": 2}),
+        ("v\n" + "9" * 2_000_000 + "\n", {}, {"row": 2}),
     ],
 )
-def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, options: dict[str, object], said: str) -> None:
-    with pytest.raises(ReadingError, match=said):
-        read_recordings(files(tmp_path, text, text), **options)  # type: ignore[arg-type]
+def test_a_file_that_is_no_recording_is_refused(
+    tmp_path: Path, text: str, options: dict[str, Any], values: dict[str, object]
+) -> None:
+    with pytest.raises(ReadingError) as problem:
+        read_recordings(files(tmp_path, text, text + " "), **options)
+    assert values.items() <= problem.value.values.items()
 
 
 def test_missing_files_and_one_file_alone_are_refused(tmp_path: Path) -> None:

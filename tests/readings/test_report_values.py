@@ -7,122 +7,129 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.auditing.sources import Form, Reader
-from cloakwork.auditing.sources.forms import word_of
 from cloakwork.errors import InputError
+from cloakwork.readings import ReportForm, ReportReader, printable
 
 
 def test_whole_numbers_stay_exact_however_large() -> None:
-    reader = Reader()
+    reader = ReportReader()
     assert reader.read(["1", "-7", " 3 "]).tolist() == [1, -7, 3]
-    assert reader.form is Form.WHOLE
+    assert reader.form is ReportForm.WHOLE
     assert reader.read([str(2**70 + 1), "5"]).tolist() == [2**70 + 1, 5]
 
 
 def test_numbers_words_and_rows_are_told_apart_by_the_first_lines() -> None:
     decided = {}
     for lines in (("1", "2.5"), ("1", "ERR"), ("on", "off"), ("1 2", "3,4"), ("0.5; 1", "2 3")):
-        reader = Reader()
+        reader = ReportReader()
         reader.decide(lines)
         decided[lines] = (reader.form, reader.width)
     assert list(decided.values()) == [
-        (Form.NUMBERS, 1),
-        (Form.WHOLE, 1),
-        (Form.WORDS, 1),
-        (Form.WHOLE, 2),
-        (Form.NUMBERS, 2),
+        (ReportForm.NUMBERS, 1),
+        (ReportForm.WHOLE, 1),
+        (ReportForm.WORDS, 1),
+        (ReportForm.WHOLE, 2),
+        (ReportForm.NUMBERS, 2),
     ]
 
 
 def test_special_values_are_numbers() -> None:
-    found = Reader().read(["1.5", "nan", "inf", "-inf", "-0.0"])
+    found = ReportReader().read(["1.5", "nan", "inf", "-inf", "-0.0"])
     assert math.isnan(found[1])
     assert found[2:].tolist() == [math.inf, -math.inf, -0.0]
     assert np.signbit(found[4])
 
 
 def test_words_among_numbers_are_outcomes_that_do_not_stop_the_numbers() -> None:
-    assert Reader().read(["fault", "2.5", "", "sensor fault 7"]).tolist() == ["fault", 2.5, "", "sensor fault 7"]
+    assert ReportReader().read(["fault", "2.5", "", "sensor fault 7"]).tolist() == ["fault", 2.5, "", "sensor fault 7"]
 
 
 def test_numbers_stay_exact_beside_a_word_unless_floats_are_asked_for() -> None:
     large = 2**63 + 1
-    assert Reader().read([str(large), "ERR"]).tolist() == [large, "ERR"]
-    asked = Reader(Form.NUMBERS)
+    assert ReportReader().read([str(large), "ERR"]).tolist() == [large, "ERR"]
+    asked = ReportReader(ReportForm.NUMBERS)
     assert asked.read([str(large), "ERR"]).tolist() == [float(large), "ERR"]
     assert asked.read(["9" * 400, "-" + "9" * 400, "low"]).tolist() == [math.inf, -math.inf, "low"]
     assert asked.words == ["ERR", "low"]
 
 
 def test_a_word_may_stand_for_a_whole_row() -> None:
-    found = Reader().read(["1.5 2.5", "OFFLINE", "3 4", "OK 5"])
+    found = ReportReader().read(["1.5 2.5", "OFFLINE", "3 4", "OK 5"])
     assert found.tolist() == [[1.5, 2.5], ["OFFLINE", "OFFLINE"], [3.0, 4.0], ["OK", 5.0]]
 
 
 def test_a_word_beside_each_number_does_not_hide_the_numbers() -> None:
-    assert Reader().read(["OK 1.5", "OK 2.5"])[:, 1].tolist() == [1.5, 2.5]
+    assert ReportReader().read(["OK 1.5", "OK 2.5"])[:, 1].tolist() == [1.5, 2.5]
 
 
 @pytest.mark.parametrize(
     ("later", "kept", "form"),
-    [("2.5", 2.5, Form.NUMBERS), ("-inf", -math.inf, Form.NUMBERS), ("ERR", "ERR", Form.WHOLE), ("", "", Form.WHOLE)],
+    [
+        ("2.5", 2.5, ReportForm.NUMBERS),
+        ("-inf", -math.inf, ReportForm.NUMBERS),
+        ("ERR", "ERR", ReportForm.WHOLE),
+        ("", "", ReportForm.WHOLE),
+    ],
 )
 def test_whole_numbers_that_nobody_asked_for_do_not_stop_at_something_else(
-    later: str, kept: object, form: Form
+    later: str, kept: object, form: ReportForm
 ) -> None:
-    reader = Reader()
+    reader = ReportReader()
     assert reader.read(["1", "2"]).dtype == np.int64
     assert reader.read(["3", later, "4"]).tolist() == [3, kept, 4]
     assert reader.form is form
 
 
 def test_rows_of_whole_numbers_become_rows_of_numbers() -> None:
-    reader = Reader()
+    reader = ReportReader()
     reader.read(["1 2"])
     assert reader.read(["3 4", "OFFLINE", "5 6.5"]).tolist() == [[3.0, 4.0], ["OFFLINE", "OFFLINE"], [5.0, 6.5]]
 
 
 @pytest.mark.parametrize("text", ["1_000", "1_0.5", "\u0663"])
 def test_what_only_python_takes_for_a_number_is_a_word(text: str) -> None:
-    assert Reader().read(["3", text]).tolist() == [3, text]
-    assert Reader().read(["3.5", text]).tolist() == [3.5, text]
+    assert ReportReader().read(["3", text]).tolist() == [3, text]
+    assert ReportReader().read(["3.5", text]).tolist() == [3.5, text]
 
 
 @pytest.mark.parametrize(
     ("form", "first", "later", "said"),
     [
-        (Form.WHOLE, "1", "2.5", "--as numbers"),
-        (Form.WHOLE, "1", "ERR", "--as numbers"),
-        (Form.WHOLE, "1", "", "--as numbers"),
-        (Form.WHOLE, "1", "1_000", "--as numbers"),
-        (None, "1 2", "3", "has 1 entries, where the first had 2"),
-        (None, "1.5", "2.5 3.5", "has 2 entries"),
+        (ReportForm.WHOLE, "1", "2.5", "whole numbers"),
+        (ReportForm.WHOLE, "1", "ERR", "whole numbers"),
+        (ReportForm.WHOLE, "1", "", "whole numbers"),
+        (ReportForm.WHOLE, "1", "1_000", "whole numbers"),
+        (None, "1 2", "3", "1 entries"),
+        (None, "1.5", "2.5 3.5", "2 entries"),
     ],
 )
-def test_a_line_that_does_not_fit_is_named(form: Form | None, first: str, later: str, said: str) -> None:
-    reader = Reader(form)
+def test_a_line_that_does_not_fit_is_named(form: ReportForm | None, first: str, later: str, said: str) -> None:
+    reader = ReportReader(form)
     reader.read([first])
     with pytest.raises(InputError, match=said) as caught:
-        reader.read([first, later], lambda index: f"line {index + 1}")
+        reader.read([first, later], where=lambda index: f"line {index + 1}")
     assert "line 2" in str(caught.value)
 
 
 def test_words_are_shown_safely_and_stay_apart() -> None:
-    assert Reader(Form.WORDS).read(["ok", "ok ", " ok\r\n"]).tolist() == ["ok", "ok ", " ok"]
-    assert word_of("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
-    assert word_of("\\x1b") != word_of("\x1b")
+    assert ReportReader(ReportForm.WORDS).read(["ok", "ok ", " ok\r\n"]).tolist() == ["ok", "ok ", " ok"]
+    assert printable("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
+    assert printable("\\x1b") != printable("\x1b")
     long = ["x" * 5000 + end for end in "ab"]
-    assert len({word_of(text) for text in long}) == 2
-    assert all(len(word_of(text)) < 100 for text in long)
-    assert Reader(Form.WORDS).read(["1", "on"]).tolist() == ["1", "on"]
+    assert len({printable(text) for text in long}) == 2
+    assert all(len(printable(text)) < 100 for text in long)
+    assert ReportReader(ReportForm.WORDS).read(["1", "on"]).tolist() == ["1", "on"]
 
 
-@given(st.lists(st.text(max_size=40), min_size=1, max_size=20), st.sampled_from([None, Form.NUMBERS, Form.WORDS]))
-def test_any_text_is_read_or_refused_with_a_sentence(lines: list[str], form: Form | None) -> None:
-    reader = Reader(form)
+@given(
+    st.lists(st.text(max_size=40), min_size=1, max_size=20),
+    st.sampled_from([None, ReportForm.NUMBERS, ReportForm.WORDS]),
+)
+def test_any_text_is_read_or_refused_with_a_sentence(lines: list[str], form: ReportForm | None) -> None:
+    reader = ReportReader(form)
     refused = ""
     try:
         assert len(reader.read(lines)) == len(lines)
     except InputError as problem:
         refused = str(problem)
-    assert not refused or "entries" in refused or "--as numbers" in refused
+    assert not refused or "entries" in refused or "whole numbers" in refused

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cloakwork.auditing import Verdict
-from cloakwork.auditing.sources import BenchClaim, SetupComparison, compare
+from cloakwork.auditing import BenchClaim, SetupComparison, Verdict, compare
 
 CLAIM = BenchClaim(
     sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5

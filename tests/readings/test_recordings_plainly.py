@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.auditing.sources import Form, Recordings, read_recordings
-from cloakwork.auditing.sources import lines as kept
-from cloakwork.auditing.sources import rows as taken
-from cloakwork.auditing.sources.forms import word_of
 from cloakwork.errors import InputError
+from cloakwork.readings import Recordings, ReportForm, printable, read_recordings, recordings
 
 WHOLE = ["1", "2", "-4", "+3", "007", " 5 ", "0"]
 DECIMAL = ["1.5", "-0.0", "0.0", "1e3", "1.50", "nan", "-inf", "0.1000000000000000055511151231257827", "1e999"]
@@ -30,11 +27,15 @@ LARGE = [
 ]
 MIXED = [*WHOLE, *DECIMAL, *LARGE, "-0", "-00"]
 WORDS = ["ERR", "", "1_000", "\u0663", "a\\b", "caf\xe9", "\u2028", "x y", "5\u00a0", "\x00"]
-QUOTED = ['"q"', '"1"', '" 1.5 "', '"a\nb"', '"say ""1"""', '""', 'x"y']
+QUOTED = ['"q"', '"1"', '" 1.5 "', '"a\nb"', '"say ""1"""', '""', 'x"y', '"x"y', '"']
 
 
 class RefusedError(Exception):
-    """With a part of what is said."""
+    """The row that is refused, 0 for a file without a report, and a word of the reason."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(row, reason)
+        self.row, self.reason = row, reason
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Case:
     texts: tuple[str, str]
     between: str
     most: int
-    form: Form | None
+    form: ReportForm | None
 
 
 def number(line: str) -> int | float | None:
@@ -61,16 +62,22 @@ def number(line: str) -> int | float | None:
 
 def plain_column(text: str, case: Case) -> list[str]:
     """Cells of a file with one column: a blank row is an empty cell, but for one at the end of the file."""
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=case.between))[1:]
-    if rows and not rows[-1]:
-        rows.pop()
+    lines = re.split("\r\n|\r|\n", text)[1:]
+    if lines and not lines[-1]:
+        lines.pop()
+    if lines and not lines[-1]:
+        lines.pop()
     cells = []
-    for place, row in enumerate(rows[: case.most], start=2):
+    for place, line in enumerate(lines[: case.most], start=2):
+        try:
+            [row] = csv.reader([line], delimiter=case.between, strict=True) if line else [[""]]
+        except csv.Error:
+            raise RefusedError(place, "quotation mark") from None
         if len(row) > 1:
-            raise RefusedError(f"row {place}: {len(row)} columns")
-        cells.append(row[0] if row else "")
+            raise RefusedError(place, f"{len(row)} columns")
+        cells.append(row[0])
     if not cells:
-        raise RefusedError("no report")
+        raise RefusedError(0, "no report")
     return cells
 
 
@@ -85,34 +92,34 @@ def plain_readings(texts: Sequence[str], case: Case) -> list[list[str]]:
             seq, value = row[2].strip(), row[3].strip()
             where, first = said.setdefault(seq, (file, value))
             if first != value:
-                raise RefusedError(
-                    f"row {place}: number {seq} has " + ("two values" if where == file else "another value")
-                )
+                raise RefusedError(place, "two values" if where == file else "another value")
             if where != file:
-                raise RefusedError(f"row {place}: number {seq} is in ")
+                raise RefusedError(place, "the same value")
             if len(said) > sum(map(len, found)):
                 found[file].append(value)
         if not found[file]:
-            raise RefusedError("no report")
+            raise RefusedError(0, "no report")
     return found
 
 
-def plain_reports(lines: Sequence[Sequence[str]], form: Form | None) -> tuple[Form, list[list[Any]]]:
+def plain_reports(lines: Sequence[Sequence[str]], form: ReportForm | None) -> tuple[ReportForm, list[list[Any]]]:
     """The form of all lines, and what each is taken for; a word among numbers stays one."""
     entries = [[number(line) for line in part] for part in lines]
     numbers = [entry for part in entries for entry in part if entry is not None]
     decimal = any(isinstance(entry, float) for entry in numbers)
-    form = form or (Form.WORDS if not numbers else Form.NUMBERS if decimal else Form.WHOLE)
+    form = form or (ReportForm.WORDS if not numbers else ReportForm.NUMBERS if decimal else ReportForm.WHOLE)
     found: list[list[Any]] = []
     for part, known in zip(lines, entries, strict=True):
-        if form is Form.WORDS:
-            found.append([word_of(line) for line in part])
+        if form is ReportForm.WORDS:
+            found.append([printable(line) for line in part])
             continue
         alone = None not in known and all(map(str.isascii, part))
         values = (
-            [floating(*pair, alone=alone) for pair in zip(part, known, strict=True)] if form is Form.NUMBERS else known
+            [floating(*pair, alone=alone) for pair in zip(part, known, strict=True)]
+            if form is ReportForm.NUMBERS
+            else known
         )
-        found.append([word_of(line) if value is None else value for line, value in zip(part, values, strict=True)])
+        found.append([printable(line) if value is None else value for line, value in zip(part, values, strict=True)])
     return form, found
 
 
@@ -153,40 +160,44 @@ def drawn_texts(lots: random.Random, *, readings: bool) -> Case:
 
     first = text(0)
     second = first if lots.random() < 0.1 and not readings else text(lots.choice([1000, 1000, 20]))
-    form = lots.choice([None, None, Form.NUMBERS, Form.WORDS])
+    form = lots.choice([None, None, ReportForm.NUMBERS, ReportForm.WORDS])
     return Case((first, second), between if readings else ",", lots.choice([1, 5, 20, 1000]), form)
 
 
-def expected(case: Case, *, readings: bool) -> tuple[Form, list[list[Any]], bool]:
+def expected(case: Case, *, readings: bool) -> tuple[ReportForm, list[list[Any]], bool]:
     texts = [text.removeprefix("\ufeff") for text in case.texts]
     lines = plain_readings(texts, case) if readings else [plain_column(text, case) for text in texts]
     form, found = plain_reports(lines, case.form)
     used = min(map(len, lines))
-    return form, found, lines[0][:used] == lines[1][:used]
+    return form, found, exactly(found[0][:used]) == exactly(found[1][:used])
 
 
-def read(folder: Path, case: Case) -> Recordings:
+def read(folder: Path, case: Case, columns: Sequence[str] = ()) -> Recordings:
     paths = folder / "a.csv", folder / "b.csv"
     for path, text in zip(paths, case.texts, strict=True):
         path.write_bytes(text.encode())
-    return read_recordings(paths, form=case.form, most=case.most)
+    return read_recordings(paths, form=case.form, most=case.most, columns=columns)
 
 
 @pytest.mark.parametrize("readings", [False, True])
-@pytest.mark.parametrize(("rows", "lines"), [(1, 1), (3, 2), (2, 7), (512, 8192)])
+@pytest.mark.parametrize(("block", "lines"), [(1, 1), (30, 2), (7, 7), (1 << 16, 8192)])
 def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, lines: int, *, readings: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, lines: int, *, readings: bool
 ) -> None:
-    monkeypatch.setattr(taken, "_TOGETHER", rows)
-    monkeypatch.setattr(kept, "_TOGETHER", lines)
-    lots, read_well = random.Random(f"{rows} {readings}"), 0
+    monkeypatch.setattr(recordings, "_BLOCK", block)
+    monkeypatch.setattr(recordings, "_PACKED", lines)
+    lots, read_well = random.Random(f"{block} {readings}"), 0
     for _ in range(400):
         case = drawn_texts(lots, readings=readings)
+        refused: RefusedError | None = None
         try:
             form, reports, identical = expected(case, readings=readings)
-        except RefusedError as refused:
-            with pytest.raises(InputError, match=re.escape(str(refused))):
+        except RefusedError as problem:
+            refused = problem
+        if refused is not None:
+            with pytest.raises(InputError, match=refused.reason) as caught:
                 read(tmp_path, case)
+            assert caught.value.values.get("row", 0) == refused.row
             continue
         found = read(tmp_path, case)
         assert (found.reader.form, found.identical, found.lengths) == (form, identical, tuple(map(len, reports)))
@@ -199,14 +210,14 @@ def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_
 def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_TOGETHER", 2)
+    monkeypatch.setattr(recordings, "_PACKED", 2)
 
-    def kinds(first: str, second: str, form: Form | None = None) -> list[np.dtype[Any]]:
+    def kinds(first: str, second: str, form: ReportForm | None = None) -> list[np.dtype[Any]]:
         texts = ("v\n" + first.replace(" ", "\n"), "v\n" + second.replace(" ", "\n"))
         return [array.dtype for array in read(tmp_path, Case(texts, ",", 1000, form)).reports]
 
     assert kinds("1 2 3", "4 5 6") == [np.int64, np.int64]
-    assert kinds("1 2 3", "4 5 6", Form.NUMBERS) == [np.float64, np.float64]
+    assert kinds("1 2 3", "4 5 6", ReportForm.NUMBERS) == [np.float64, np.float64]
     assert kinds("1 2 3", "4 5 6.5") == [np.float64, np.float64]
     assert kinds("1 2 3 9223372036854775808", "4 5 6") == [object, np.int64]
     assert kinds("1 2 3 ERR", "4 5 6.5") == [object, np.float64]
@@ -215,37 +226,40 @@ def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_i
 def test_a_line_that_does_not_fit_is_named_after_lines_that_were_kept_as_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_TOGETHER", 2)
-    for text, form, said in (
-        ("v\n1\n2\n3\n4\n5\n6.5\n", Form.WHOLE, r'report 6 of .*a\.csv is "6\.5", where whole numbers are expected'),
-        ("v\n1\n2\n3\n4\n5\n6 7\n", None, r"report 6 of .*a\.csv has 2 entries, where the first had 1"),
-        ("v\n1 2\n3 4\n5\n6\n7\n8\n", None, r"report 3 of .*a\.csv has 1 entries, where the first had 2"),
+    monkeypatch.setattr(recordings, "_PACKED", 2)
+    for text, form, where in (
+        ("v\n1\n2\n3\n4\n5\n6.5\n", ReportForm.WHOLE, "report 6 of "),
+        ("v\n1\n2\n3\n4\n5\n6 7\n", None, "report 6 of "),
+        ("v\n1 2\n3 4\n5\n6\n7\n8\n", None, "report 3 of "),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=where):
             read(tmp_path, Case((text, "v\n1\n"), ",", 1000, form))
 
 
-def test_what_comes_after_the_reports_that_are_wanted_is_not_judged(tmp_path: Path) -> None:
+def test_rows_after_the_last_report_that_is_wanted_are_not_judged(tmp_path: Path) -> None:
     for end in ("3,4\n", '"' + "9" * 200_000 + "\n"):
-        found = read(tmp_path, Case((f"v\n1\n2\n{end}", f"v\n\n1\n{end}"), ",", 2, None))
-        assert [part.tolist() for part in found.reports] == [[1, 2], ["", 1]]
+        read_twice = read(tmp_path, Case((f"v\n1\n2\n{end}", f"v\n\n1\n{end}"), ",", 2, None))
+        assert [part.tolist() for part in read_twice.reports] == [[1, 2], ["", 1]]
     head, rows = "time,sensor,seq,value\n", "1,s1,{0}1,5\n1,s1,{0}2,5\n1,s1,7,{0}\n"
     assert read(tmp_path, Case((head + rows.format(1), head + rows.format(2)), ",", 2, None)).lengths == (2, 2)
 
 
-def test_an_error_of_the_file_is_said_after_those_in_rows_before_it(tmp_path: Path) -> None:
-    broken = '"' + "9" * 200_000 + "\n"
-    with pytest.raises(InputError, match="row 3: 2 columns"):
-        read(tmp_path, Case(("v\n1\n2,3\n" + broken, "v\n1\n"), ",", 1000, None))
-    with pytest.raises(InputError, match="not a CSV file"):
-        read(tmp_path, Case(("v\n1\n" + broken + "2,3\n", "v\n1\n"), ",", 1000, None))
+@pytest.mark.parametrize("broken", ['"x', '"x"y', "9" * (1 << 21)])
+def test_a_broken_line_is_refused_after_errors_in_rows_before_it_and_before_those_behind_it(
+    tmp_path: Path, broken: str
+) -> None:
+    for text, row in ((f"v\n1\n2,3\n{broken}\n", 3), (f"v\n1\n{broken}\n2,3\n", 3), (f"v\n1\n2\n{broken}", 4)):
+        with pytest.raises(InputError) as problem:
+            read(tmp_path, Case((text, "v\n1\n"), ",", 1000, None))
+        assert problem.value.values["row"] == row
 
 
 def test_rows_are_counted_on_after_a_blank_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for rows in (1, 512):
-        monkeypatch.setattr(taken, "_TOGETHER", rows)
-        with pytest.raises(InputError, match="row 3: 0,5: write numbers with a point"):
-            read(tmp_path, Case(('"a;b\nc"\n\n0,5\n', "v\n1\n"), ";", 1000, None))
+    for block in (1, 512):
+        monkeypatch.setattr(recordings, "_BLOCK", block)
+        with pytest.raises(InputError, match="decimal comma") as problem:
+            read(tmp_path, Case(('"a;b";c\n1;2\n0,5;2\n', "v\n1\n"), ";", 1000, None), columns=["a;b"])
+        assert problem.value.values["row"] == 3
 
 
 def test_progress_is_told_by_bytes_of_both_files(tmp_path: Path) -> None:

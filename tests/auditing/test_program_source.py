@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.sources import Form, ProgramSource
+from cloakwork.auditing import ProgramSource, Verdict, audit
 from cloakwork.errors import InputError
+from cloakwork.readings import ReportForm
 
 RNG = np.random.default_rng(1)
 GEOMETRIC = """
@@ -36,7 +36,7 @@ def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Pat
         with ProgramSource(f"{device} {epsilon}") as source:
             found = audit(source, epsilon=1.0, reports=5_000, confidence=0.999, rng=np.random.default_rng(2))
             verdicts.append(found.verdict)
-            assert source.reader.form is Form.WHOLE
+            assert source.reader.form is ReportForm.WHOLE
     assert verdicts == [Verdict.NONE_FOUND, Verdict.VIOLATION]
 
 
@@ -56,14 +56,14 @@ while True:
 
 def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
     device = program(tmp_path, "import sys\nprint(' '.join(sys.argv[1:]))")
-    with ProgramSource(f"{device} --input={{}} x", form=Form.WORDS) as source:
+    with ProgramSource(f"{device} --input={{}} x", form=ReportForm.WORDS) as source:
         assert source(1, 1, RNG).tolist() == ["--input=1 x"]
-    with ProgramSource(f"{device} 'a b'", form=Form.WORDS) as source:
+    with ProgramSource(f"{device} 'a b'", form=ReportForm.WORDS) as source:
         assert source(0, 1, RNG).tolist() == ["a b 0"]
 
 
 def test_no_shell_is_asked(tmp_path: Path) -> None:
-    with ProgramSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=Form.WORDS) as source:
+    with ProgramSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=ReportForm.WORDS) as source:
         assert source(0, 1, RNG)[0].startswith("$HOME; touch")
     assert not (tmp_path / "made").exists()
 
@@ -115,7 +115,7 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(
 
 def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
     text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
-    with ProgramSource(program(tmp_path, text), form=Form.WHOLE) as source:
+    with ProgramSource(program(tmp_path, text), form=ReportForm.WHOLE) as source:
         source(0, 200, RNG)
         with pytest.raises(InputError, match=r"line 251 on input 0 is .*\\x1b\[2Jboo.*--as numbers"):
             source(0, 60, RNG)

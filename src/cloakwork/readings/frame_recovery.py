@@ -1,0 +1,113 @@
+"""Recovery of frames of readings, whichever sensors reported: the same for a file, a store and live readings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray
+from cloakwork.physics import Matrix, Physics
+from cloakwork.privacy import Cloak
+from cloakwork.readings.readings_file import Frame
+from cloakwork.recovery import Fit, Recovery, Source, Status, recover
+from cloakwork.site import Site
+
+_KNOWN_PATTERNS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PartialCloak:
+    """The parts of a cloak that recovery needs, for the sensors that reported."""
+
+    physics: Physics
+    sigmas: FloatArray
+    steps: FloatArray
+
+
+def partial_cloak(cloak: Cloak, present: NDArray[np.bool_]) -> PartialCloak:
+    """A cloak restricted to the sensors that are present."""
+    if present.all():
+        return PartialCloak(cloak.physics, cloak.sigmas, cloak.steps)
+    rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
+    return PartialCloak(rows, cloak.sigmas[present], cloak.steps[present])
+
+
+@dataclass(frozen=True, eq=False)
+class RecoveredFrame:
+    """The recovery of one frame.
+
+    `sensors` is how many reported, `map` the weight of each place, and `shown` what a picture shows: the expected
+    number of sources at each place where the estimator knows it, otherwise the map.
+    """
+
+    time: int
+    sensors: int
+    status: Status
+    gap: float
+    fit: Fit
+    map: FloatArray
+    shown: FloatArray
+    counts: FloatArray | None
+    sources: tuple[Source, ...]
+
+
+class FrameRecoverer:
+    """Recovers frames of a site; keeps a model for each of the last few sets of sensors that reported."""
+
+    def __init__(self, site: Site, cloak: Cloak) -> None:
+        self._site = site
+        self._cloak = cloak
+        self._estimator = site.estimator().estimator
+        self._last: Recovery | None = None
+        self._known: dict[bytes, PartialCloak] = {}
+
+    def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[RecoveredFrame]:
+        """Recover the frames of a batch, in order of time.
+
+        Estimators that can continue from earlier frames do so; with `keep`, later batches continue from this one.
+        """
+        groups: dict[bytes, list[Frame]] = {}
+        for frame in batch:
+            groups.setdefault(frame.present.tobytes(), []).append(frame)
+        last = self._last
+        recovered: list[RecoveredFrame] = []
+        for frames in groups.values():
+            present = frames[0].present
+            part = self._part(present)
+            steps = np.stack([frame.steps[present] for frame in frames])
+            values = steps * part.steps - self._site.baselines[present]
+            last = recover(values, part, estimator=self._estimator, after=last)
+            recovered += recovered_frames(last, [frame.time for frame in frames], present)
+        if keep:
+            self._last = last
+        return sorted(recovered, key=lambda frame: frame.time)
+
+    def _part(self, present: NDArray[np.bool_]) -> PartialCloak:
+        key = present.tobytes()
+        if key not in self._known:
+            if len(self._known) >= _KNOWN_PATTERNS:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = partial_cloak(self._cloak, present)
+        return self._known[key]
+
+
+def recovered_frames(recovery: Recovery, times: Sequence[int], present: NDArray[np.bool_]) -> Iterator[RecoveredFrame]:
+    """Each frame of a recovered batch; `present` marks the sensors of the site that its readings are from."""
+    reported = np.flatnonzero(present)
+    solution = recovery.solution
+    for k, time in enumerate(times):
+        fit = recovery.fit[k]
+        # a fit counts the sensors that reported: from here on they are counted among all of the site
+        set_aside = tuple(int(reported[sensor]) for sensor in fit.set_aside)
+        yield RecoveredFrame(
+            time,
+            len(reported),
+            recovery.status[k],
+            float(recovery.gap[k]),
+            replace(fit, set_aside=set_aside),
+            recovery.map[k],
+            recovery.map[k] if solution.intensity is None else solution.intensity[k],
+            None if solution.counts is None else solution.counts[k],
+            recovery.sources[k],
+        )

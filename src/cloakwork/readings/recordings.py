@@ -1,0 +1,376 @@
+"""Two recordings of one device's reports, as CSV files: one for each set-up of sources."""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import IntArray, count
+from cloakwork.errors import ReadingError
+from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, lines_of, split_cells
+from cloakwork.readings.readings_file import HEADER
+from cloakwork.readings.report_values import ReportForm, ReportPart, ReportReader, packed, printable
+
+_BLOCK = 1 << 13
+_PACKED = 1 << 13  # lines that are kept in one way: few, so that a word among numbers costs little memory
+_BLANK = "Where a report is empty give the row with empty columns, so that it counts; otherwise remove the line"
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").fullmatch
+_USUAL_NUMBER = re.compile("0|[1-9][0-9]{0,17}").fullmatch
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Reports on both inputs, in order; call it as a mechanism for the next reports of an input.
+
+    An audit uses `ceiling` reports of each. `identical` means that these are the same in both recordings.
+    """
+
+    reports: tuple[NDArray[Any], NDArray[Any]]
+    reader: ReportReader
+    _next: list[int] = field(default_factory=lambda: [0, 0], repr=False)
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Reports in each recording."""
+        return len(self.reports[0]), len(self.reports[1])
+
+    @property
+    def ceiling(self) -> int:
+        """Reports in the shorter recording."""
+        return min(self.lengths)
+
+    @property
+    def identical(self) -> bool:
+        """Whether the reports are the same one by one, as far as both recordings go."""
+        first, second = (part[: self.ceiling] for part in self.reports)
+        if first.dtype == second.dtype != object:
+            return first.tobytes() == second.tobytes()
+        return all(repr(one) == repr(other) for one, other in zip(first.tolist(), second.tolist(), strict=True))
+
+    def __call__(self, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002 - recorded
+        """The next reports on an input."""
+        start = self._next[database]
+        self._next[database] += size
+        return self.reports[database][start : start + size]
+
+
+def read_recordings(
+    paths: Sequence[str | Path],
+    *,
+    columns: Sequence[str] = (),
+    sensor: str | None = None,
+    form: ReportForm | None = None,
+    most: int = 500_000,
+    progress: Callable[[int, int], None] = lambda _, __: None,
+) -> Recordings:
+    """Read two recordings, the first `most` reports of each.
+
+    Parameters
+    ----------
+    paths
+        Two CSV files with a header: of input 0 and of input 1. They may be pipes.
+    columns
+        The columns that make a report. Optional where there is only one column, and for a file of readings
+        (`time,sensor,seq,value`), whose values are taken, each sequence number once.
+    sensor
+        Which sensor of a file of readings; optional where there is only one.
+    form
+        How reports are read; inferred from all of them by default.
+    progress
+        Called with the bytes read so far and the bytes of both files. Pipes do not count.
+
+    Notes
+    -----
+    The same file twice is refused, and so are files of readings that share a sequence number: with two values its noise
+    was used twice, with one value it is the same reading.
+
+    In a file of one column a blank line is an empty report, an outcome like others, except at the end of the file.
+    """
+    count("most", most)
+    if len(paths) != 2:
+        raise ReadingError(f"{len(paths)} recordings: give two, one made with each set-up.")
+    files = [Path(path) for path in paths]
+    if all(path.exists() for path in files) and files[0].samefile(files[1]):
+        raise ReadingError(f"{files[0]} is given twice: an audit compares two recordings, one made with each set-up.")
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
+    sequence_numbers = _SequenceNumbers()
+    recorded: list[list[ReportPart]] = []
+    for path, size, before in zip(files, sizes, (0, sizes[0]), strict=True):
+        with CsvLines(path, block=_BLOCK) as lines:
+            recording = _Recording(lines, tuple(columns), sensor, most, sequence_numbers)
+            parts: list[ReportPart] = []
+            pending: list[str] = []
+            for texts in recording.texts():
+                pending += texts
+                if len(pending) >= _PACKED:
+                    parts.append(packed(pending, form))
+                    pending = []
+                if size:
+                    progress(before + min(lines.bytes_read, size), sum(sizes))
+        recorded.append([*parts, packed(pending, form)] if pending else parts)
+        if recording.left == most:
+            of_sensor = f" of sensor {sensor}" if sensor else ""
+            raise ReadingError(f"{path}: there is no report in it{of_sensor}.", path=str(path))
+    reader = ReportReader(form)
+    reader.decide(*recorded[0], *recorded[1])
+    first, second = (
+        reader.read(*parts, where=lambda index, path=path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
+        for parts, path in zip(recorded, files, strict=True)
+    )
+    return Recordings((first, second), reader)
+
+
+class _Recording:
+    """The reports of one file as texts; `left` counts down how many are still wanted.
+
+    Rows before a bad one are given first, and what follows the last report that is wanted is never judged.
+    """
+
+    def __init__(
+        self,
+        lines: CsvLines,
+        columns: tuple[str, ...],
+        sensor: str | None,
+        most: int,
+        sequence_numbers: "_SequenceNumbers",
+    ) -> None:
+        self.left = most
+        self._lines, self._path = lines, lines.path
+        self._header = lines.header()
+        self._sensor, self._chosen_sensor = sensor, sensor is not None
+        self._sequence_numbers = sequence_numbers
+        self._blank = 0  # the row of a blank line that is not yet known to end the file
+        self._readings = self._header.names == HEADER and not columns
+        if self._readings:
+            sequence_numbers.begin(self._path)
+        elif sensor is not None:
+            raise ReadingError(
+                f"{self._path}: a sensor can only be chosen from readings, whose first line is {','.join(HEADER)}.",
+                argument="sensor",
+            )
+        else:
+            self._places = _places(self._path, self._header, columns)
+
+    def texts(self) -> Iterator[list[str]]:
+        """The texts of reports, some at a time, until there are enough."""
+        for texts in self._texts():
+            self.left -= len(texts)
+            yield texts
+            if not self.left:
+                return
+
+    def _texts(self) -> Iterator[list[str]]:
+        number, read = 2, self._values if self._readings else self._cells
+        for block in self._lines.blocks():
+            rows, broken = [], False
+            try:
+                for line in lines_of(block, errors="backslashreplace"):
+                    rows.append(split_cells(line, self._header.delimiter))  # noqa: PERF401 - those before an error count
+            except csv.Error:
+                broken = True
+            start = 0
+            while start < len(rows) and self.left:
+                batch = rows[start : start + self.left]
+                for texts in read(number + start, batch):
+                    yield texts[: self.left]
+                start += len(batch)
+            number += len(rows)
+            if broken:
+                if self._blank and len(self._header.names) == 1:  # it does not end the file, and so it counts
+                    yield [""]
+                raise self._error(f"it has {BROKEN_LINE}", number)
+
+    def _cells(self, first: int, rows: list[list[str]]) -> Iterator[list[str]]:
+        """Reports of the chosen columns."""
+        problem: ReadingError | None = None
+        if self._blank or set(map(len, rows)) != {len(self._header.names)}:
+            first, rows, problem = self._full_rows(first, rows)
+        if self._header.delimiter != ",":
+            for index, row in enumerate(rows):
+                if any(_DECIMAL_COMMA(row[place]) for place in self._places):
+                    rows = rows[:index]
+                    problem = self._error("a decimal comma. Write numbers with a point, such as 0.5", first + index)
+                    break
+        texts = list(map(itemgetter(*self._places), rows))
+        yield texts if len(self._places) == 1 else list(map(",".join, texts))
+        if problem is not None:
+            raise problem
+
+    def _full_rows(self, first: int, rows: list[list[str]]) -> tuple[int, list[list[str]], ReadingError | None]:
+        """The number of the first row, the rows up to a problem, and the problem if there is one.
+
+        A blank line of a file with one column is a row, unless it ends the file.
+        """
+        width = len(self._header.names)
+        start, full = self._blank or first, []
+        for number, row in enumerate(rows, start=first):
+            if self._blank and width == 1:
+                full.append([""])
+            elif row and self._blank:
+                return start, full, self._error(f"a blank line. {_BLANK}", self._blank)
+            if row and len(row) != width:
+                return start, full, self._error(f"{len(row)} columns, where the first line has {width}", number)
+            full += [row] if row else []
+            self._blank = 0 if row else number
+        return start, full, None
+
+    def _values(self, first: int, rows: list[list[str]]) -> Iterator[list[str]]:
+        """Values of one sensor, each sequence number once."""
+        problem: ReadingError | None = None
+        numbers, seqs, values = [], [], []
+        for number, row in enumerate(rows, start=first):
+            if len(row) != len(HEADER):
+                if not row:
+                    continue
+                problem = self._error(f"{len(row)} columns, where the first line has {len(HEADER)}", number)
+                break
+            _, sensor, seq, value = map(str.strip, row)
+            if self._sensor is None:
+                self._sensor = sensor
+            if sensor == self._sensor:
+                numbers.append(number)
+                seqs.append(seq)
+                values.append(value)
+            elif not self._chosen_sensor:
+                two = f"readings of {self._sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
+                problem = self._error(two, number, argument="sensor")
+                break
+        if numbers:
+            yield self._sequence_numbers.new(self._sensor or "", numbers, seqs, values)
+        if problem is not None:
+            raise problem
+
+    def _error(self, problem: str, row: int, **values: object) -> ReadingError:
+        return ReadingError(f"{self._path}, row {row:,}: {problem}.", path=str(self._path), row=row, **values)
+
+
+def _places(path: Path, header: Header, columns: tuple[str, ...]) -> list[int]:
+    names = header.names
+    known = ", ".join(name[:40] for name in names[:10])
+    if not columns and all(map(_is_number, names)):
+        raise ReadingError(
+            f"{path}: the first line is {known}: it must name the columns. Add a line with names before it, or choose "
+            "the column if this is its name.",
+            argument="columns",
+        )
+    if not columns and len(names) > 1:
+        raise ReadingError(f"{path}: choose which of its columns make the report: {known}.", argument="columns")
+    for name in columns:
+        if names.count(name) != 1:
+            raise ReadingError(f"{path}: there is no single column {name!r}. It has {known}.", column=name)
+    return [names.index(name) for name in columns or names]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _SequenceNumbers:
+    """The value of each sequence number of a sensor, in both recordings.
+
+    A number is its text: 7 and 07 differ. Unusual texts are coded by negative numbers. Values are compared by their
+    hashes of 64 bits, which are keyed at random for each process.
+    """
+
+    def __init__(self) -> None:
+        self._unusual: dict[str, int] = {}
+        self._files: list[Path] = []
+        self._tables: list[_Runs] = []
+        self._sensors: list[str] = []
+
+    def begin(self, path: Path) -> None:
+        """Begin with the next recording."""
+        self._files.append(path)
+        self._tables.append(_Runs())
+
+    def new(self, sensor: str, rows: Sequence[int], numbers: Sequence[str], values: Sequence[str]) -> list[str]:
+        """Values of the numbers that are new in this recording; the same reading again is left out.
+
+        `rows` tells for messages where they are.
+        """
+        path = self._files[-1]
+        if len(self._sensors) < len(self._files):
+            self._sensors.append(sensor)
+            if len(set(self._sensors)) > 1:
+                found = " and ".join(
+                    f"{name[:64]!r} in {file}" for name, file in zip(self._sensors, self._files, strict=True)
+                )
+                raise ReadingError(f"readings of {found}: both recordings must be of one sensor.")
+        said = np.fromiter(map(hash, values), np.int64, len(values))
+        each, first, place = np.unique(self._codes(numbers), return_index=True, return_inverse=True)
+        expected = said[first]
+        old = self._tables[-1].look_up(each, expected)
+        shared = (self._tables[0].look_up(each, expected) if len(self._tables) > 1 else np.zeros_like(old))[place]
+        different = said != expected[place]
+        if np.any(different | shared):
+            index = int(np.argmax(different | shared))
+            where = f"{path}, row {rows[index]:,}: number {printable(numbers[index])}"
+            raise ReadingError(
+                f"{where} {self._fault(different=bool(different[index]), shared=bool(shared[index]))}",
+                path=str(path),
+                row=rows[index],
+            )
+        self._tables[-1].add(each[~old], expected[~old])
+        return [values[index] for index in np.sort(first[~old]).tolist()]
+
+    def _fault(self, *, different: bool, shared: bool) -> str:
+        if not different:
+            return (
+                f"is in {self._files[0]} too, with the same value: they are one recording, or overlap. Give two that "
+                "were made one after the other."
+            )
+        return (
+            f"has {f'another value in {self._files[0]}' if shared else 'two values'}. Noise was used twice, or someone "
+            "else publishes in the sensor's name: these are not reports of one honest device."
+        )
+
+    def _codes(self, numbers: Sequence[str]) -> IntArray:
+        """A whole number for each text; different texts get different numbers."""
+        return np.fromiter(
+            (
+                int(number) if _USUAL_NUMBER(number) else self._unusual.setdefault(number, -1 - len(self._unusual))
+                for number in numbers
+            ),
+            np.int64,
+            len(numbers),
+        )
+
+
+class _Runs:
+    """A table of numbers with a value each, in few sorted runs: a run no longer than the next is merged with it."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[IntArray, IntArray]] = []
+
+    def look_up(self, numbers: IntArray, expected: IntArray) -> NDArray[np.bool_]:
+        """Which of these sorted numbers are in the table; their values there are written to `expected`."""
+        known = np.zeros(len(numbers), dtype=bool)
+        for have, values in self._runs:
+            if numbers[0] > have[-1] or numbers[-1] < have[0]:
+                continue
+            place = np.minimum(np.searchsorted(have, numbers), len(have) - 1)
+            here = have[place] == numbers
+            expected[here] = values[place[here]]
+            known |= here
+        return known
+
+    def add(self, numbers: IntArray, values: IntArray) -> None:
+        """Add sorted numbers that are not in the table."""
+        if not len(numbers):
+            return
+        while self._runs and len(self._runs[-1][0]) <= len(numbers):
+            have, theirs = self._runs.pop()
+            numbers, values = np.concatenate([have, numbers]), np.concatenate([theirs, values])
+            order = np.argsort(numbers, kind="stable")
+            numbers, values = numbers[order], values[order]
+        self._runs.append((numbers, values))

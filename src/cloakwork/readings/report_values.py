@@ -1,0 +1,239 @@
+"""Lines of text as reports for an audit: whole numbers, numbers, rows of them, or words."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork.errors import InputError
+
+_SHOWN = 60
+_KEPT_WORDS = 20
+_split = re.compile(r"[,;\s]+").split
+
+ReportPart: TypeAlias = Sequence[str] | NDArray[Any]
+"""Lines, or the one number in each of them."""
+
+
+class ReportForm(StrEnum):
+    """How lines are read."""
+
+    WHOLE = "whole"
+    """Whole numbers of any size, exactly."""
+    NUMBERS = "numbers"
+    """Floating-point numbers; a word among them is an outcome of its own."""
+    WORDS = "words"
+    """Words: two lines are the same or not, and have no size."""
+
+
+class ReportReader:
+    """Turns lines into reports for an audit; a line may hold a row of numbers.
+
+    Parameters
+    ----------
+    form
+        None to infer it: words if none of the first lines is a number, otherwise whole numbers until another number
+        comes.
+
+    Notes
+    -----
+    A word among numbers is an outcome of its own: a fault code that leaks is found while the events for numbers are
+    still tried. Without a given form, numbers beside a word keep all their digits. `words` holds the first of them.
+
+    Examples
+    --------
+    >>> reader = ReportReader()
+    >>> reader.read(["1.5, 2", "3, 4"]).tolist(), reader.form.value, reader.width
+    ([[1.5, 2.0], [3.0, 4.0]], 'numbers', 2)
+    >>> ReportReader().read(["7", "ERR"]).tolist()
+    [7, 'ERR']
+    """
+
+    def __init__(self, form: ReportForm | None = None) -> None:
+        self.form = form
+        self._fixed = form is not None
+        self.width: int | None = 1 if form is ReportForm.WORDS else None
+        self.words: list[str] = []
+
+    def decide(self, *parts: ReportPart) -> None:
+        """Infer what is still open, the form and the numbers in a line, from these lines."""
+        # lines of numbers only count; where there is none, lines of numbers and words
+        width, decimal = [0, 0], [False, False]
+        for part in parts:
+            if isinstance(part, np.ndarray):
+                width[0], decimal[0] = width[0] or 1, decimal[0] or part.dtype.kind == "f"
+                continue
+            for row in map(_entries, part):
+                kinds = set(map(type, row))
+                if kinds != {str}:
+                    mixed = str in kinds
+                    width[mixed], decimal[mixed] = width[mixed] or len(row), decimal[mixed] or float in kinds
+        some = 0 if width[0] else 1
+        if self.form is None:
+            numbers = ReportForm.NUMBERS if decimal[some] else ReportForm.WHOLE
+            self.form = numbers if width[some] else ReportForm.WORDS
+        if self.width is None:
+            self.width = width[some] if width[some] and self.form is not ReportForm.WORDS else 1
+
+    def read(self, *parts: ReportPart, where: Callable[[int], str] = "line {}".format) -> NDArray[Any]:
+        """The reports, shape (size,), or (size, width) where a line holds several numbers.
+
+        `where` tells for messages where the line of an index is.
+        """
+        if self.form is None or self.width is None:
+            self.decide(*parts)
+        if self.form is ReportForm.WORDS:
+            return np.array([printable(line) for part in parts for line in part], dtype=object)
+        array = self._single_numbers(parts) if self.width == 1 else None
+        if array is not None:
+            return array
+        rows = enumerate(chain.from_iterable(map(_rows, parts)))
+        entries = [entry for index, (line, row) in rows for entry in self._row(line, row, index, where)]
+        array = _array(entries, whole=self.form is ReportForm.WHOLE)
+        return array if self.width == 1 else array.reshape(sum(map(len, parts)), -1)
+
+    def _single_numbers(self, parts: Sequence[ReportPart]) -> NDArray[Any] | None:
+        """The usual case, one number in each line; None if a line holds something else."""
+        whole = self.form is ReportForm.WHOLE
+        arrays = []
+        for part in parts:
+            array = part if isinstance(part, np.ndarray) else _numbers(part, whole=whole)
+            if array is None:
+                return None
+            arrays.append(array)
+        return np.concatenate(arrays) if whole else np.concatenate(arrays, dtype=np.float64)
+
+    def _row(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> list[Any]:
+        width, whole = self.width or 1, self.form is ReportForm.WHOLE
+        if width == 1 and len(row) == 1 and isinstance(row[0], int if whole else int | float):
+            return row
+        if whole and not all(isinstance(entry, int) for entry in row):
+            self._not_whole(line, row, index, where)
+        words = sum(isinstance(entry, str) for entry in row)
+        if words == len(row) or (words and len(row) != width):
+            return [self._word(line)] * width  # one word, or several, instead of a row
+        if len(row) != width:
+            raise InputError(
+                f"{where(index)} has {len(row)} entries, where the first had {width}: every report must have as many.",
+                width=width,
+            )
+        return [self._word(entry) if isinstance(entry, str) else entry for entry in row]
+
+    def _not_whole(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> None:
+        if self._fixed:
+            raise InputError(
+                f'{where(index)} is "{printable(line)}", where whole numbers are expected. Read reports as numbers, '
+                "where a word is an outcome too, or as words.",
+                argument="form",
+            )
+        if any(isinstance(entry, float) for entry in row):
+            self.form = ReportForm.NUMBERS
+
+    def _word(self, text: str) -> str:
+        word = printable(text)
+        if len(self.words) < _KEPT_WORDS and word not in self.words:
+            self.words.append(word)
+        return word
+
+
+def printable(line: str) -> str:
+    r"""A line as text that is safe to show: on one line, of limited length, distinct from other lines.
+
+    >>> printable("ERR\x1b[2J")
+    'ERR\\x1b[2J'
+    """
+    text = line.strip("\r\n")
+    if not text.isprintable() or "\\" in text:
+        text = text.encode("unicode_escape").decode()
+    if len(text) > _SHOWN:
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+        text = f"{text[:_SHOWN]}... ({digest})"
+    return text
+
+
+def packed(lines: Sequence[str], form: ReportForm | None) -> ReportPart:
+    """The number in each line, int64 or float64, where a `ReportReader` of this form needs no more; else the lines.
+
+    Notes
+    -----
+    It needs the lines of words, of whole numbers beyond 64 bits, and of -0, which has no sign among whole numbers. A
+    reader of whole numbers needs the lines of all other numbers as well, for its messages.
+    """
+    if form is ReportForm.WORDS:
+        return lines
+    numbers = _numbers(lines, whole=True)
+    if numbers is None and form is not ReportForm.WHOLE:
+        numbers = _numbers(lines, whole=False)
+    if numbers is None or numbers.dtype == object:
+        return lines
+    zeros = [lines[index] for index in np.flatnonzero(numbers == 0).tolist()]
+    return lines if any("-" in line and isinstance(_entry(line), int) for line in zeros) else numbers
+
+
+def _numbers(lines: Sequence[str], *, whole: bool) -> NDArray[Any] | None:
+    if not _is_plain("".join(lines)):
+        return None
+    try:
+        if not whole:
+            return np.fromiter(map(float, lines), np.float64, len(lines))
+        try:
+            return np.fromiter(map(int, lines), np.int64, len(lines))
+        except OverflowError:  # beyond 64 bits
+            return np.array(list(map(int, lines)), dtype=object)
+    except ValueError:
+        return None
+
+
+def _rows(part: ReportPart) -> Iterator[tuple[str, list[Any]]]:
+    """Lines with their entries."""
+    if isinstance(part, np.ndarray):
+        return ((str(entry), [entry]) for entry in part.tolist())
+    return ((line, _entries(line)) for line in part)
+
+
+def _entries(line: str) -> list[int | float | str]:
+    entry = _entry(line)
+    return [entry] if not isinstance(entry, str) else [_entry(part) for part in _split(line.strip().strip(",;"))]
+
+
+def _entry(text: str) -> int | float | str:
+    if not _is_plain(text):
+        return text
+    if "." not in text:  # a failed int() takes longer than everything else
+        try:
+            return int(text)
+        except ValueError:
+            pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _is_plain(text: str) -> bool:
+    """Python would accept 1_000 as a number, and digits of any script."""
+    return text.isascii() and "_" not in text
+
+
+def _array(entries: list[Any], *, whole: bool) -> NDArray[Any]:
+    if not whole:
+        entries = [entry if isinstance(entry, str) else _float(entry) for entry in entries]
+    if any(isinstance(entry, str) for entry in entries):
+        return np.array(entries, dtype=object)
+    try:
+        return np.array(entries, dtype=np.int64 if whole else np.float64)
+    except OverflowError:
+        return np.array(entries, dtype=object)
+
+
+def _float(entry: Any) -> float:
+    try:
+        return float(entry)
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf if entry > 0 else -math.inf
