@@ -66,7 +66,7 @@ def test_on_micropython_the_same_bytes_from_a_broker_lead_to_the_same_events(tmp
     ("code", "status", "told"),
     [("1 / 0", 1, "ZeroDivisionError"), ("raise SystemExit(3)", 3, ""), ("def step():\n  [][0]", 1, "IndexError")],
 )
-def test_a_program_that_fails_says_so(tmp_path: Path, code: str, status: int, told: str) -> None:
+def test_a_failing_program_is_reported(tmp_path: Path, code: str, status: int, told: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(code, encoding="utf-8")
     done = micropython.run(program)
@@ -75,12 +75,12 @@ def test_a_program_that_fails_says_so(tmp_path: Path, code: str, status: int, to
 
 
 @pytest.mark.parametrize("times", [1, 4000])
-def test_every_byte_crosses_the_link_as_it_is(echo: int, times: int) -> None:
+def test_every_byte_crosses_the_link_unchanged(echo: int, times: int) -> None:
     done = micropython.run(PROGRAMS / "echo.py", args={"host": "127.0.0.1", "port": echo, "times": times})
     assert (done.stdout, done.stderr) == (f"{256 * times} True\n", "")
 
 
-def test_what_is_flushed_is_on_the_real_disk_and_the_rest_is_lost(tmp_path: Path) -> None:
+def test_flushed_data_is_on_the_real_disk_and_the_rest_is_lost(tmp_path: Path) -> None:
     disk = make_disk(tmp_path / "disk")
     done = micropython.run(PROGRAMS / "files.py", disk=disk)
     assert (done.returncode, done.stderr) == (0, "")
@@ -106,7 +106,7 @@ def test_a_copy_in_memory_leaves_the_real_folder_alone(tmp_path: Path) -> None:
         (34, AFTER | {"removed": b"here"}),
     ],
 )
-def test_a_power_cut_leaves_what_was_written_until_then(tmp_path: Path, cut: int, state: dict[str, bytes]) -> None:
+def test_a_power_cut_leaves_the_data_written_before_it(tmp_path: Path, cut: int, state: dict[str, bytes]) -> None:
     disk = make_disk(tmp_path / "disk")
     done = micropython.run(PROGRAMS / "files.py", disk=disk, cut=cut)
     assert done.returncode == -9

@@ -1,4 +1,4 @@
-"""Start a device loop again and again, kill it at random moments, and print what it used: numbers and times."""
+"""Start a device loop repeatedly, kill it at random moments, and print the numbers and times that it used."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from cloakwork.sensor.wire import read_reading
 
 
 def work(folder: str, pipe: int) -> None:
-    """Take readings for ever; report each as soon as it is cloaked, in one write that cannot be torn."""
+    """Take readings until killed; report each as soon as it is cloaked, in one atomic write."""
     store = Folder(folder)
     device = Device(read_config(store), store)
     os.write(pipe, b"+\n")
@@ -27,10 +27,14 @@ def work(folder: str, pipe: int) -> None:
         time.sleep(0.0003)
 
 
-def heard(source: int, seconds: float) -> bytes:
-    """What the child has written, once there is something or the time is over."""
-    ready, _, _ = select.select([source], [], [], seconds)
-    return os.read(source, 1 << 16) if ready else b""
+def read_lines(source: int, count: int) -> bytes:
+    """Wait until the child has written `count` lines; returns all that it has written."""
+    lines = b""
+    while True:
+        ready, _, _ = select.select([source], [], [], 60.0 if lines.count(b"\n") < count else 0.0)
+        if not ready:
+            return lines
+        lines += os.read(source, 1 << 16)
 
 
 def main(folder: str, kills: int) -> None:
@@ -42,12 +46,11 @@ def main(folder: str, kills: int) -> None:
         child = os.fork()
         if child == 0:
             work(folder, sink)
-        if rng.random() < 0.8:  # else it may be killed while it starts
-            lines += heard(source, 5.0)
-        time.sleep(rng.random() * 0.02)
+        lines += read_lines(source, rng.choice([0, 1, 2, 3]))  # with 0, the kill may come during the start
+        time.sleep(rng.random() * 0.005)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        lines += heard(source, 0.0)
+        lines += read_lines(source, 0)
     rows = [line.split() for line in lines.splitlines() if line != b"+"]
     report = {"killed": kills, "numbers": [int(row[0]) for row in rows], "times": [int(row[1]) for row in rows]}
     sys.stdout.write(json.dumps(report))

@@ -116,7 +116,7 @@ def test_a_spent_budget_is_reported_once_a_slot_until_the_window_moves_on(make: 
     assert [read_status(bench.device.status("online", 100 * slot))[1] for slot in (20, 21, 22, 23)] == [1, 2, 3, 4]
 
 
-def test_a_second_reading_in_a_slot_has_no_number(make: Make) -> None:
+def test_one_slot_gives_one_message(make: Make) -> None:
     bench = make()
     bench.reading()
     with pytest.raises(StateError, match="reserved"):
@@ -204,13 +204,6 @@ def test_holding_the_clock_back_is_written_before_a_power_cut_can_undo_it(make: 
     assert bench.start().clock.now() == 300
 
 
-def test_one_begun_slot_gives_one_message(make: Make) -> None:
-    bench = make(schedule={"allowed": 0, "block": 8})
-    bench.reading()
-    with pytest.raises(StateError, match="reserved"):
-        bench.device.cloak((21, 1), 0)
-
-
 def test_a_table_that_is_truncated_in_use_stops_the_device_before_it_sends(make: Make) -> None:
     bench = make(schedule={"allowed": 0})
     bench.reading()
@@ -236,7 +229,7 @@ def test_a_clock_that_is_held_back_gives_no_slot_twice(make: Make) -> None:
     assert bench.now >= 1300
 
 
-def test_two_processes_cannot_work_with_one_folder(make: Make) -> None:
+def test_two_processes_cannot_share_a_folder(make: Make) -> None:
     bench = make()
     with pytest.raises(StateError, match="another process"):
         Device(bench.config, Folder(str(bench.folder)))

@@ -1,4 +1,4 @@
-"""The same noise on CPython, on MicroPython itself and in bulk on the host, bit for bit."""
+"""The same noise on CPython, on MicroPython and in bulk on the host, bit for bit."""
 
 import hashlib
 import json
@@ -16,20 +16,20 @@ from tests import micropython
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 PROGRAM = micropython.PROGRAMS / "draws.py"
-COUNT = 10_000
+COUNT = 1_500
 KEY = device_key(MASTER, SITE, SENSOR, GENERATION)
 SEQS = np.array([sequence(GENERATION, counter) for counter in range(COUNT)])
 
 
-@pytest.mark.parametrize("ratio", [2.5, 256.0, 3017.25, 200_000.0])
-def test_ten_thousand_draws_are_the_same_on_all_three(tmp_path: Path, ratio: float) -> None:
+@pytest.mark.parametrize("ratio", [2.5, 3017.25, 200_000.0])
+def test_draws_are_the_same_on_cpython_micropython_and_in_bulk(tmp_path: Path, ratio: float) -> None:
     make_folder(tmp_path, ratio=ratio)
     micropython.copy_sensor(tmp_path)
     drawn = keyed_noise(noise_table(ratio), KEY, SITE, SENSOR, SEQS)
     host = hashlib.sha256(b"".join(b"%d\n" % value for value in drawn.tolist())).hexdigest()
     done = subprocess.run([sys.executable, str(PROGRAM), str(tmp_path)], check=True, capture_output=True, text=True)
     ours = json.loads(done.stdout)
-    board = micropython.run(PROGRAM, folder=tmp_path, timeout=120)
+    board = micropython.run(PROGRAM, folder=tmp_path, timeout=600)
     assert board.returncode == 0, board.stdout + board.stderr
     theirs = json.loads(board.stdout)
     assert ours["digest"] == theirs["digest"] == host
@@ -40,8 +40,8 @@ def test_ten_thousand_draws_are_the_same_on_all_three(tmp_path: Path, ratio: flo
 
 
 @pytest.mark.parametrize("ratio", [2.5, 300.0])
-def test_keyed_noise_has_the_exact_law_and_a_scale_a_fifth_off_has_not(ratio: float) -> None:
-    seqs = np.array([sequence(GENERATION, counter) for counter in range(100_000)])
+def test_keyed_noise_has_the_exact_law_and_a_scale_20_percent_off_fails(ratio: float) -> None:
+    seqs = np.array([sequence(GENERATION, counter) for counter in range(40_000)])
     drawn = keyed_noise(noise_table(ratio), KEY, SITE, SENSOR, seqs)
     edges = np.arange(-3, 3.01, 0.25) * ratio
 

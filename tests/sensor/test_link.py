@@ -29,7 +29,7 @@ def no_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_ipv6")
-def test_where_the_kernel_has_no_ipv6_the_next_address_is_tried() -> None:
+def test_without_ipv6_the_link_tries_the_next_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         link = Link("localhost", server.getsockname()[1], False, None)
         link.start()
@@ -39,7 +39,7 @@ def test_where_the_kernel_has_no_ipv6_the_next_address_is_tried() -> None:
 
 
 @pytest.mark.usefixtures("no_ipv6")
-def test_where_no_address_answers_the_link_is_closed_and_says_why() -> None:
+def test_if_no_address_answers_the_link_is_closed_with_a_reason() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     link = Link("localhost", port, False, None)

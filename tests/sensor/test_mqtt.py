@@ -29,7 +29,7 @@ def message(topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -
     return link.take()
 
 
-def test_connect_is_written_as_the_standard_says() -> None:
+def test_connect_follows_the_standard() -> None:
     link = Mqtt("s07", user="u", password="pw", will=("a/b", b"\x00", True), keep_alive=258, clean=False)  # noqa: S106
     link.connect()
     assert link.take() == (
@@ -48,7 +48,7 @@ def test_connect_is_written_as_the_standard_says() -> None:
     retain=st.booleans(),
     cuts=st.lists(st.integers(0, 400)),
 )
-def test_what_one_client_publishes_another_hears_in_whatever_pieces(
+def test_a_published_message_arrives_however_its_bytes_are_split(
     topic: str, payload: bytes, qos: int, retain: bool, cuts: list[int]
 ) -> None:
     raw = message(topic, payload, qos=qos, retain=retain) * 2
@@ -62,7 +62,7 @@ def test_what_one_client_publishes_another_hears_in_whatever_pieces(
     assert hearer.connected
 
 
-def test_answers_are_told_once_and_only_for_what_was_asked() -> None:
+def test_each_answer_is_one_event_and_only_for_a_request() -> None:
     link = connected()
     assert (link.publish("a", b""), link.subscribe("a/#"), link.publish("b", b"", qos=0)) == (1, 2, 0)
     link.feed(b"\x40\x02\x00\x02" + b"\x90\x03\x00\x01\x01" + b"\x40\x02\x00\x07")
@@ -91,7 +91,7 @@ def test_an_id_in_use_is_not_given_out_again() -> None:
     assert link.publish("a", b"") == 1
     for number in range(2, 65536):
         link.publish("a", b"", again=number)
-    with pytest.raises(SensorError, match="65535 packets wait"):
+    with pytest.raises(SensorError, match="65535"):
         link.publish("a", b"")
     link.feed(b"\x40\x02\x01\x00")
     assert [link.publish("a", b""), link.events()] == [256, [("published", 256)]]
@@ -170,12 +170,12 @@ def test_a_packet_that_is_too_large_is_refused_before_it_has_arrived(largest: in
         link.publish("a", bytes(LARGEST))
 
 
-def test_no_bytes_make_it_fail() -> None:
+def test_no_bytes_crash_the_client() -> None:
     rng = random.Random(3117)
     whole = [ACCEPTED, b"\x40\x02\x00\x01", b"\x90\x03\x00\x02\x01", b"\xd0\x00", message("a/b", b"xyz")]
     whole += [message("cloakwork/v1/flat/s07/reading", bytes(200)), message("é", b"", qos=0, retain=True)]
-    told = dict.fromkeys(KINDS, 0)
-    for _ in range(200_000):
+    counts = dict.fromkeys(KINDS, 0)
+    for _ in range(40_000):
         raw = bytearray(b"".join(rng.choices(whole, k=rng.randrange(1, 4)))) if rng.random() < 0.8 else bytearray()
         raw += rng.randbytes(rng.randrange(8))
         for _ in range(rng.randrange(3)):
@@ -193,8 +193,8 @@ def test_no_bytes_make_it_fail() -> None:
         link.tick(0)
         for event in link.events():
             assert len(event) == KINDS[event[0]]
-            told[event[0]] += 1
-    assert min(told.values()) > 100, told
+            counts[event[0]] += 1
+    assert min(counts.values()) > 20, counts
 
 
 @pytest.mark.parametrize("start", [0, 2**30 - 70_000, 10**13])
@@ -274,7 +274,7 @@ def test_nothing_is_sent_without_a_connection() -> None:
         {"will": ("a", bytes(65536), False)},
     ],
 )
-def test_a_client_that_cannot_be_is_refused(options: dict[str, object]) -> None:
+def test_an_impossible_client_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(WireError):
         Mqtt(**({"client_id": "s07"} | options))  # type: ignore[arg-type]
 
@@ -288,6 +288,6 @@ def test_a_topic_to_publish_on_has_no_wildcards(topic: str) -> None:
 
 
 @pytest.mark.parametrize(("qos", "again"), [(2, 0), (-1, 0), (0, 1), (1, 65536)])
-def test_only_qos_0_and_1_are_spoken(qos: int, again: int) -> None:
-    with pytest.raises(WireError, match="QoS is 0 or 1"):
+def test_only_qos_0_and_1_are_supported(qos: int, again: int) -> None:
+    with pytest.raises(WireError, match="QoS"):
         connected().publish("a", b"", qos=qos, again=again)

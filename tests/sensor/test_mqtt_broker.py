@@ -157,7 +157,7 @@ def test_a_retained_message_is_heard_after_subscribing(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("goodbye", [False, True])
-def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_goodbye(broker: Broker, goodbye: bool) -> None:
+def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_disconnect(broker: Broker, goodbye: bool) -> None:
     with Other(broker, "cloakwork/#") as other:
         with Line(broker, client(broker, will=(STATUS, b"offline", True))) as line:
             line.until("connected")
@@ -224,7 +224,7 @@ def kept_alive(broker: Broker) -> bool:
         return True
 
 
-def test_a_broker_that_stands_still_is_found_dead(plain: Broker) -> None:
+def test_a_stopped_broker_is_found_dead(plain: Broker) -> None:
     with Line(plain, client(plain, keep_alive=1)) as line:
         line.until("connected")
         plain.pause()
@@ -240,7 +240,7 @@ def wait_until_written(broker: Broker, *parts: bytes) -> None:
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_session_goes_on_after_the_broker_has_been_away(broker: Broker, how: str) -> None:
+def test_a_session_continues_after_a_restart_of_the_broker(broker: Broker, how: str) -> None:
     link = client(broker, clean=False)
     with Line(broker, link) as line:
         line.until("connected")
@@ -277,7 +277,7 @@ def test_on_micropython_the_same_client_publishes_over_tls(secure: Broker, tmp_p
         assert [other.next() for _ in range(20)] == [(READING, b"\x00\xff %d" % number, False) for number in range(20)]
 
 
-def test_on_micropython_a_broker_with_another_authority_is_not_spoken_to(secure: Broker, tmp_path: Path) -> None:
+def test_on_micropython_a_broker_with_an_unknown_authority_is_refused(secure: Broker, tmp_path: Path) -> None:
     micropython.copy_sensor(tmp_path / "device")
     args = {"host": secure.host, "port": secure.port, "ca": None}
     args |= {"user": "s07", "password": USERS["s07"], "topic": READING, "count": 1}

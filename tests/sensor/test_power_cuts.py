@@ -114,7 +114,7 @@ def work(device: Device, world: World, rng: random.Random, numbers: list[int], t
             numbers.append(read_reading(device.cloak((21, 1), 0))[0])
 
 
-def test_a_device_of_which_neither_copy_can_be_read_refuses(tmp_path: Path) -> None:
+def test_a_device_without_a_readable_copy_refuses_to_start(tmp_path: Path) -> None:
     told = config()
     flash = Flash(told, 2.5, random.Random(1))
     for damage in (b"", flash.files["state.0"][:-9], b"{}\n\n"):
@@ -158,21 +158,21 @@ def test_storage_that_fails_once_costs_a_slot_and_no_number(tmp_path: Path) -> N
 
 @pytest.fixture
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: a killed process leaves the same there, and the test need not wait."""
+    """A folder in memory if possible: a killed process leaves the same files there, and writes are quick."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder made there has a random name
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
         yield Path(name) / "s07"
 
 
-def test_a_process_killed_a_thousand_times_repeats_no_number_and_overspends_no_window(quick_folder: Path) -> None:
+def test_a_process_killed_hundreds_of_times_repeats_no_number_and_overspends_no_window(quick_folder: Path) -> None:
     plan = {"period_ms": 4, "late_ms": 4, "window_slots": 20, "allowed": 8, "block": 2}
     make_folder(quick_folder, schedule=plan)
     program = Path(__file__).with_name("killed.py")
-    line = [sys.executable, str(program), str(quick_folder), "1000"]
-    done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=300)
-    found = json.loads(done.stdout)
-    assert found["killed"] == 1000
-    assert len(found["numbers"]) == len(set(found["numbers"]))
-    assert len(found["numbers"]) > 50
+    line = [sys.executable, str(program), str(quick_folder), "200"]
+    done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=600)
+    report = json.loads(done.stdout)
+    assert report["killed"] == 200
+    assert len(report["numbers"]) == len(set(report["numbers"]))
+    assert len(report["numbers"]) > 50
     window = (plan["window_slots"] * plan["period_ms"] - plan["late_ms"]) * 1_000_000
-    assert overspent(found["times"], window, plan["allowed"]) == []
+    assert overspent(report["times"], window, plan["allowed"]) == []

@@ -32,7 +32,7 @@ def test_no_stretch_of_window_slots_holds_more_than_allowed(
 
 
 @given(gaps=st.lists(st.integers(1, 12), min_size=1, max_size=60), window=st.integers(1, 40), allowed=st.integers(1, 9))
-def test_what_the_budget_allows_is_given_while_few_runs_are_kept(gaps: list[int], window: int, allowed: int) -> None:
+def test_the_budget_is_used_in_full_while_there_are_few_runs(gaps: list[int], window: int, allowed: int) -> None:
     slots = Slots([], window, allowed)
     used: list[int] = []
     slot = 0
@@ -50,7 +50,7 @@ def test_a_regular_schedule_is_one_run_and_never_refused() -> None:
     assert slots.used(999) == 60
 
 
-def test_many_gaps_are_forgotten_on_the_safe_side() -> None:
+def test_forgetting_gaps_never_allows_too_many_slots() -> None:
     slots = Slots([], 10_000, 5000)
     for slot in range(0, 6000, 2):
         slots.take(slot, 1)
@@ -58,6 +58,6 @@ def test_many_gaps_are_forgotten_on_the_safe_side() -> None:
     assert slots.used(6000) >= 3000
 
 
-def test_without_a_budget_each_slot_is_given_once() -> None:
+def test_without_a_limit_each_slot_is_used_once() -> None:
     slots = Slots([], 10, 0)
     assert [slots.take(slot, 1) for slot in (0, 1, 1, 2, 50)] == [1, 1, 0, 1, 1]

@@ -31,12 +31,12 @@ def test_a_forged_clock_delays_readings_and_gains_none(tmp_path: Path, seed: int
     store = Folder(str(tmp_path))
     device = Device(read_config(store), store, lambda: now)
     station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: forged)
-    for _ in range(30_000):
+    for _ in range(12_000):
         now += rng.choice([1, 2, 5])
         forged += rng.choice([0, 1, 3, rng.randrange(-200, 200) if rng.random() < 0.05 else 3])
         station.step()
     station.stop()
-    assert len(measured) > 50
+    assert len(measured) > 20
     assert overspent(measured, 10 * 100 - 10, 4) == []
 
 
@@ -65,11 +65,11 @@ def test_nothing_leaves_between_measuring_and_the_moment_of_sending(tmp_path: Pa
     store = Folder(str(tmp_path))
     device = Device(read_config(store), store, lambda: line.clock[0])
     station = Station(device, Outbox(store, 64), line, read, unix=lambda: 0)
-    for _ in range(20_000):
+    for _ in range(6_000):
         line.clock[0] += 1
         station.step()
     station.stop()
-    assert len(line.left) > 150
+    assert len(line.left) > 40
     assert all(moment % 100 >= 40 or moment % 100 == 0 for moment in line.moments[:-1] if moment > 1000)
 
 
@@ -157,9 +157,9 @@ def test_with_an_honest_clock_slots_begin_at_multiples_of_the_period(tmp_path: P
     store = Folder(str(tmp_path))
     device = Device(read_config(store), store, lambda: now)
     station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: 1_900_000_000_000 + now + 37)
-    for _ in range(20_000):
+    for _ in range(6_000):
         now += 1
         station.step()
     station.stop()
-    assert len(measured) > 180
+    assert len(measured) > 40
     assert {moment % 100 for moment in measured[1:]} <= set(range(10))

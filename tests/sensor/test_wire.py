@@ -71,14 +71,14 @@ def mutated(rng: random.Random, payload: bytes, pieces: list[bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["reading", "status"])
-def test_of_half_a_million_mutated_messages_none_crashes_the_parser_and_no_malformed_one_is_taken(kind: str) -> None:
+def test_no_mutated_message_crashes_the_parser_and_no_malformed_one_is_accepted(kind: str) -> None:
     rng = random.Random(11)
     read, pattern = (read_reading, READING) if kind == "reading" else (read_status, STATUS)
     pieces = [b" ", b"0", b"-", b"+", b'"', b"1e3", b".0", b"null", b"true", b",", b"{", b"}", b'"v":1,', b"\xff"]
     pieces += [b'"value":3', b"\x00", b"\n", "\u0663".encode(), b"NaN", b"_", b'","used":', b',"time":', b',"x":1']
     taken = 0
-    for turn in range(500_000):
-        if turn % 1000 == 0:
+    for turn in range(100_000):
+        if turn % 200 == 0:
             a, b, c = rng.randrange(1 << 53), rng.randrange(1 << 41), rng.randrange(-(1 << 40), 1 << 40)
             whole = write_reading(a, b, c) if kind == "reading" else write_status(STATES[a % 4], b, abs(c))
         payload = mutated(rng, whole, pieces)
@@ -89,7 +89,7 @@ def test_of_half_a_million_mutated_messages_none_crashes_the_parser_and_no_malfo
             ours = False
         assert ours == accepted(payload, pattern), payload
         taken += ours
-    assert 1000 < taken < 400_000  # some mutants are well-formed, or the test would not see a parser that refuses all
+    assert 200 < taken < 80_000  # some mutants are well-formed, so a parser that refuses everything fails
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_every_other_form_is_refused(payload: bytes) -> None:
         read_reading(payload)
 
 
-def test_no_message_of_an_error_repeats_what_was_read() -> None:
+def test_no_error_message_repeats_its_input() -> None:
     with pytest.raises(WireError) as problem:
         read_reading(b'{"v":1,"seq":1,"time":2,"value":123456.75}')
     assert "123456" not in str(problem.value)
 
 
 @pytest.mark.parametrize("number", [-1, LARGEST + 1])
-def test_numbers_that_do_not_fit_are_not_written(number: int) -> None:
+def test_numbers_that_do_not_fit_are_refused(number: int) -> None:
     with pytest.raises(WireError):
         write_reading(number, 0, 0)
     with pytest.raises(WireError):
