@@ -163,8 +163,10 @@ def test_one_token_has_one_long_answer_made_at_a_time_and_off_the_event_loop(
         usual_json = route_context.json_response
         for module in (route_context, routes_results):
             monkeypatch.setattr(module, "json_response", written)
-        part = made.app.state.context.attacks if name == "attack_until" else made.store
-        monkeypatch.setattr(part, name, watched_call(getattr(part, name)))
+        attacks = made.app.state.context.attacks
+        part = attacks if name == "attack_until" else getattr(made.store, name)
+        method = name if name == "attack_until" else "page"
+        monkeypatch.setattr(part, method, watched_call(getattr(part, method)))
         with ThreadPoolExecutor(6) as crowd:
             asked = [
                 crowd.submit(httpx2.get, f"{address}/v1/sites/hall/{path}", headers=made.bearer("analyst"), timeout=60)
