@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from cloakwork.collect.store import Role, Store, open_store
+from cloakwork.collect import Role, Store, open_store
 from cloakwork.physics import sources
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, freeze, load_site, plan_beside

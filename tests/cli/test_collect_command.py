@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from cloakwork.collect.store import Role, open_store
+from cloakwork.collect.storage import Role, open_store
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.mqtt import BrokerAddress
 from tests.broker import make_certificates

@@ -11,7 +11,7 @@ from cloakwork.cli.series_store import SAMPLED, slack
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.store import Reading, Result, open_store
+from cloakwork.collect.storage import Reading, Result, open_store
 from cloakwork.series import Bins, mean_levels
 from tests.cli.conftest import Run
 from tests.cli.series_kit import CLEAR, close, read

@@ -15,8 +15,8 @@ from cloakwork.cli.moments import shown
 from cloakwork.cli.output import err
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.store import Reading, Role, open_store
-from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.collect.storage import Reading, Role, open_store
+from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
 from tests.cli.conftest import Run
 from tests.collect.live_kit import make, moment, readings

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.storage import Store, open_store
 from tests.collect.live_kit import make
 from tests.postgres import Postgres, running_postgres
 

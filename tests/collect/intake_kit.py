@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
-from cloakwork.collect.store.reading_table import ReadingTable
-from cloakwork.collect.store.report_table import ProblemTable, ReportTable
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
+from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.report_table import ProblemTable, ReportTable
 from cloakwork.sensor.wire import write_reading
 
 SITES = {"flat": {"s1", "s2"}, "hall": {"h1"}}

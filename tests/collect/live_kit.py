@@ -9,7 +9,7 @@ import numpy as np
 
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.store import Reading, Result, Store
+from cloakwork.collect.storage import Reading, Result, Store
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, plan_beside
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cloakwork.collect.store import Reading
+from cloakwork.collect.storage import Reading
 from tests.collect.live_kit import site_file
 from tests.parts import ROOT
 from tests.ports import free_port

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cloakwork.collect.store import DeviceReport, Reading, RecoveredSource, Result
+from cloakwork.collect.storage import DeviceReport, Reading, RecoveredSource, Result
 
 SITE = "flat"
 START = 1_700_000_000_000

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site
-from cloakwork.collect.store import Reading, Role, open_store
+from cloakwork.collect.storage import Reading, Role, open_store
 from cloakwork.sensor.wire import topic, write_reading
 from tests.broker import READER, Broker
 from tests.collect.live_kit import site_file, values

@@ -9,7 +9,7 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.credentials import MOST_CODES, OneTimeCodes
 from cloakwork.collect.api.event_hub import StreamEnd
-from cloakwork.collect.store import Role, Token
+from cloakwork.collect.storage import Role, Token
 from tests.collect.api_kit import Bench, bench, served
 
 TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)

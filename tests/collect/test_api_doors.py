@@ -14,7 +14,7 @@ import pytest
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.service import ListenAddress, Service
-from cloakwork.collect.store import Role, open_store
+from cloakwork.collect.storage import Role, open_store
 from tests.broker import make_certificates
 from tests.collect.api_kit import watched
 

@@ -18,7 +18,7 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, Role
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, Bench, result, served
 
 QUICK = ApiSettings(follow_s=0.1, token_s=0.2)

@@ -11,7 +11,7 @@ import pytest
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.result_models import AttackCache, longer_window
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, unix_ms
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, unix_ms
 from tests.collect.api_kit import NOW, Bench, bench, result, watched
 
 PERIOD = watched().schedule.period_ms

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from cloakwork.collect.api import ApiSettings, route_context, routes_results
 from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.store import Reading, Token
+from cloakwork.collect.storage import Reading, Token
 from tests.collect.api_kit import NOW, bench, reading, result, served
 
 

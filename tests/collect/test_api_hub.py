@@ -7,7 +7,7 @@ import pytest
 from cloakwork.collect.api import EventHub
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import BURST, MOST_GATHERED, SEEN
-from cloakwork.collect.store import DeviceReport, Role, Token
+from cloakwork.collect.storage import DeviceReport, Role, Token
 from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, result
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import ConcurrencyLimiter, RateLimiter
 from cloakwork.collect.api.http_limits import address_of
-from cloakwork.collect.store import Reading, ReadingStatus
+from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import Bench, bench, reading, served
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cloakwork.collect.store import Reading, unix_ms
+from cloakwork.collect.storage import Reading, unix_ms
 from tests.collect.api_kit import bench, result, watched
 
 

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from cloakwork.collect.api import ApiSettings, Truth
 from cloakwork.collect.api.access_control import GuardedRoute
-from cloakwork.collect.store import Reading
+from cloakwork.collect.storage import Reading
 from tests.collect.api_kit import NOW, Bench, bench, reading, result
 
 ROLES = ("anonymous", "device", "analyst", "operator")

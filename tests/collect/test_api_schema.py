@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.store import DeviceReport, ProblemCount, Reading
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading
 from tests.collect.api_kit import NOW, Bench, bench, result
 
 EXAMPLES = 20

@@ -13,8 +13,8 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import MOST_CACHED, SessionTable, TokenCache
-from cloakwork.collect.store import Role, Token
-from cloakwork.collect.store.token_table import TokenTable
+from cloakwork.collect.storage import Role, Token
+from cloakwork.collect.storage.token_table import TokenTable
 from cloakwork.errors import StoreAwayError
 from tests.collect.api_kit import Bench, bench, reading
 

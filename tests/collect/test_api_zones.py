@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from cloakwork.collect.api import make_app
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.store import Reading, Result, Role, Store, open_store
+from cloakwork.collect.storage import Reading, Result, Role, Store, open_store
 from tests.collect.api_kit import NOW, Still
 from tests.collect.live_kit import moment, readings, values
 from tests.collect.zone_kit import FLAT, found, watched

@@ -19,7 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.store import DeviceReport, Reading, Store, open_store
+from cloakwork.collect.storage import DeviceReport, Reading, Store, open_store
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
@@ -177,7 +177,7 @@ CHILD = """
 import sys, threading
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.store import open_store
+from cloakwork.collect.storage import open_store
 from cloakwork.mqtt import BrokerAddress
 
 intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len, on_report=len)

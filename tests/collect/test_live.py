@@ -14,7 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_queue import SiteQueue
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.store import Result, Store
+from cloakwork.collect.storage import Result, Store
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame
 from tests.collect.live_kit import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values, wait_for

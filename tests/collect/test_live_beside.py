@@ -9,7 +9,7 @@ import pytest
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.store import Result, Store
+from cloakwork.collect.storage import Result, Store
 from cloakwork.readings import Frame
 from tests.collect.live_kit import LINE, LONG, give, make, moment, readings, running, wait_for
 

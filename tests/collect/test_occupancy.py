@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Solver, pack_map
-from cloakwork.collect.store import RecoveredSource, Result
+from cloakwork.collect.storage import RecoveredSource, Result
 from cloakwork.readings import Frame
 from cloakwork.site import Site, parse_site
 from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from cloakwork.collect.store import DeviceReport, ProblemCount, Reading, Result, Store
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Result, Store
 from tests.browser import running_browser, visiting
 from tests.collect.api_kit import result, served
 from tests.collect.page_kit import USUAL, marks, text

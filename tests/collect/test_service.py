@@ -10,8 +10,8 @@ import pytest
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.site_queue import SiteQueue
-from cloakwork.collect.store import Role, Store
-from cloakwork.collect.store.frame_table import FrameTable
+from cloakwork.collect.storage import Role, Store
+from cloakwork.collect.storage.frame_table import FrameTable
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from tests.collect.live_kit import make, moment, readings

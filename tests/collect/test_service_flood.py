@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloakwork.collect.store import Role, open_store
+from cloakwork.collect.storage import Role, open_store
 from tests.collect.process_kit import Door, until
 from tests.collect.survival_kit import Ground, ground
 

@@ -12,7 +12,7 @@ import pytest
 from cloakwork.cli.app import app
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
 from cloakwork.collect.solver import Solver, attack
-from cloakwork.collect.store import FAILED, Reading, Result
+from cloakwork.collect.storage import FAILED, Reading, Result
 from cloakwork.errors import InputError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, partial_cloak
 from cloakwork.recovery import Recovery, recover

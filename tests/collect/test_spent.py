@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import BudgetCheck, BudgetRules, Reason
-from cloakwork.collect.store import DeviceReport, Reading
+from cloakwork.collect.storage import DeviceReport, Reading
 from cloakwork.errors import StoreAwayError
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading

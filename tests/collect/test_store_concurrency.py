@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.store import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, schema
-from cloakwork.collect.store.database import Database
+from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
+from cloakwork.collect.storage.database import Database
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
 # a process that adds the same readings as others, with its own values, in its own order
 WRITER = """
 import json, random, sys
-from cloakwork.collect.store import Reading
-from cloakwork.collect.store import open_store
+from cloakwork.collect.storage import Reading
+from cloakwork.collect.storage import open_store
 url, own, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 lot = random.Random(own)
 said = []
@@ -153,8 +153,8 @@ def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) ->
         def work(connection: sa.Connection) -> None:
             runs.append(first)
             for frame in (first, second):
-                change = sa.update(schema.frames).where(schema.frames.c.time == moment(frame))
-                connection.execute(change.values(solved=schema.frames.c.solved + 1))
+                change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
+                connection.execute(change.values(solved=tables.frames.c.solved + 1))
                 if len(runs) <= 2 and frame == first:
                     meet.wait(20)
 
@@ -163,7 +163,7 @@ def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) ->
     at_once(lambda: lock(0, 1), lambda: lock(1, 0))
     assert len(runs) == 3
     with database.reading() as connection:
-        assert connection.execute(sa.select(schema.frames.c.solved)).scalars().all() == [2, 2]
+        assert connection.execute(sa.select(tables.frames.c.solved)).scalars().all() == [2, 2]
     database.close()
 
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.store import (
+from cloakwork.collect.storage import (
     Erased,
     ProblemCount,
     ReadingStatus,
@@ -24,9 +24,9 @@ from cloakwork.collect.store import (
     collector_store,
     open_store,
     result_table,
-    schema,
+    tables,
 )
-from cloakwork.collect.store.database import Database
+from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 
@@ -359,8 +359,8 @@ def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_wit
         saver = threading.Thread(target=lambda: other.results.save([result(0)]))
 
         def renew(connection: sa.Connection) -> None:
-            connection.execute(sa.delete(schema.frames))
-            connection.execute(sa.insert(schema.frames).values(site=SITE, time=START, solved=0, late=0))
+            connection.execute(sa.delete(tables.frames))
+            connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
             eraser.start()
             wait_for_lock(postgres_url)  # it waits for the row that is removed here
 

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from cloakwork.collect.store import ReadingStatus, Role, Store, open_store
+from cloakwork.collect.storage import ReadingStatus, Role, Store, open_store
 from cloakwork.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 from tests.collect.rows import SITE, frames, reading
 from tests.parts import program
@@ -27,8 +27,8 @@ NEW, AGAIN = ReadingStatus.NEW, ReadingStatus.AGAIN
 # a process that says which readings were acknowledged, until it is killed
 WRITER = """
 import sys
-from cloakwork.collect.store import Reading
-from cloakwork.collect.store import open_store
+from cloakwork.collect.storage import Reading
+from cloakwork.collect.storage import open_store
 url, first = sys.argv[1], int(sys.argv[2])
 with open_store(url, wait_s=60) as store:
     for start in range(first, first + 100_000, 20):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.store import ReadingStatus, Store, open_store, schema
-from cloakwork.collect.store.database import Database
+from cloakwork.collect.storage import ReadingStatus, Store, open_store, tables
+from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError, StoreAwayError, StoreError
 from tests.collect.rows import SITE, frames
 from tests.postgres import Postgres
@@ -39,8 +39,8 @@ def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:
 def test_an_empty_database_gets_the_tables_that_queries_expect(store_url: str) -> None:
     open_store(store_url).close()
     found = columns(store_url)
-    assert set(found) == set(schema.METADATA.tables)
-    for name, table in schema.METADATA.tables.items():
+    assert set(found) == set(tables.METADATA.tables)
+    for name, table in tables.METADATA.tables.items():
         assert {column.name: column.nullable for column in table.c} == {
             key: told[1] for key, told in found[name].items()
         }
@@ -76,7 +76,7 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
         ran.append(3)
         connection.exec_driver_sql("UPDATE readings SET note = 'kept'")
 
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, second, third))
+    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, second, third))
     open_store(store_url).close()
     open_store(store_url).close()
     assert ran == [2, 3]
@@ -84,7 +84,7 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
         assert connection.exec_driver_sql("SELECT note FROM readings").all() == [("kept",)] * 6
-        assert connection.execute(sa.select(schema.version.c.version)).all() == [(3,)]
+        assert connection.execute(sa.select(tables.version.c.version)).all() == [(3,)]
     database.close()
 
 
@@ -98,7 +98,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatc
         raise RuntimeError("power cut")
 
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, fails))
+        patch.setattr(tables, "STEPS", (*tables.STEPS, fails))
         with pytest.raises(RuntimeError, match="power cut"):
             open_store(store_url)
     assert columns(store_url) == before
@@ -108,14 +108,14 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatc
 
 def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, lambda _: None))
+        patch.setattr(tables, "STEPS", (*tables.STEPS, lambda _: None))
         open_store(store_url).close()
     with pytest.raises(StoreError) as refusal:
         open_store(store_url)
     assert (refusal.value.version, refusal.value.known) == (2, 1)
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
-        assert connection.execute(sa.select(schema.version.c.version)).scalar_one() == 2
+        assert connection.execute(sa.select(tables.version.c.version)).scalar_one() == 2
     database.close()
 
 
@@ -129,7 +129,7 @@ def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: 
 
 
 def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
-    code = "import sys; from cloakwork.collect.store import open_store; open_store(sys.argv[1]).check()"
+    code = "import sys; from cloakwork.collect.storage import open_store; open_store(sys.argv[1]).check()"
     running = [subprocess.Popen([sys.executable, "-c", code, store_url], stderr=subprocess.PIPE) for _ in range(4)]
     said = [process.communicate(timeout=60)[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 4, said
@@ -165,7 +165,7 @@ def test_of_two_that_open_an_old_store_at_once_one_brings_it_up_to_date(
         ran.append(2)
         time.sleep(0.5)
 
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, slow))
+    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, slow))
     with ThreadPoolExecutor(3) as pool:
         for store in pool.map(open_store, [store_url] * 3):
             store.close()

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from cloakwork.collect.store import Store, open_store
+from cloakwork.collect.storage import Store, open_store
 from tests.collect.rows import SITE, frames, moment, result
 
 CURSOR = f"{moment(3)}.s1.3"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.collect.store import Alarm, FrameTime, Page, Reading, ReadingStatus, Store
+from cloakwork.collect.storage import Alarm, FrameTime, Page, Reading, ReadingStatus, Store
 from cloakwork.errors import InputError
 from tests.collect.rows import SITE, START, frames, moment, reading
 

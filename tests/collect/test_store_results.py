@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.collect.store import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store
+from cloakwork.collect.storage import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store
 from cloakwork.errors import InputError
 from tests.collect.rows import SITE, START, frames, moment, reading, report, result
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.store import Role, Store, Token, open_store
+from cloakwork.collect.storage import Role, Store, Token, open_store
 from cloakwork.errors import InputError
 from tests.postgres import Postgres
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cloakwork.collect.retention import ERASE_S, PATIENCE_S, TRUST_S, Retention
-from cloakwork.collect.store import Erased, Reading, Role, Store, open_store
-from cloakwork.collect.store.reading_table import ReadingTable
+from cloakwork.collect.storage import Erased, Reading, Role, Store, open_store
+from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
 from tests.collect.process_kit import Door, until
 from tests.collect.rows import SITE as FLAT

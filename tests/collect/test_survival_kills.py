@@ -4,7 +4,7 @@ import random
 import time
 from pathlib import Path
 
-from cloakwork.collect.store import Result, open_store
+from cloakwork.collect.storage import Result, open_store
 from tests.collect.process_kit import until
 from tests.collect.survival_kit import Ground, Load, ground
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import pack_map
-from cloakwork.collect.store import RecoveredSource, Result
+from cloakwork.collect.storage import RecoveredSource, Result
 from cloakwork.site import freeze, parse_site
 
 FLAT = """name = "flat"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cloakwork.collect.store import Reading, Role, open_store
+from cloakwork.collect.storage import Reading, Role, open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
 from tests.parts import needs, postgresql

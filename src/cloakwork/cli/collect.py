@@ -15,10 +15,7 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note
-from cloakwork.collect.collected_site import load_collected_sites
-from cloakwork.collect.embedded_broker import EmbeddedBroker
-from cloakwork.collect.service import ListenAddress, Service
-from cloakwork.collect.store import Role, Store, open_store
+from cloakwork.collect import EmbeddedBroker, ListenAddress, Role, Service, Store, load_collected_sites, open_store
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
 

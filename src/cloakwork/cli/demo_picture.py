@@ -15,8 +15,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd
 from cloakwork.cli.draw import cross, floor, save
 from cloakwork.cli.output import say, table
-from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.store import Result
+from cloakwork.collect import CollectedSite, Result
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.recovery import Recovery, recover
 

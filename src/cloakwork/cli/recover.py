@@ -77,8 +77,7 @@ def _file_frames(readings: Path | None, site: Site) -> _Frames:
 
 
 def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
-    from cloakwork.collect.collected_site import StoredFrames  # noqa: PLC0415 - a file needs no database
-    from cloakwork.collect.store import open_store  # noqa: PLC0415
+    from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
 
     store = stack.enter_context(open_store(url, make=False))
     period = parse_moment("--since", since), parse_moment("--until", until)

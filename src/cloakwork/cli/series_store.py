@@ -18,9 +18,7 @@ from cloakwork.cli.series_given import (
     taken_period,
 )
 from cloakwork.cli.series_rows import lower
-from cloakwork.collect.open_frames import enough_agree
-from cloakwork.collect.solver import unpack_map
-from cloakwork.collect.store import Result, Store, open_store
+from cloakwork.collect import Result, Store, enough_agree, open_store, unpack_map
 from cloakwork.errors import InputError
 from cloakwork.recovery import PointSources
 from cloakwork.series import Bins, BoundedSeries, mean_levels

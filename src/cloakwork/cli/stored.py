@@ -13,8 +13,7 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, note, part_of, written
-from cloakwork.collect.collected_site import StoredFrames
-from cloakwork.collect.store import Result, Store, open_store
+from cloakwork.collect import Result, Store, StoredFrames, open_store
 from cloakwork.errors import InputError
 
 Row = Sequence[Any]

@@ -8,7 +8,7 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Json, StoreUrl
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, note, out, say, table
-from cloakwork.collect.store import Role, open_store
+from cloakwork.collect import Role, open_store
 from cloakwork.errors import InputError
 
 token = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

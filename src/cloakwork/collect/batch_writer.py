@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Condition, Event, Lock, Thread
 
 from cloakwork.collect.problems import ProblemCounter
-from cloakwork.collect.store import DeviceReport, Reading, ReadingStatus, Store
+from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store
 from cloakwork.errors import BusyError, CloakworkError
 
 BATCH = 500  # readings in one transaction

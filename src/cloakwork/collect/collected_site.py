@@ -11,7 +11,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.problems import BudgetRules
-from cloakwork.collect.store import Store
+from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, Problems

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.problems import BudgetCheck, BudgetRules, ProblemCounter, Reason
-from cloakwork.collect.store import DeviceReport, Reading, ReadingStatus, Store, unix_ms
+from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status, topic, write_reading

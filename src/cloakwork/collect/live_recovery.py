@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.site_queue import RecoveryState, SiteQueue
-from cloakwork.collect.store import Reading, Result, Store, unix_ms
+from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import StoreError
 
 BACKLOG = 1000  # frames of a site that may wait here; the others wait in the store

@@ -8,7 +8,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.collect.solver import unpack_map
-from cloakwork.collect.store import RecoveredSource, Result
+from cloakwork.collect.storage import RecoveredSource, Result
 from cloakwork.physics import Space
 from cloakwork.site import Site, Zone
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from cloakwork.collect.store import ProblemCount
+from cloakwork.collect.storage import ProblemCount
 
 SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are dropped
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from threading import Event, Thread
 
-from cloakwork.collect.store import Store, unix_ms
+from cloakwork.collect.storage import Store, unix_ms
 from cloakwork.errors import StoreError
 
 ERASE_S = 3600.0

@@ -24,7 +24,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.retention import Retention
-from cloakwork.collect.store import Store, Token
+from cloakwork.collect.storage import Store, Token
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.open_frames import OpenFrames
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.store import Result, Store
+from cloakwork.collect.storage import Result, Store
 
 LARGEST_BATCH = 512
 LARGEST_QUERY = 1000  # times per query to the store

@@ -12,7 +12,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.open_frames import enough_agree
-from cloakwork.collect.store import FAILED, Reading, RecoveredSource, Result, unix_ms
+from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, unix_ms
 from cloakwork.errors import CloakworkError, InputError
 from cloakwork.readings import Frame, FrameRecoverer, RecoveredFrame, partial_cloak, recovered_frames
 from cloakwork.recovery import Source, recover

@@ -12,7 +12,7 @@ from threading import Lock
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import Occupancy, occupancies
-from cloakwork.collect.store import Result
+from cloakwork.collect.storage import Result
 from cloakwork.errors import InputError
 from cloakwork.mqtt import (
     BrokerAddress,

@@ -11,10 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.embedded_broker import EmbeddedBroker
-from cloakwork.collect.service import ListenAddress, Service
-from cloakwork.collect.store import Result, Role, Store, open_store
+from cloakwork.collect import CollectedSite, EmbeddedBroker, ListenAddress, Result, Role, Service, Store, open_store
 from cloakwork.demo.fleet import Fleet
 from cloakwork.demo.simulated_flat import SimulatedFlat, unix_ms
 from cloakwork.demo.walks import Movement

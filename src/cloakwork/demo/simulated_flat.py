@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cloakwork.collect.api import Truth
+from cloakwork.collect import Truth
 from cloakwork.demo.recorded import Position
 from cloakwork.demo.walks import Movement
 from cloakwork.errors import InputError

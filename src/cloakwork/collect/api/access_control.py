@@ -18,7 +18,7 @@ from cloakwork.collect.api.capacity import ConcurrencyLimiter, KeyedLocks, RateL
 from cloakwork.collect.api.credentials import Caller, OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import documented_errors
 from cloakwork.collect.api.http_limits import BODY_LIMIT, address_of
-from cloakwork.collect.store import Role
+from cloakwork.collect.storage import Role
 from cloakwork.errors import ApiError
 
 READERS = (Role.ANALYST, Role.OPERATOR)

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.store import ReadingStatus, Result
+from cloakwork.collect.storage import ReadingStatus, Result
 from cloakwork.mqtt import MqttClient
 
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -35,7 +35,7 @@ from cloakwork.collect.api.route_context import ApiContext
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.store import Store
+from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError
 from cloakwork.mqtt import MqttClient
 

@@ -13,7 +13,7 @@ from threading import Lock
 from cachetools import LRUCache, TTLCache
 
 from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.store import Role, Store, Token
+from cloakwork.collect.storage import Role, Store, Token
 
 MOST_CACHED = 4096
 MOST_CODES = 64

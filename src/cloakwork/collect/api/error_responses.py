@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.store import Role
+from cloakwork.collect.storage import Role
 from cloakwork.errors import ApiError, BusyError, StoreAwayError, StoreError
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.store import DeviceReport, ProblemCount, Result, Store
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Result, Store
 from cloakwork.errors import ApiError, StoreError
 
 GATHER_S = 0.05

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import Occupancy, occupancies
 from cloakwork.collect.solver import Attack, attack, unpack_map
-from cloakwork.collect.store import FAILED, Reading, RecoveredSource, Result, Store, unix_ms
+from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, Store, unix_ms
 from cloakwork.errors import InputError
 from cloakwork.privacy import Profile
 from cloakwork.recovery.fit import DOUBTFUL

@@ -21,7 +21,7 @@ from cloakwork.collect.api.result_models import AttackCache, Moment, Name
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.store import Page, Store
+from cloakwork.collect.storage import Page, Store
 from cloakwork.errors import ApiError, InputError
 from cloakwork.mqtt import MqttClient
 

@@ -12,7 +12,7 @@ from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.result_models import Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep
-from cloakwork.collect.store import Role, Token
+from cloakwork.collect.storage import Role, Token
 from cloakwork.errors import ApiError
 
 log = logging.getLogger(__name__)

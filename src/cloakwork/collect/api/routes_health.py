@@ -14,7 +14,7 @@ from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.store import DeviceReport, ProblemCount, Role, unix_ms
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Role, unix_ms
 
 FRAMES = 60  # newest frames in which missing sensors are counted
 ALARMS = 3  # of each sensor

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded, public
 from cloakwork.collect.api.result_models import ResponseModel
 from cloakwork.collect.api.route_context import ContextDep
-from cloakwork.collect.store import Role
+from cloakwork.collect.storage import Role
 from cloakwork.errors import ApiError
 
 MEDIA_TYPES = {

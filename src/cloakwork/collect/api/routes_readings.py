@@ -13,7 +13,7 @@ from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import Moment, Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ContextDep, PageQuery, SiteName, encode_cursor, page_response
-from cloakwork.collect.store import Page, Reading, ReadingStatus, Role
+from cloakwork.collect.storage import Page, Reading, ReadingStatus, Role
 from cloakwork.errors import ApiError, InputError
 from cloakwork.sensor.wire import LARGEST
 

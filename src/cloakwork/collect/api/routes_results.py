@@ -27,7 +27,7 @@ from cloakwork.collect.api.route_context import (
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Attack
-from cloakwork.collect.store import Page, Result, unix_ms
+from cloakwork.collect.storage import Page, Result, unix_ms
 from cloakwork.errors import ApiError
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])

@@ -14,7 +14,7 @@ from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.store import Erased, Role
+from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
 

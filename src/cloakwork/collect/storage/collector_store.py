@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import queries, schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.frame_table import FrameTable, lock_frames
-from cloakwork.collect.store.reading_table import ReadingTable
-from cloakwork.collect.store.records import Erased, unix_ms
-from cloakwork.collect.store.report_table import ProblemTable, ReportTable, slots_within
-from cloakwork.collect.store.result_table import ResultTable
-from cloakwork.collect.store.token_table import TokenTable
+from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.frame_table import FrameTable, lock_frames
+from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.records import Erased, unix_ms
+from cloakwork.collect.storage.report_table import ProblemTable, ReportTable, slots_within
+from cloakwork.collect.storage.result_table import ResultTable
+from cloakwork.collect.storage.token_table import TokenTable
 from cloakwork.errors import InputError
 
 DAY_MS = 86_400_000
@@ -33,7 +33,7 @@ def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = Tru
     """
     database = Database(url, wait_s=wait_s, make=make)
     try:
-        schema.migrate(database)
+        tables.migrate(database)
     except BaseException:
         database.close()
         raise
@@ -60,10 +60,9 @@ class Store:
 
     def sites(self) -> list[str]:
         """Return the names of all sites with data, sorted."""
-        tables = (schema.frames, schema.reports, schema.report_history, schema.alarms, schema.problems)
         names: set[str] = set()
         with self._database.reading() as connection:
-            for table in tables:
+            for table in (tables.frames, tables.reports, tables.report_history, tables.alarms, tables.problems):
                 # the index gives one name after another
                 query = sa.select(sa.func.min(table.c.site))
                 name = connection.execute(query).scalar()
@@ -79,20 +78,20 @@ class Store:
         Reports, alarms and problems go by when they were received. Works in small transactions, so that writers wait
         for milliseconds only; readings that arrive meanwhile may stay.
         """
-        table = schema.readings.c
-        chosen = _chosen(schema.readings, table.time, site, sensor, since, until)
+        table = tables.readings.c
+        chosen = _chosen(tables.readings, table.time, site, sensor, since, until)
         query = sa.select(table.sensor, table.seq, table.time).where(*chosen)
         query = query.order_by(table.time, table.sensor, table.seq).limit(STEP)
         steps = _repeat(lambda: self._database.write(lambda connection: _erase_readings(connection, site, query)))
         reports = 0
         for other, clock in (
-            (schema.reports, schema.reports.c.received),
-            (schema.report_history, schema.report_history.c.received),
-            (schema.alarms, schema.alarms.c.received),
-            (schema.problems, schema.problems.c.last),
+            (tables.reports, tables.reports.c.received),
+            (tables.report_history, tables.report_history.c.received),
+            (tables.alarms, tables.alarms.c.received),
+            (tables.problems, tables.problems.c.last),
         ):
             conditions = _chosen(other, clock, site, sensor, since, until)
-            if other is schema.report_history:
+            if other is tables.report_history:
                 reports = self._erase_rows(other, [*conditions, *slots_within(since, until)])
             else:
                 self._erase_rows(other, conditions)
@@ -107,7 +106,7 @@ class Store:
 
     def erasures(self, site: str) -> int:
         """How often readings of a site were erased; ask before reading those that something is computed from."""
-        query = sa.select(schema.erasures.c.count).where(schema.erasures.c.site == site)
+        query = sa.select(tables.erasures.c.count).where(tables.erasures.c.site == site)
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar() or 0)
 
@@ -123,7 +122,7 @@ class Store:
 
     def size(self) -> int:
         """Bytes on the disk."""
-        return self._database.size(schema.METADATA.tables)
+        return self._database.size(tables.METADATA.tables)
 
     def check(self) -> None:
         """Raise `StoreError` unless the database answers."""
@@ -188,26 +187,26 @@ def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any])
     times = sorted({row.time for row in selected})
     lock_frames(connection, site, times)
     _count_erasure(connection, site)
-    table = schema.readings.c
+    table = tables.readings.c
     keys = [(site, row.sensor, row.seq) for row in selected]
-    readings = queries.delete(connection, schema.readings, keys, key=(table.site, table.sensor, table.seq))
+    readings = queries.delete(connection, tables.readings, keys, key=(table.site, table.sensor, table.seq))
     remaining = sa.select(table.time).distinct()
     remaining = remaining.where(table.site == site, queries.among(connection, table.time, times))
     left = set(connection.execute(remaining).scalars())
     empty = [time for time in times if time not in left]
-    connection.execute(_at_times(sa.delete(schema.frames), schema.frames, connection, site, empty))
-    unsolved = sa.update(schema.frames).values(solved=0, late=0)
-    connection.execute(_at_times(unsolved, schema.frames, connection, site, left))
+    connection.execute(_at_times(sa.delete(tables.frames), tables.frames, connection, site, empty))
+    unsolved = sa.update(tables.frames).values(solved=0, late=0)
+    connection.execute(_at_times(unsolved, tables.frames, connection, site, left))
     # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
-    results = connection.execute(_at_times(sa.delete(schema.results), schema.results, connection, site, times)).rowcount
+    results = connection.execute(_at_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
     return _Step(len(selected), readings, results)
 
 
 def _count_erasure(connection: sa.Connection, site: str) -> None:
     """Count in the transaction of the erasure, so that no one sees one without the other."""
-    statement = queries.insert(connection, schema.erasures).values(site=site, count=1)
-    more = {"count": schema.erasures.c.count + 1}
-    connection.execute(statement.on_conflict_do_update(index_elements=[schema.erasures.c.site], set_=more))
+    statement = queries.insert(connection, tables.erasures).values(site=site, count=1)
+    more = {"count": tables.erasures.c.count + 1}
+    connection.execute(statement.on_conflict_do_update(index_elements=[tables.erasures.c.site], set_=more))
 
 
 def _at_times(change: Change, table: sa.Table, connection: sa.Connection, site: str, times: Iterable[int]) -> Change:

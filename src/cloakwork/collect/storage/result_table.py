@@ -9,15 +9,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import queries, schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.frame_table import FrameProgress, held_readings, lock_frames
-from cloakwork.collect.store.records import FAILED, Page, RecoveredSource, Result
+from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.frame_table import FrameProgress, held_readings, lock_frames
+from cloakwork.collect.storage.records import FAILED, Page, RecoveredSource, Result
 from cloakwork.errors import InputError
 
 MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
-_TABLE = schema.results.c
+_TABLE = tables.results.c
 _NOT_FAILED = _TABLE.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
 
@@ -120,14 +120,14 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
         _upsert(connection, kept)
     if valid:
         marks = [_mark(result, sensors[result.time], before[result.time]) for result in valid]
-        table = schema.frames
+        table = tables.frames
         change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
         connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
     return len(kept)
 
 
 def _upsert(connection: sa.Connection, results: Sequence[Result]) -> None:
-    statement = queries.insert(connection, schema.results)
+    statement = queries.insert(connection, tables.results)
     columns = {column.name: column for column in statement.excluded if not column.primary_key}
     statement = statement.on_conflict_do_update(index_elements=[_TABLE.site, _TABLE.time], set_=columns)
     connection.execute(statement, [_to_row(result) for result in results])

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from cloakwork.collect.store import schema
-from cloakwork.collect.store.records import Page
+from cloakwork.collect.storage import tables
+from cloakwork.collect.storage.records import Page
 from cloakwork.errors import InputError
 
 Item = TypeVar("Item")
@@ -150,7 +150,7 @@ def _as_json(values: Iterable[Any]) -> sa.BindParameter[str]:
 
 def _as_array(column: sa.Column[Any], values: Iterable[Any]) -> sa.BindParameter[Sequence[Any]]:
     # the database's own type: ours would check each number, which is slow for thousands
-    kind = sa.BigInteger() if isinstance(column.type, schema.Whole) else column.type
+    kind = sa.BigInteger() if isinstance(column.type, tables.Whole) else column.type
     return sa.bindparam(None, list(values), type_=postgresql.ARRAY(kind), unique=True)
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.records import NewToken, Role, Token, unix_ms
+from cloakwork.collect.storage import tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.records import NewToken, Role, Token, unix_ms
 from cloakwork.errors import InputError
 
 PREFIX = "cw_"
 LONGEST_LABEL = 200
 _BYTES = 32  # random ones, so a fast hash is enough: unlike passwords, they cannot be guessed
-_TABLE = schema.tokens.c
+_TABLE = tables.tokens.c
 
 
 class TokenTable:
@@ -35,7 +35,7 @@ class TokenTable:
         secret = PREFIX + secrets.token_urlsafe(_BYTES)
         token = Token(secrets.token_hex(6), role, site, sensor, label, self._now(), None)
         row = {**vars(token), "role": role.value, "digest": _digest(secret)}
-        self._database.write(lambda connection: connection.execute(sa.insert(schema.tokens), row))
+        self._database.write(lambda connection: connection.execute(sa.insert(tables.tokens), row))
         return NewToken(token, secret)
 
     def check(self, secret: str) -> Token | None:
@@ -46,7 +46,7 @@ class TokenTable:
         """
         digest = _digest(secret)
         with self._database.reading() as connection:
-            row = connection.execute(sa.select(schema.tokens).where(_TABLE.digest == digest)).one_or_none()
+            row = connection.execute(sa.select(tables.tokens).where(_TABLE.digest == digest)).one_or_none()
         if row is None or not hmac.compare_digest(row.digest, digest) or row.revoked is not None:
             return None
         return _token(row)
@@ -54,12 +54,12 @@ class TokenTable:
     def list_all(self) -> list[Token]:
         """Return all tokens, including revoked ones, the oldest first."""
         with self._database.reading() as connection:
-            rows = connection.execute(sa.select(schema.tokens).order_by(_TABLE.made, _TABLE.id))
+            rows = connection.execute(sa.select(tables.tokens).order_by(_TABLE.made, _TABLE.id))
             return [_token(row) for row in rows]
 
     def revoke(self, token_id: str) -> bool:
         """Revoke a token; returns False if there is none. The time of its first revocation stays."""
-        change = sa.update(schema.tokens).where(_TABLE.id == token_id)
+        change = sa.update(tables.tokens).where(_TABLE.id == token_id)
         change = change.values(revoked=sa.func.coalesce(_TABLE.revoked, self._now()))
         return self._database.write(lambda connection: connection.execute(change).rowcount > 0)
 

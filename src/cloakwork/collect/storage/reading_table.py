@@ -5,16 +5,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import queries, schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.records import Alarm, Page, Reading, ReadingStatus
+from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.records import Alarm, Page, Reading, ReadingStatus
 from cloakwork.errors import StoreAwayError
 
 Key = tuple[str, str, int]
 Conditions = tuple[sa.ColumnElement[bool], ...]
 STREAMED = 5000  # rows in memory while all are read
 TRIES = 10
-_TABLE = schema.readings.c
+_TABLE = tables.readings.c
 _KEY = (_TABLE.site, _TABLE.sensor, _TABLE.seq)
 _ORDER = (_TABLE.time, _TABLE.sensor, _TABLE.seq)
 
@@ -49,7 +49,7 @@ class ReadingTable:
         newest_first: bool = False,
     ) -> Page[Reading]:
         """Return readings by time, sensor and seq. Pages never repeat or skip a reading that was there before."""
-        query = sa.select(schema.readings).where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
+        query = sa.select(tables.readings).where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
         if sensor is not None:
             query = query.where(_TABLE.sensor == sensor)
         query = query.order_by(*queries.ordered(_ORDER, newest_first=newest_first))
@@ -87,7 +87,7 @@ class ReadingTable:
 
     def alarms(self, site: str, *, limit: int = 1000) -> list[Alarm]:
         """Return sequence numbers that arrived with two values, the newest first."""
-        table = schema.alarms.c
+        table = tables.alarms.c
         query = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
         query = query.order_by(table.received.desc(), table.sensor, table.seq).limit(queries.check_limit(limit))
         with self._database.reading() as connection:
@@ -98,7 +98,7 @@ class ReadingTable:
 
         The index gives one sensor after another, and the highest numbers of a sensor are the end of its part.
         """
-        table = schema.alarms.c
+        table = tables.alarms.c
         alarms: list[Alarm] = []
         first_sensor = sa.select(sa.func.min(table.sensor)).where(table.site == site)
         query = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
@@ -140,11 +140,11 @@ def _insert(connection: sa.Connection, first: dict[Key, Reading]) -> tuple[set[K
     # in the order of the keys: two transactions that insert the same ones must not wait for each other
     open_keys = sorted(first)
     for _ in range(TRIES):
-        inserted = queries.insert_new(connection, schema.readings, [first[key] for key in open_keys], key=_KEY)
+        inserted = queries.insert_new(connection, tables.readings, [first[key] for key in open_keys], key=_KEY)
         new |= inserted
         stored |= {key: (first[key].time, first[key].value) for key in inserted}
         others = [key for key in open_keys if key not in inserted]
-        for row in queries.look_up(connection, schema.readings, others, key=_KEY):
+        for row in queries.look_up(connection, tables.readings, others, key=_KEY):
             stored[row.site, row.sensor, row.seq] = (row.time, row.value)
         # keys that are neither new nor stored were erased between the two statements
         open_keys = [key for key in open_keys if key not in stored]
@@ -161,8 +161,8 @@ def _mark_frames(connection: sa.Connection, times: set[tuple[str, int]]) -> None
     """
     if not times:
         return
-    statement = queries.insert(connection, schema.frames)
-    frames = schema.frames.c
+    statement = queries.insert(connection, tables.frames)
+    frames = tables.frames.c
     statement = statement.on_conflict_do_update(
         index_elements=[frames.site, frames.time], set_={"late": 1}, where=(frames.solved > 0) & (frames.late == 0)
     )
@@ -173,7 +173,7 @@ def _mark_frames(connection: sa.Connection, times: set[tuple[str, int]]) -> None
 def _add_alarms(connection: sa.Connection, alarms: dict[Key, Reading]) -> None:
     if not alarms:
         return
-    statement = queries.insert(connection, schema.alarms).on_conflict_do_nothing()
+    statement = queries.insert(connection, tables.alarms).on_conflict_do_nothing()
     names = ("site", "sensor", "seq", "received")
     connection.execute(
         statement, [dict(zip(names, (*key, alarms[key].received), strict=True)) for key in sorted(alarms)]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from cloakwork.collect.store.engines import (
+from cloakwork.collect.storage.engines import (
     WRITES,
     busy_error,
     is_conflict,

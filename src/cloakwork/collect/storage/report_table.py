@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import queries, schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.records import DeviceReport, ProblemCount
+from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.records import DeviceReport, ProblemCount
 
 CLOCK_DIFFERENCE_MS = 60_000  # allowed between collectors that share a store
 SLOT_MS = 10_000  # history keeps a sensor's last report in each slot
@@ -31,15 +31,15 @@ class ReportTable:
 
         def work(connection: sa.Connection) -> None:
             # in the order of the keys, so that two transactions do not wait for each other
-            _upsert(connection, schema.reports, [latest[key]._asdict() for key in sorted(latest)])
+            _upsert(connection, tables.reports, [latest[key]._asdict() for key in sorted(latest)])
             history = [{**slots[key]._asdict(), "slot": key[1]} for key in sorted(slots)]
-            _upsert(connection, schema.report_history, history)
+            _upsert(connection, tables.report_history, history)
 
         self._database.write(work)
 
     def latest(self, site: str) -> list[DeviceReport]:
         """Return the latest report of each sensor, by sensor."""
-        query = sa.select(schema.reports).where(schema.reports.c.site == site).order_by(schema.reports.c.sensor)
+        query = sa.select(tables.reports).where(tables.reports.c.site == site).order_by(tables.reports.c.sensor)
         with self._database.reading() as connection:
             return [DeviceReport(*row) for row in connection.execute(query)]
 
@@ -53,7 +53,7 @@ class ReportTable:
         limit: int = 1000,
     ) -> list[DeviceReport]:
         """Return the last `limit` reports of a period (by when they were received), oldest first."""
-        table = schema.report_history.c
+        table = tables.report_history.c
         query = sa.select(table.site, table.sensor, table.state, table.used, table.allowed, table.received)
         query = query.where(table.site == site, *queries.within(table.received, since, until))
         query = query.where(*slots_within(since, until))
@@ -81,12 +81,12 @@ class ProblemTable:
             return
 
         def work(connection: sa.Connection) -> None:
-            table = schema.problems.c
-            statement = queries.insert(connection, schema.problems)
+            table = tables.problems.c
+            statement = queries.insert(connection, tables.problems)
             new = statement.excluded
             last = sa.case((new.last > table.last, new.last), else_=table.last)
             statement = statement.on_conflict_do_update(
-                index_elements=list(schema.problems.primary_key), set_={"count": table.count + new.count, "last": last}
+                index_elements=list(tables.problems.primary_key), set_={"count": table.count + new.count, "last": last}
             )
             connection.execute(statement, [asdict(sums[key]) for key in sorted(sums)])
 
@@ -94,8 +94,8 @@ class ProblemTable:
 
     def counts(self, site: str | None = None) -> list[ProblemCount]:
         """Return the counts of one site, or of all; the most recent first."""
-        table = schema.problems.c
-        query = sa.select(schema.problems).order_by(table.last.desc(), table.site, table.sensor, table.reason)
+        table = tables.problems.c
+        query = sa.select(tables.problems).order_by(table.last.desc(), table.site, table.sensor, table.reason)
         if site is not None:
             query = query.where(table.site == site)
         with self._database.reading() as connection:
@@ -105,7 +105,7 @@ class ProblemTable:
 def slots_within(since: int | None, until: int | None) -> list[sa.ColumnElement[bool]]:
     """Return conditions on the slots of a period: slots are in the key of the history, which saves a full scan."""
     last = None if until is None else until // SLOT_MS + 1
-    return queries.within(schema.report_history.c.slot, None if since is None else since // SLOT_MS, last)
+    return queries.within(tables.report_history.c.slot, None if since is None else since // SLOT_MS, last)
 
 
 def _upsert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, object]]) -> None:

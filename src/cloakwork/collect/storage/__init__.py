@@ -1,7 +1,7 @@
 """What the collector keeps: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
 
-from cloakwork.collect.store.collector_store import DEFAULT_URL, Store, open_store
-from cloakwork.collect.store.records import (
+from cloakwork.collect.storage.collector_store import DEFAULT_URL, Store, open_store
+from cloakwork.collect.storage.records import (
     FAILED,
     Alarm,
     DeviceReport,

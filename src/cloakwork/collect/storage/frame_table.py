@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store import queries, schema
-from cloakwork.collect.store.database import Database
-from cloakwork.collect.store.records import FrameTime
+from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.records import FrameTime
 
 # literals: with a parameter, neither database would use the small partial index
-_UNSOLVED = schema.frames.c.solved == sa.literal_column("0")
-_OUTGROWN = schema.frames.c.late > sa.literal_column("0")
+_UNSOLVED = tables.frames.c.solved == sa.literal_column("0")
+_OUTGROWN = tables.frames.c.late > sa.literal_column("0")
 
 
 class FrameTable:
@@ -25,7 +25,7 @@ class FrameTable:
 
         A time without readings gets an empty dictionary.
         """
-        table = schema.readings.c
+        table = tables.readings.c
         values: dict[int, dict[str, int]] = {time: {} for time in times}
         query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
         query = query.order_by(table.time, table.sensor, table.seq)
@@ -45,7 +45,7 @@ class FrameTable:
         every: int | None = None,
     ) -> list[FrameTime]:
         """Return times that have readings, with the number of sensors; with `every`, only its multiples."""
-        frames, readings = schema.frames.c, schema.readings.c
+        frames, readings = tables.frames.c, tables.readings.c
         sensors = sa.select(sa.func.count(readings.sensor.distinct())).where(
             readings.site == frames.site, readings.time == frames.time
         )
@@ -70,7 +70,7 @@ class FrameTable:
         return self._list(site, _OUTGROWN, limit, newest_first)
 
     def _list(self, site: str, which: sa.ColumnElement[bool], limit: int, newest_first: bool) -> list[int]:
-        frames = schema.frames.c
+        frames = tables.frames.c
         query = sa.select(frames.time).where(frames.site == site, which)
         query = query.order_by(*queries.ordered((frames.time,), newest_first=newest_first))
         with self._database.reading() as connection:
@@ -89,7 +89,7 @@ def lock_frames(connection: sa.Connection, site: str, times: Sequence[int]) -> d
 
     Locks in the order of time, as adding readings does, so that two transactions never wait for each other.
     """
-    table = schema.frames.c
+    table = tables.frames.c
     query = sa.select(table.time, table.solved, table.late)
     query = query.where(table.site == site, queries.among(connection, table.time, times)).order_by(table.time)
     return {row.time: FrameProgress(row.solved, row.late) for row in connection.execute(query.with_for_update())}
@@ -97,7 +97,7 @@ def lock_frames(connection: sa.Connection, site: str, times: Sequence[int]) -> d
 
 def held_readings(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, set[tuple[str, int]]]:
     """Return all readings of each time, as (sensor, value)."""
-    table = schema.readings.c
+    table = tables.readings.c
     held: dict[int, set[tuple[str, int]]] = {time: set() for time in times}
     query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
     for time, sensor, value in connection.execute(query.where(queries.among(connection, table.time, held))):

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cloakwork.collect.store.database import Database
+from cloakwork.collect.storage.database import Database
 from cloakwork.errors import StoreError
 
 METADATA = sa.MetaData()
