@@ -1,4 +1,4 @@
-"""Noise of least error on a walled flat: how much better a source is located, how long it takes, against a rival."""
+"""Noise of least error on a walled flat: how much better it locates a source, and its run time, against a rival."""
 
 import math
 import time
@@ -32,7 +32,7 @@ def run() -> tuple[Table, bool]:
 
 
 class _Rows:
-    """The rows of one regime; the first, with equal noise, is what the others are compared with."""
+    """The rows of one regime, compared with the first row, which has equal noise."""
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name = table, name
@@ -41,7 +41,7 @@ class _Rows:
         self.started = 0.0
 
     def add(self) -> bool:
-        """Add them all; whether the goal is met."""
+        """Add all rows; returns whether the goal is met."""
         self.table.add_section()
         self.start()
         equal = _cloak(self.flat, "equal")
@@ -67,11 +67,11 @@ class _Rows:
         return met
 
     def start(self) -> None:
-        """Begin to count the seconds of the next row."""
+        """Start the clock of the next row."""
         self.started = time.perf_counter()
 
     def row(self, what: str, flat: Physics, sigma: FloatArray, *, gap: float | None = None, goal: str = "-") -> None:
-        """One row; the time is that since `start`."""
+        """Add one row, with the time since `start`."""
         seconds = time.perf_counter() - self.started
         variances = _variances(flat, sigma)
         mean, median = float(variances.mean()), math.sqrt(float(np.median(variances)))
@@ -104,12 +104,12 @@ def flat_of(name: str, *, apart: int = 4) -> FloorPlan:
 
 
 def _reweighted(flat: FloorPlan, own: Cloak) -> FloatArray:
-    """Eight linear programs, each with more weight on the moves that the last one showed least of."""
+    """Eight linear programs, each with more weight on the moves that the last solution showed least."""
     slopes = np.concatenate([(c / flat.space.lengths[which]) ** 2 for which, c in flat.pair_columns()], axis=1)
     weights = np.full(flat.sensors, 1 / slopes.sum(axis=0).max())
     for _ in range(8):
-        wanted = slopes @ np.maximum(weights @ slopes, 1e-12) ** -1.5
-        program = optimize.linprog(-wanted / wanted.max(), A_ub=slopes.T, b_ub=np.ones(slopes.shape[1]))
+        value = slopes @ np.maximum(weights @ slopes, 1e-12) ** -1.5
+        program = optimize.linprog(-value / value.max(), A_ub=slopes.T, b_ub=np.ones(slopes.shape[1]))
         weights = 0.5 * weights + 0.5 * np.asarray(program.x)
         weights /= (weights @ slopes).max()
     sigma = 1 / np.sqrt(np.maximum(weights, 1e-6 * weights.max()))

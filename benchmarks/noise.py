@@ -1,4 +1,4 @@
-"""How fast readings are cloaked in bulk, against OpenDP's and NumPy's samplers."""
+"""Speed of cloaking in bulk, against the samplers of OpenDP and NumPy."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def run() -> tuple[Table, bool]:
     rng = np.random.default_rng(0)
     plain = _rate(lambda: readings + rng.normal(scale=cloak.sigma, size=readings.shape), readings.size)
 
-    table = Table(title="Noisy readings a second")
+    table = Table(title="Noisy readings per second")
     for name in ("who", "steps", "rate", "note"):
         table.add_column(name, justify="right" if name in {"steps", "rate"} else "left")
     met = "goal 1,000,000: met" if ours >= GOAL else "goal 1,000,000: MISSED"
@@ -34,7 +34,7 @@ def run() -> tuple[Table, bool]:
         alone, theirs = _noise_alone(ratio), _opendp(ratio)
         table.add_row("noise alone", f"{ratio:,.0f}", f"{alone:,.0f}", f"{alone / theirs:,.0f}x OpenDP; {_form(ratio)}")
         table.add_row("OpenDP, discrete Gaussian", f"{ratio:,.0f}", f"{theirs:,.0f}", "exact, integers")
-    table.add_row("NumPy, float noise", "", f"{plain:,.0f}", "not private: low bits leak")
+    table.add_row("NumPy, float noise", "", f"{plain:,.0f}", "not private: the low bits leak")
     return table, ours >= GOAL
 
 

@@ -1,4 +1,4 @@
-"""How long a person waits: import, the first call after an install, the first call of a later process; and memory."""
+"""Waiting times (import, the first call after an install, the first call of a later process) and peak memory."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrs
 def run() -> tuple[Table, bool]:
     """The table, and whether the goals are met."""
     table = Table(title="Waiting")
-    for name in ("what", "seen", "goal"):
+    for name in ("what", "measured", "goal"):
         table.add_column(name, justify="left" if name == "what" else "right")
     imported = min(float(_python(IMPORT)[0]) for _ in range(3))
     with tempfile.TemporaryDirectory() as fresh:
@@ -44,11 +44,11 @@ def run() -> tuple[Table, bool]:
         ("first release and recovery after an install (compiles)", first, 20.0),
         ("first release and recovery in a later process", later, 1.0),
     )
-    for what, seen, goal in rows:
-        table.add_row(what, f"{seen:.3f} s", f"{goal:g} s: {'met' if seen <= goal else 'MISSED'}")
+    for what, seconds, goal in rows:
+        table.add_row(what, f"{seconds:.3f} s", f"{goal:g} s: {'met' if seconds <= goal else 'MISSED'}")
     table.add_row("10,000 cells, 200 sensors: plan, release, recover", f"{float(large[0]):.1f} s", "usable")
     table.add_row("   its peak memory", f"{float(large[1]):.0f} MB", "no n x n matrix (800 MB)")
-    return table, all(seen <= goal for _, seen, goal in rows)
+    return table, all(seconds <= goal for _, seconds, goal in rows)
 
 
 def _python(code: str, **environment: str) -> list[str]:

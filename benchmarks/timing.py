@@ -1,4 +1,4 @@
-"""Whether the moment at which a reading leaves a device tells anything about its noise: it must not."""
+"""Whether the moment at which a reading leaves a device reveals anything about its noise: it must not."""
 
 import json
 import tempfile
@@ -26,7 +26,7 @@ _PUBLISH, _CONNACK, _SUBACK, _PUBACK = 0x30, b"\x20\x02\x00\x00", b"\x90\x03", b
 
 
 class Recorder:
-    """The other end of the line: notes when each reading leaves, and answers like a broker."""
+    """A transport that records when each reading leaves, and answers like a broker."""
 
     def __init__(self) -> None:
         self.left: list[tuple[int, int]] = []  # nanoseconds, value
@@ -66,8 +66,8 @@ class Recorder:
                 self.payloads.append(packet[at + 2 :])
                 self.left.append((now, read_reading(packet[at + 2 :])[2]))
             else:
-                told = packet[start:at] + packet[at + 2 :]
-                self._answer += bytes([_PUBLISH, len(told)]) + told
+                echo = packet[start:at] + packet[at + 2 :]
+                self._answer += bytes([_PUBLISH, len(echo)]) + echo
         elif packet[0] == 0x10:
             self._answer += _CONNACK
         elif packet[0] == 0x82:
@@ -107,8 +107,8 @@ def _measured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         line = Recorder()
         ahead = device.clock.now() * 1_000_000 - time.monotonic_ns() // 1_000_000 * 1_000_000
         station = Station(device, Outbox(Folder(name), 64), line, lambda: (0, 1), unix=lambda: 0)
-        for wanted in track(range(1000, DRAWS + 1000, 1000), description="sending", transient=True):
-            while len(line.left) < wanted:
+        for goal in track(range(1000, DRAWS + 1000, 1000), description="sending", transient=True):
+            while len(line.left) < goal:
                 wait = station.step()
                 time.sleep(max(0, wait - 1) / 1000)
         station.stop()
@@ -147,12 +147,12 @@ def _device(folder: Path) -> Device:
 
 
 def _memory() -> str | None:
-    """A folder in memory, where there is one: this is about the processor, not the disk."""
+    """A folder in memory if possible: this measures the processor, not the disk."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - the folder made there has a random name
 
 
 def _remaining(data: bytes) -> tuple[int, int]:
-    """Length of what follows the fixed header, and where it starts."""
+    """Length of the packet after the fixed header, and where it starts."""
     size = shift = 0
     for at in range(1, 5):
         size |= (data[at] & 0x7F) << shift

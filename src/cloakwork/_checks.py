@@ -1,4 +1,4 @@
-"""Argument checks shared by all layers: each returns the clean value or raises with a full sentence."""
+"""Argument checks shared by all layers: each returns the clean value or raises an error with advice."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 def positive(name: str, value: float, *, error: type[InputError] = InputError, unit: str = "") -> float:
-    """`value` as a float, refused unless it is finite and above zero."""
+    """Return `value` as a float; refuse it unless it is finite and above zero."""
     number = as_number(name, value, error=error)
     if not (math.isfinite(number) and number > 0):
         raise error(f"{name}={value!r}: give a finite number above 0{unit}.", **{name: value})
@@ -22,7 +22,7 @@ def positive(name: str, value: float, *, error: type[InputError] = InputError, u
 
 
 def not_negative(name: str, value: float, *, error: type[InputError] = InputError) -> float:
-    """`value` as a float, refused unless it is finite and at least zero."""
+    """Return `value` as a float; refuse it unless it is finite and at least zero."""
     number = as_number(name, value, error=error)
     if not (math.isfinite(number) and number >= 0):
         raise error(f"{name}={value!r}: give a finite number, 0 or above.", **{name: value})
@@ -30,7 +30,7 @@ def not_negative(name: str, value: float, *, error: type[InputError] = InputErro
 
 
 def as_number(name: str, value: Any, *, error: type[InputError] = InputError) -> float:
-    """`value` as a float, refused when it is not a number at all."""
+    """Return `value` as a float; refuse it unless it is a number."""
     if isinstance(value, bool | str | bytes):
         raise error(f"{name}={value!r}: give a number.", **{name: value})
     try:
@@ -40,16 +40,16 @@ def as_number(name: str, value: Any, *, error: type[InputError] = InputError) ->
 
 
 def count(name: str, value: int, *, error: type[InputError] = InputError) -> int:
-    """`value` as an int, refused unless it is a whole number of at least one."""
+    """Return `value` as an int; refuse it unless it is a whole number of at least one."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise error(f"{name}={value!r}: give a whole number, 1 or above.", **{name: value})
     return int(value)
 
 
 def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] = InputError) -> FloatArray:
-    """`values` as float64 of shape (..., width), refused when the shape is wrong or an entry is not finite.
+    """Return `values` as float64 of shape (..., width); refuse a wrong shape and entries that are not finite.
 
-    The message names positions only: what is checked here may be a true reading.
+    The message names positions only, since the values may be true readings.
     """
     array = _floats(values)
     if array is None:
@@ -64,8 +64,7 @@ def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] 
     if bad.size:
         where = tuple(int(i) for i in bad[0])
         raise error(
-            f"{name}{list(where)} is not a finite number ({len(bad)} such entries): "
-            "leave out or repair these before calling.",
+            f"{name}{list(where)} is not a finite number ({len(bad)} such entries): leave out or repair these first.",
             where=where,
             entries=len(bad),
         )
@@ -73,7 +72,7 @@ def frames(name: str, values: ArrayLike, width: int, *, error: type[InputError] 
 
 
 def points(name: str, values: ArrayLike | Sequence[object], *, error: type[InputError] = InputError) -> FloatArray:
-    """`values` as points in the plane, shape (k, 2)."""
+    """Return `values` as points in the plane, shape (k, 2)."""
     array = _floats(values)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not len(array) or not np.isfinite(array).all():
         raise error(f"{name}: give a list of (x, y) pairs of finite numbers.", given=values)
@@ -81,7 +80,7 @@ def points(name: str, values: ArrayLike | Sequence[object], *, error: type[Input
 
 
 def _floats(values: Any) -> FloatArray | None:
-    """`values` as float64, or None: an error raised from here would carry what could not be read in its context."""
+    """Return `values` as float64, or None: the context of an error raised here would hold the values."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -89,7 +88,7 @@ def _floats(values: Any) -> FloatArray | None:
 
 
 def rounded_up(value: float, digits: int = 4) -> str:
-    """`value` in a few significant digits, never smaller than it is: for upper bounds.
+    """Format `value` with a few significant digits, rounded up: for upper bounds.
 
     >>> rounded_up(13.589715, 6), rounded_up(13.581), rounded_up(0.1)
     ('13.5898', '13.59', '0.1')
@@ -98,7 +97,7 @@ def rounded_up(value: float, digits: int = 4) -> str:
 
 
 def rounded_down(value: float, digits: int = 4) -> str:
-    """`value` in a few significant digits, never larger than it is: for lower bounds."""
+    """Format `value` with a few significant digits, rounded down: for lower bounds."""
     return _outward(value, digits, -1.0)
 
 
@@ -111,6 +110,6 @@ def _outward(value: float, digits: int, direction: float) -> str:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, made read-only, so that cached results cannot be changed by a caller."""
+    """Make an array read-only, so that callers cannot change cached results, and return it."""
     array.setflags(write=False)
     return array

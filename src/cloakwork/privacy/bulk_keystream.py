@@ -15,16 +15,7 @@ from cloakwork._checks import count as whole_number
 from cloakwork.errors import InputError
 from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.privacy.sampler import noise_from_words
-from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.keystream import (
-    COUNTER_BITS,
-    EPOCH,
-    KEY_BYTES,
-    LARGEST_COUNTER,
-    LARGEST_GENERATION,
-    ratchet,
-    stream_key,
-)
+from cloakwork.sensor import WireError, keystream
 from cloakwork.sensor.wire import LARGEST, topic
 
 MOST_WORDS = 512  # a block number is one byte, and a block has two words
@@ -70,15 +61,18 @@ class Keystream:
     """
 
     def __init__(self, key: bytes, site: str, sensor: str, generation: int) -> None:
-        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise InputError(f"a device key has {KEY_BYTES} bytes: give the key of epoch 0 of its generation.")
+        if not isinstance(key, bytes) or len(key) != keystream.KEY_BYTES:
+            raise InputError(
+                f"a device key has {keystream.KEY_BYTES} bytes: give the key of epoch 0 of its generation."
+            )
         try:
             topic(site, sensor, "reading")
         except WireError as error:
             raise InputError(f"site={site!r}, sensor={sensor!r}: {error}.", site=site, sensor=sensor) from None
-        if not 0 <= generation <= LARGEST_GENERATION:
+        if not 0 <= generation <= keystream.LARGEST_GENERATION:
             raise InputError(
-                f"generation={generation}: give a whole number from 0 to {LARGEST_GENERATION}.", generation=generation
+                f"generation={generation}: give a whole number from 0 to {keystream.LARGEST_GENERATION}.",
+                generation=generation,
             )
         self._names = site, sensor, generation
         self._epoch_keys = {0: key}
@@ -104,7 +98,7 @@ class Keystream:
     def _checked(self, seqs: ArrayLike) -> IntArray:
         numbers = _sequence_numbers(seqs)
         ends = (int(numbers.min()), int(numbers.max())) if len(numbers) else ()
-        for generation in (seq >> COUNTER_BITS for seq in ends):
+        for generation in (seq >> keystream.COUNTER_BITS for seq in ends):
             if generation != self._names[2]:
                 raise InputError(
                     f"seqs has a number of generation {generation}, but this key belongs to generation "
@@ -117,7 +111,7 @@ class Keystream:
     def _words(self, numbers: IntArray, count: int) -> NDArray[np.uint64]:
         """The words of numbers that rise, so that one pass along the chain of keys reaches all epochs."""
         blocks = [bytes([block]) for block in range((count + 1) // 2)]
-        epochs = (numbers & LARGEST_COUNTER) // EPOCH
+        epochs = (numbers & keystream.LARGEST_COUNTER) // keystream.EPOCH
         starts = np.flatnonzero(np.diff(epochs, prepend=-1))
         encoded = numbers.astype(">u8").tobytes()
         digests: list[bytes] = []
@@ -143,15 +137,15 @@ class Keystream:
             if known > at:
                 at, key = known, self._epoch_keys[known]
             while at < epoch:
-                at, key = at + 1, ratchet(key)
+                at, key = at + 1, keystream.ratchet(key)
                 if at % _STRIDE == 0:
                     self._epoch_keys[at] = key
-            yield stream_key(key, *self._names, epoch)
+            yield keystream.stream_key(key, *self._names, epoch)
 
 
 def _keystream(key: bytes, site: str, sensor: str, seqs: ArrayLike) -> Keystream:
     numbers = _sequence_numbers(seqs)
-    return Keystream(key, site, sensor, int(numbers[0]) >> COUNTER_BITS if len(numbers) else 0)
+    return Keystream(key, site, sensor, int(numbers[0]) >> keystream.COUNTER_BITS if len(numbers) else 0)
 
 
 def _sequence_numbers(seqs: ArrayLike) -> IntArray:
