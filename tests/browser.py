@@ -10,17 +10,10 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.parts import ROOT, needs, program
+from tests.parts import needs, program
 
 SCREENS = "CLOAKWORK_SCREENS"
-PATIENCE_MS = 30_000  # for what a page should show: a busy machine may take long
-
-
-def screens() -> Path:
-    """Where pictures of the page are kept to look at."""
-    folder = Path(os.environ.get(SCREENS) or ROOT / "out" / "screens")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+PATIENCE_MS = 60_000  # for what a page should show: a busy machine may take long
 
 
 @contextmanager
@@ -44,10 +37,11 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
     strayed: list[str] = field(default_factory=list)
 
-    def picture(self, name: str, *, whole: bool = True) -> Path:
-        path = screens() / f"{name}.png"
-        self.page.screenshot(path=path, full_page=whole)
-        return path
+    def picture(self, name: str, *, whole: bool = True) -> None:
+        """Save a picture of the page for a person to look at, if the environment names a folder for it."""
+        if folder := os.environ.get(SCREENS):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +10,12 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Store, open_store
 from tests.collect.live_kit import make
 from tests.postgres import Postgres, running_postgres
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.browser import Visit
+    from tests.collect.fake_api import FakeApi
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +60,21 @@ def sqlite_store(sqlite_url: str) -> Iterator[Store]:
 def watched(tmp_path: Path) -> CollectedSite:
     """A corridor with its plan."""
     return make(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """One browser for a file of tests: it cannot stay open beside tests that run an event loop."""
+    from tests.browser import running_browser  # noqa: PLC0415 - most tests need no browser
+
+    with running_browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def flat_visit(browser: "Browser") -> "Iterator[tuple[Visit, FakeApi]]":
+    """A visit to the flat that tests share; each leaves the page live."""
+    from tests.collect.page_kit import watching  # noqa: PLC0415 - as above
+
+    with watching(browser, expected=("net::ERR", "Failed to load resource")) as opened:
+        yield opened

@@ -109,6 +109,7 @@ class FakeSite:
             "window_s": told.window,
             "readings_per_window": told.readings_per_window,
             "period_ms": self.site.period_ms,
+            "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",
         }
 
@@ -173,7 +174,7 @@ class FakeSite:
             "sensors": expected - len(self.silent),
             "expected": expected,
             "estimator": "PointSources",
-            "status": "all placements of point sources weighed; the map has the least expected error",
+            "status": "converged",
             "gap": 0.0,
             "fit": 0.4,
             "set_aside": [],
@@ -181,6 +182,10 @@ class FakeSite:
             "sources": spots,
             "solved": time + 4200 + int(900 * lots.random()),
             "took_ms": 40.0,
+            "map": None,
+            "zones": None,
+            "failed": False,
+            "doubtful": False,
         }
 
     def _spot(self, one: dict[str, Any], lots: random.Random, noise: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What tests of the page share: made-up sites, and a visit that is signed in."""
+"""Shared by tests of the page: made-up sites, and a visit that is signed in."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,13 +7,21 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
+from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.problems import CLAIM_BREAKING, Reason
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import TOKEN, FakeApi, running_api
 from tests.collect.fake_sites import GRAPH, LINE, PERIOD_MS, START_MS, FakeSite, flat_text
 
 HOUR_MS = 3_600_000
-# what Chromium itself says of answers that are no success: the first question without a session, and what is not there
+# console messages of Chromium: the first request without a session, and requests for what does not exist
 USUAL = ("status of 401", "status of 404")
+
+
+def problem(reason: Reason, sensor: str, count: int, last: int) -> dict[str, Any]:
+    """A counted problem as the collector sends it."""
+    told = {"sensor": sensor, "reason": reason.value, "count": count, "last": last}
+    return told | {"code": reason_code(reason), "breaks_claim": reason in CLAIM_BREAKING}
 
 
 def flat(**options: Any) -> FakeSite:
@@ -23,9 +31,9 @@ def flat(**options: Any) -> FakeSite:
         "silent": {"s17": 900_000, "s44": -1},
         "states": {"s05": "spent", "s60": "offline"},
         "problems": [
-            {"sensor": "s12", "reason": "late: stored after its frame was due", "count": 3, "last": now - 300_000},
-            {"sensor": "s13", "reason": "late: stored after its frame was due", "count": 2, "last": now - 90_000},
-            {"sensor": "", "reason": "unknown sensor: the site has none of this name", "count": 12, "last": now},
+            problem(Reason.LATE, "s12", 3, now - 300_000),
+            problem(Reason.LATE, "s13", 2, now - 90_000),
+            problem(Reason.UNKNOWN_SENSOR, "", 12, now),
         ],
         "alarms": [{"sensor": "s31", "seq": 123061282013184, "received": now - 120_000}],
     }
@@ -42,8 +50,8 @@ def sites() -> dict[str, FakeSite]:
     }
 
 
-def sign_in(page: Page) -> None:
-    page.fill("#token", TOKEN)
+def sign_in(page: Page, token: str = TOKEN) -> None:
+    page.fill("#token", token)
     page.press("#token", "Enter")
 
 
@@ -63,12 +71,12 @@ def watching(
 
 
 def text(page: Page, selector: str) -> str:
-    """What an element says, with plain blanks."""
+    """The text of an element, with plain spaces."""
     return " ".join(page.inner_text(selector).replace("\u00a0", " ").split())
 
 
 def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
-    """Where the marks are, by their number."""
+    """Positions of the marks by their number."""
     found = page.eval_on_selector_all(
         f"{holder} .mark", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
     )
@@ -76,13 +84,13 @@ def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
 
 
 def until(fact: Callable[[], bool], page: Page) -> None:
-    """Wait for what no locator tells."""
-    end = time.monotonic() + 30
+    """Wait for a fact that no locator can express."""
+    end = time.monotonic() + 60
     while not fact():
         assert time.monotonic() < end, "it did not happen"
         page.wait_for_timeout(50)
 
 
 def shows(page: Page, found: Sequence[dict[str, Any]]) -> bool:
-    """Whether the marks stand where these sources were found: they move there in a while."""
+    """Whether the marks are at these sources: they take a while to move there."""
     return sorted(marks(page).values()) == sorted(tuple(spot["at"]) for spot in found)

@@ -89,7 +89,7 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstrat
         after = marks(page)
         assert after != before
         # the truth is asked for when a result is shown, and told when it has come
-        expect(page.locator("#told-sources")).to_contain_text(re.compile(r"The simulated truth is [\d.]+\sm away"))
+        expect(page.locator("#estimate-sources")).to_contain_text(re.compile(r"The simulated truth is [\d.]+\sm away"))
         visit.picture("demo-later")
 
 

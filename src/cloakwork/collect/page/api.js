@@ -1,19 +1,20 @@
-// Talks to the collector, and turns its answers into the shapes that the rest of the page uses.
-// All addresses are relative to the page, so that it also works below a path of a reverse proxy.
+// The collector's HTTP interface. All addresses are relative to the page, so it also works behind a proxy's path.
 
 const WAIT_MS = 10_000;
-const LONG_MS = 90_000; // putting a whole window together takes its time
+const ATTACK_WAIT_MS = 90_000; // combining a whole window takes a while
+const RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 30_000;
 let skew = 0;
 
-/** An answer that is not a success: `status` is 0 where there was no answer at all. */
-export class Refusal extends Error {
+/** A response that is not a success; `status` is 0 where there was no response. */
+export class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
   }
 }
 
-/** The collector's time in Unix milliseconds: a wall screen's own clock may be off. */
+/** The collector's time in Unix milliseconds: a wall screen's own clock may be wrong. */
 export function now() {
   return Date.now() + skew;
 }
@@ -27,9 +28,9 @@ function address(path, query = {}) {
 }
 
 function setClock(response) {
-  const told = Date.parse(response.headers.get("Date") ?? "");
-  // the header counts whole seconds; its own rounding is no reason to jump
-  if (Number.isFinite(told) && Math.abs(told + 500 - now()) > 1500) skew = told + 500 - Date.now();
+  const time = Date.parse(response.headers.get("Date") ?? "");
+  // the header has whole seconds; its rounding is no reason to jump
+  if (Number.isFinite(time) && Math.abs(time + 500 - now()) > 1500) skew = time + 500 - Date.now();
 }
 
 async function send(path, { query, method, body, wait }) {
@@ -51,26 +52,26 @@ async function send(path, { query, method, body, wait }) {
     setClock(response);
     return [response, await response.text()];
   } catch {
-    throw new Refusal(0, "The collector does not answer.");
+    throw new ApiError(0, "The collector does not respond.");
   }
 }
 
-async function ask(path, { query, method = "GET", body, wait = WAIT_MS } = {}) {
+async function request(path, { query, method = "GET", body, wait = WAIT_MS } = {}) {
   const [response, text] = await send(path, { query, method, body, wait });
-  let answer = null;
+  let data = null;
   try {
-    answer = text ? JSON.parse(text) : null;
+    data = text ? JSON.parse(text) : null;
   } catch {
-    if (response.ok) throw new Refusal(response.status, "The collector's answer is not JSON.");
+    if (response.ok) throw new ApiError(response.status, "The collector's response is not JSON.");
   }
-  if (response.ok) return answer;
-  throw new Refusal(response.status, answer?.error?.message ?? `The collector answered with ${response.status}.`);
+  if (response.ok) return data;
+  throw new ApiError(response.status, data?.error?.message ?? `The collector answered with ${response.status}.`);
 }
 
-/** The same, but null where there is no such thing (yet). */
-async function askMaybe(path, options) {
+/** The same, but null where nothing exists (yet). */
+async function requestOrNull(path, options) {
   try {
-    return await ask(path, options);
+    return await request(path, options);
   } catch (problem) {
     if (problem.status === 404) return null;
     throw problem;
@@ -78,72 +79,38 @@ async function askMaybe(path, options) {
 }
 
 const site = (name) => `sites/${encodeURIComponent(name)}`;
-const list = (answer) => (Array.isArray(answer) ? answer : (answer?.items ?? answer?.sites ?? []));
 
 /** Signs in with `{ token }`, or with the one-time `{ code }` of an address. */
-export const signIn = (by) => ask("session", { method: "POST", body: by });
-export const signOut = () => ask("session", { method: "DELETE" });
-export const getSites = async () => list(await ask("sites"));
-export const getGeometry = (name) => ask(site(name));
-export const getLatest = async (name) => result(await askMaybe(`${site(name)}/latest`));
-export const getResult = async (name, time) => result(await askMaybe(`${site(name)}/results/${time}`));
-export const getAttack = async (name, time) =>
-  result(await askMaybe(`${site(name)}/attack`, { query: { time }, wait: LONG_MS }));
-export const getTruth = async (name, time) => truth(await askMaybe(`${site(name)}/truth`, { query: { time } }));
-export const getHealth = async (name) => health(await ask(`${site(name)}/health`));
+export const signIn = (credentials) => request("session", { method: "POST", body: credentials });
+export const signOut = () => request("session", { method: "DELETE" });
+export const getSites = () => request("sites");
+export const getGeometry = (name) => request(site(name));
+export const getHealth = (name) => request(`${site(name)}/health`);
+export const getLatest = (name) => requestOrNull(`${site(name)}/latest`);
+export const getResult = (name, time) => requestOrNull(`${site(name)}/results/${time}`);
+export const getTruth = (name, time) => requestOrNull(`${site(name)}/truth`, { query: { time } });
+export const getAttack = (name, time) =>
+  requestOrNull(`${site(name)}/attack`, { query: { time }, wait: ATTACK_WAIT_MS });
 
-/** Results of a stretch of time without their maps, oldest first; at most `most`, the newest ones. */
+/** Results of a period without their maps, oldest first; at most `most`, the newest ones. */
 export async function getResults(name, since, until, most) {
-  const found = new Map();
+  const results = new Map();
   let after = null;
   do {
     const limit = Math.min(500, most);
-    const page = await ask(`${site(name)}/results`, { query: { since, until, limit, after } });
-    for (const one of list(page)) found.set(one.time, result(one));
-    after = page?.next ?? null;
-  } while (after !== null && found.size < most);
-  return [...found.values()].sort((a, b) => a.time - b.time).slice(-most);
+    const page = await request(`${site(name)}/results`, { query: { since, until, limit, after } });
+    for (const result of page.items) results.set(result.time, result);
+    after = page.next;
+  } while (after !== null && results.size < most);
+  return [...results.values()].sort((a, b) => a.time - b.time).slice(-most);
 }
 
-function result(told) {
-  if (told === null || told === undefined) return null;
-  const found = told.result ?? told;
-  return {
-    ...found,
-    time: Number(found.time),
-    counts: found.counts ?? null,
-    set_aside: found.set_aside ?? [],
-    map: found.map ?? null,
-    sources: (found.sources ?? []).map((one) => ({ ...one, at: [one.at ?? []].flat(), radius: Number(one.radius) })),
-  };
-}
-
-function truth(told) {
-  if (!told) return null;
-  const people = told.sources ?? list(told);
-  return { time: told.time ?? null, sources: people.map((one) => ({ ...one, at: [one.at ?? []].flat() })) };
-}
-
-function health(told) {
-  const part = (one) => (typeof one === "string" ? { state: one } : (one ?? null));
-  return {
-    delay_ms: told.lag?.delay_ms ?? null,
-    waiting: told.lag?.waiting ?? 0,
-    stands: told.lag?.reason ?? "",
-    broker: part(told.broker),
-    store: part(told.store),
-    problems: told.problems ?? [],
-    alarms: told.alarms ?? [],
-    sensors: (told.sensors ?? []).map((one) => ({ ...one, last_seen: one.last_seen ?? null })),
-  };
-}
-
-/** Listens to the collector until `close` is called; tries again by itself, more and more rarely. */
-export class Events {
+/** Live events until `close` is called; reconnects automatically, less and less often. */
+export class EventStream {
   constructor(name, { onResult, onOther, onState }) {
     this._name = name;
-    this._heard = { onResult, onOther, onState };
-    this._wait = 1000;
+    this._handlers = { onResult, onOther, onState };
+    this._wait = RETRY_MS;
     this.open = false;
     this._open();
   }
@@ -151,33 +118,21 @@ export class Events {
   _open() {
     const source = new EventSource(address("events", { site: this._name }));
     this._source = source;
-    const read = (use) => (event) => {
-      let told;
-      try {
-        told = JSON.parse(event.data);
-      } catch {
-        return; // an event that is cut short comes again
-      }
-      use(told, event.type);
-    };
     source.onopen = () => {
-      this._wait = 1000;
+      this._wait = RETRY_MS;
       this.open = true;
-      this._heard.onState("open");
+      this._handlers.onState("open");
     };
-    source.addEventListener(
-      "result",
-      read((told) => this._heard.onResult(result(told))),
-    );
-    for (const kind of ["report", "problem", "alarm", "lag"])
-      source.addEventListener(kind, read(this._heard.onOther));
+    source.addEventListener("result", (event) => this._handlers.onResult(JSON.parse(event.data)));
+    for (const kind of ["report", "problem", "lag"])
+      source.addEventListener(kind, () => this._handlers.onOther());
     source.onerror = () => {
       source.close();
       this.open = false;
-      this._heard.onState("lost");
+      this._handlers.onState("lost");
       clearTimeout(this._timer);
       this._timer = setTimeout(() => this._open(), this._wait);
-      this._wait = Math.min(2 * this._wait, 30_000);
+      this._wait = Math.min(2 * this._wait, LONGEST_RETRY_MS);
     };
   }
 

@@ -1,67 +1,67 @@
-// The page's flow: sign in, choose a site, and say when the connection is lost.
+// The page's flow: sign in, choose a site, and show when the connection is lost.
 
 import * as api from "./api.js";
-import { $, say, shown } from "./dom.js";
-import { SensorTable } from "./health.js";
-import { History } from "./history.js";
-import { SiteView } from "./site.js";
-import * as words from "./words.js";
+import { $, setText, setVisible } from "./elements.js";
+import { SensorTable } from "./health_panel.js";
+import { SiteView } from "./site_view.js";
+import * as texts from "./texts.js";
+import { TimeSlider } from "./time_slider.js";
 
-const SPEAK_MS = 5000;
-const AGAIN_MS = 5000;
+const ANNOUNCE_MS = 5000;
+const RETRY_MS = 5000;
 const THEMES = { system: "light", light: "dark", dark: "system" };
 
 let sites = [];
 let view = null;
 let opening = 0;
-const page = { connected: null, lostAt: null, history: null, table: null, announce, connection, trouble };
+const page = { connected: null, lostAt: null, history: null, table: null, announce, setConnected, handleError };
 
-const waiting = new Map();
-let spoke = 0;
+const announcements = new Map();
+let announcedAt = 0;
 
-/** Says something to those who listen, not more often than they can hear it; `words` are made when they are said. */
-function announce(about, words) {
-  if (!waiting.size) setTimeout(speak, Math.max(0, spoke + SPEAK_MS - Date.now()));
-  waiting.set(about, words);
+/** Announces a change to screen readers, at a pace they can follow; `makeText` is called when it is due. */
+function announce(topic, makeText) {
+  if (!announcements.size) setTimeout(flushAnnouncements, Math.max(0, announcedAt + ANNOUNCE_MS - Date.now()));
+  announcements.set(topic, makeText);
 }
 
-function speak() {
-  const said = [...waiting.values()].map((words) => words()).filter(Boolean);
-  waiting.clear();
-  if (!said.length) return;
-  spoke = Date.now();
-  $("announce").textContent = said.join(" ");
+function flushAnnouncements() {
+  const sentences = [...announcements.values()].map((makeText) => makeText()).filter(Boolean);
+  announcements.clear();
+  if (!sentences.length) return;
+  announcedAt = Date.now();
+  $("announce").textContent = sentences.join(" ");
 }
 
-function connection(good, detail = "") {
-  if (good === page.connected) return;
+function setConnected(connected, detail = "") {
+  if (connected === page.connected) return;
   const before = page.connected;
-  page.connected = good;
-  if (!good) {
+  page.connected = connected;
+  if (!connected) {
     page.lostAt ??= api.now();
-    const since = words.clock(page.lostAt);
+    const since = texts.clock(page.lostAt);
     const what = detail
-      ? `The collector cannot answer since ${since}. It says: ${detail}`
-      : `The connection to the collector is lost since ${since}.`;
-    say($("lost"), `${what} What you see may be out of date. This page tries again by itself.`);
+      ? `The collector reported an error at ${since}: ${detail}`
+      : `The connection to the collector was lost at ${since}.`;
+    setText($("lost"), `${what} The data shown may be out of date. This page retries automatically.`);
   } else {
     page.lostAt = null;
-    if (before === false) announce("connection", () => "Connected again.");
+    if (before === false) announce("connection", () => "Reconnected.");
     if (before === false) view?.refresh();
   }
-  shown($("lost"), !good);
+  setVisible($("lost"), !connected);
   view?.tick();
 }
 
-/** An answer that was no success: the session has ended, or the connection is lost. */
-function trouble(problem) {
+/** Handles a failed request: the session has ended, or the connection is lost. */
+function handleError(problem) {
   if (problem.status === undefined) throw problem;
   if (problem.status === 401) {
     leave();
     showSignIn(sites.length ? "Your session has ended. Sign in again." : "");
   } else if (problem.status !== 404 && problem.status !== 429) {
-    // 404: it is gone; 429: too much was asked at once. Both pass with the next question
-    connection(false, problem.status === 0 ? "" : problem.message);
+    // 404: it is gone; 429: too many requests at once. The next request resolves both
+    setConnected(false, problem.status === 0 ? "" : problem.message);
   }
 }
 
@@ -72,15 +72,15 @@ function leave() {
 }
 
 function showSignIn(message) {
-  for (const id of ["board", "empty", "picker", "state", "sign-out", "lost", "old"]) shown($(id), false);
+  for (const id of ["board", "no-sites", "picker", "state", "sign-out", "lost", "stale"]) setVisible($(id), false);
   page.connected = null;
   document.title = "Sign in · Cloakwork";
-  shown($("sign-in"), true);
-  say($("sign-in-problem"), message);
+  setVisible($("sign-in"), true);
+  setText($("sign-in-problem"), message);
   $("token").focus();
 }
 
-/** Opens a site; tries again where the collector does not answer. */
+/** Opens a site; retries where the collector does not respond. */
 async function open(name) {
   leave();
   const turn = opening;
@@ -93,42 +93,42 @@ async function open(name) {
     geometry = await api.getGeometry(name);
   } catch (problem) {
     if (turn !== opening) return;
-    trouble(problem);
-    if (problem.status !== 401) setTimeout(() => turn === opening && begin(null), AGAIN_MS);
+    handleError(problem);
+    if (problem.status !== 401) setTimeout(() => turn === opening && begin(null), RETRY_MS);
     return;
   }
   if (turn !== opening) return;
-  for (const id of ["board", "state"]) shown($(id), true);
+  for (const id of ["board", "state"]) setVisible($(id), true);
   view = new SiteView(
-    sites.find((one) => one.name === name),
+    sites.find((site) => site.name === name),
     geometry,
     page,
   );
   await view.start();
 }
 
-/** The list of sites, and the one that the address asks for. */
+/** Shows the list of sites, and the site in the address. */
 async function start() {
   sites = await api.getSites();
-  connection(true);
-  shown($("sign-in"), false);
-  shown($("sign-out"), true);
-  shown($("empty"), !sites.length);
-  shown($("picker"), sites.length > 0);
-  $("site").replaceChildren(...sites.map((one) => new Option(one.name, one.name)));
+  setConnected(true);
+  setVisible($("sign-in"), false);
+  setVisible($("sign-out"), true);
+  setVisible($("no-sites"), !sites.length);
+  setVisible($("picker"), sites.length > 0);
+  $("site").replaceChildren(...sites.map(({ name }) => new Option(name, name)));
   if (!sites.length) return;
-  const asked = new URL(location.href).searchParams.get("site");
-  await open(sites.some((one) => one.name === asked) ? asked : sites[0].name);
+  const name = new URL(location.href).searchParams.get("site");
+  await open(sites.some((site) => site.name === name) ? name : sites[0].name);
 }
 
-/** A one-time code behind the # of the address, `#code=...`, which no server is sent. It is gone from there at once. */
+/** Takes the one-time code out of the address, `#code=...`; browsers send no server what follows the #. */
 function codeOfAddress() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) globalThis.history.replaceState(null, "", location.pathname + location.search);
   return code;
 }
 
-/** Signs in by the code, if there is one; what a used one says is told only where there is no session either. */
+/** Signs in with a code, if there is one; a used code matters only where there is no session either. */
 async function begin(code) {
   let refused = "";
   try {
@@ -143,8 +143,8 @@ async function begin(code) {
     if (problem.status === 401 || problem.status === 403) {
       showSignIn(problem.status === 403 ? problem.message : refused);
     } else {
-      trouble(problem);
-      setTimeout(() => begin(refused ? null : code), AGAIN_MS);
+      handleError(problem);
+      setTimeout(() => begin(refused ? null : code), RETRY_MS);
     }
   }
 }
@@ -169,18 +169,18 @@ function nextTheme() {
     if (next === "system") localStorage.removeItem("cloakwork-theme");
     else localStorage.setItem("cloakwork-theme", next);
   } catch {
-    // a browser that keeps nothing: the choice lasts until the page is closed
+    // without storage, the choice lasts until the page is closed
   }
   nameTheme();
 }
 
 function nameTheme() {
-  say($("theme"), `Theme: ${document.documentElement.dataset.theme ?? "system"}`);
-  view?.plan.repaint();
-  view?.beside.plan.repaint();
+  setText($("theme"), `Theme: ${document.documentElement.dataset.theme ?? "system"}`);
+  view?.mapView.repaint();
+  view?.comparison.mapView.repaint();
 }
 
-/** Shows on the plan which sensor a row of the table is about. */
+/** Highlights on the map the sensor of a table row. */
 function point(id) {
   for (const dot of document.querySelectorAll(".sensor.pointed")) dot.classList.remove("pointed");
   if (id) document.querySelector(`#plan [data-sensor="${CSS.escape(id)}"]`)?.classList.add("pointed");
@@ -188,10 +188,10 @@ function point(id) {
 
 function wire() {
   page.table = new SensorTable($("sensors-head"), $("sensors-body"), { onPoint: point });
-  page.history = new History({
+  page.history = new TimeSlider({
     onShow: (time) => view?.showMoment(time),
     onRange: () => view?.loadHistory(),
-    today: api.now,
+    now: api.now,
   });
   $("theme").addEventListener("click", nextTheme);
   $("site").addEventListener("change", (event) => open(event.target.value));
@@ -200,7 +200,7 @@ function wire() {
   for (const id of ["layer-truth", "layer-attack"]) {
     $(id).addEventListener("change", () => {
       view?.redraw();
-      view?.beside.show();
+      view?.comparison.show();
     });
   }
   $("sign-in-form").addEventListener("submit", (event) => {
@@ -213,19 +213,19 @@ function wire() {
     leave();
     showSignIn("");
   });
-  shown($("full"), Boolean(document.fullscreenEnabled));
+  setVisible($("full"), Boolean(document.fullscreenEnabled));
   $("full").addEventListener("click", () => {
     if (document.fullscreenElement) document.exitFullscreen();
     else document.documentElement.requestFullscreen();
   });
   document.addEventListener("visibilitychange", () => document.hidden || view?.refresh());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
-  // an address with a code that is pasted where the page is open already does not load it anew
+  // pasting an address with a code into an open page does not reload it
   globalThis.addEventListener("hashchange", () => {
     const code = codeOfAddress();
     if (code) begin(code);
   });
-  globalThis.addEventListener("offline", () => connection(false));
+  globalThis.addEventListener("offline", () => setConnected(false));
   globalThis.addEventListener("online", () => view?.refresh());
   setInterval(() => view?.tick(), 1000);
   nameTheme();

@@ -1,17 +1,17 @@
-// Small charts by hand, each with its numbers as a table for those who do not see it.
+// Small charts, each with its numbers as a table for screen readers.
 
-import { h, onResize, s, unit } from "./dom.js";
-import { clock, day, moment, number } from "./words.js";
+import { h, onResize, s, unit } from "./elements.js";
+import { clock, day, moment, number } from "./texts.js";
 
 const MARGINS = [52, 10, 12, 22]; // left, right, top, foot
 const ROWS = 40;
-const LONG = 3 * 86_400_000; // beyond, days say more than hours
+const LONG = 3 * 86_400_000; // ms; longer axes show days instead of hours
 
 /** A number over time. `points` are [time, value] in order; a gap longer than `gap` ms breaks the line. */
 export class Chart {
   constructor(holder, { title, unit, steps = false, tick = (value) => number(value, 3) }) {
     Object.assign(this, { title, unit, steps, tick, points: [], limit: null, gap: Infinity });
-    this.words = h("figcaption", null, title);
+    this.caption = h("figcaption", null, title);
     this.box = h("div", { class: "chart", role: "img", "aria-label": title });
     this.table = h("table");
     this.details = h(
@@ -21,14 +21,14 @@ export class Chart {
       h("div", { class: "scroll" }, this.table),
     );
     this.details.addEventListener("toggle", () => this._list());
-    holder.append(h("figure", null, this.words, this.box, this.details));
+    holder.append(h("figure", null, this.caption, this.box, this.details));
     onResize(this.box, () => this._draw());
   }
 
-  show({ points, limit = null, gap = Infinity, from, to, words, today, mark = null }) {
-    Object.assign(this, { points, limit, gap, from, to, today, mark });
-    this.words.replaceChildren(h("strong", null, this.title), h("span", null, words));
-    this.box.setAttribute("aria-label", `${this.title}. ${words}`);
+  show({ points, limit = null, gap = Infinity, from, to, text, now, mark = null }) {
+    Object.assign(this, { points, limit, gap, from, to, now, mark });
+    this.caption.replaceChildren(h("strong", null, this.title), h("span", null, text));
+    this.box.setAttribute("aria-label", `${this.title}. ${text}`);
     this._draw();
     this._list();
   }
@@ -109,7 +109,7 @@ export class Chart {
         "tbody",
         null,
         ...rows.map(([time, value]) =>
-          h("tr", null, h("th", { scope: "row" }, moment(time, this.today)), h("td", null, number(value, 3))),
+          h("tr", null, h("th", { scope: "row" }, moment(time, this.now)), h("td", null, number(value, 3))),
         ),
       ),
     );

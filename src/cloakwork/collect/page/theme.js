@@ -1,10 +1,10 @@
-// Runs before the first paint, so that a chosen theme does not flash. The choice stays in this browser.
+// Runs before the first paint, so that the page does not flash in the wrong theme. The choice stays in this browser.
 (() => {
   let chosen = null;
   try {
     chosen = localStorage.getItem("cloakwork-theme");
   } catch {
-    // a browser that keeps nothing for this page follows the system
+    // without storage, the page follows the system
   }
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 })();

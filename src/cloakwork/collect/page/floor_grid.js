@@ -1,10 +1,10 @@
-// A floor of cells, walls and doors: which cells are near by foot, which room a cell is in, and outlines to draw.
+// A floor of cells, walls and doors: walking distances between cells, the room of each cell, and outlines.
 
 const MOST_CELLS = 60_000; // beyond, vicinities are plain circles and rooms have no names
 const TINY = 1e-9;
 
 /** Cells of a floor plan or of a plane, numbered like the collector's places. */
-export class Floor {
+export class FloorGrid {
   constructor(geometry) {
     const { places } = geometry;
     const [xs, ys] = [0, 1].map((axis) =>
@@ -48,7 +48,7 @@ export class Floor {
     return this.grid[column + this.columns * row];
   }
 
-  /** Whether one can step from a cell to the one on its right (`up` = 0) or above it (`up` = 1). */
+  /** Whether a person can step from a cell to the one on its right (`up` = 0) or above it (`up` = 1). */
   passes(column, row, up) {
     return this._pass[2 * (column + this.columns * row) + up] > 0;
   }
@@ -67,7 +67,7 @@ export class Floor {
     }
     if (!this.small) return;
     for (const wall of this.walls) this._across(wall, () => 0);
-    // a door may be told as a part of a wall, or as the gap between two
+    // a door may be a part of a wall, or the gap between two
     for (const door of this.doors) this._across(door, () => 1);
   }
 
@@ -87,7 +87,7 @@ export class Floor {
     }
   }
 
-  /** Neighbours by foot as [column, row, whether through a door]. */
+  /** Walkable neighbours as [column, row, whether through a door]. */
   *_neighbours(column, row) {
     const steps = [
       [column + 1, row, column, row, 0],
@@ -136,8 +136,8 @@ export class Floor {
     if (sums.length < 2) return [];
     const names = sums.map(([columns, rows, cells]) => {
       const [x, y] = [(columns / cells + 0.5) / this.columns, (rows / cells + 0.5) / this.rows];
-      const words = [y > 0.58 ? "upper" : y < 0.42 ? "lower" : "", x > 0.58 ? "right" : x < 0.42 ? "left" : ""];
-      return words.filter(Boolean).join(" ") || "middle";
+      const parts = [y > 0.58 ? "upper" : y < 0.42 ? "lower" : "", x > 0.58 ? "right" : x < 0.42 ? "left" : ""];
+      return parts.filter(Boolean).join(" ") || "middle";
     });
     return names.map((name, room) =>
       names.indexOf(name) === names.lastIndexOf(name) ? `${name} room` : `room ${room + 1}`,
@@ -150,7 +150,7 @@ export class Floor {
     return this.roomNames[this.room[this.column(x) + this.columns * this.row(y)]] ?? "";
   }
 
-  /** Cells that are within a distance by foot; steps go along the axes. */
+  /** Cells within a walking distance; steps go along the axes. */
   near(x, y, distance) {
     const start = this.column(x) + this.columns * this.row(y);
     const found = new Map([[start, 0]]);
@@ -172,7 +172,7 @@ export class Floor {
     return found;
   }
 
-  /** The outline of all floor, as segments in metres. */
+  /** The outline of the floor, as segments in metres. */
   outline() {
     const segments = [];
     for (let row = -1; row < this.rows; row += 1) {
@@ -209,14 +209,14 @@ function spacing(values, cell) {
   return { low, high, step: Number.isFinite(step) ? step : 1 };
 }
 
-/** Whether the way between two centres touches a wall; the same rule as the model's. */
+/** Whether the line between two centres touches a wall; the model has the same rule. */
 function crosses(start, end, [a, b]) {
   const side = (p, q, r) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
   if (side(start, end, a) * side(start, end, b) > 1e-12) return false;
   return side(a, b, start) >= -1e-12 !== side(a, b, end) >= -1e-12;
 }
 
-/** Joins segments that go on in the same direction, so that a wall is one line and not a hundred. */
+/** Joins segments that continue in the same direction, so that a wall is one line. */
 function joined(segments) {
   const kept = new Map();
   const key = ([x, y]) => `${Math.round(x * 1e4)} ${Math.round(y * 1e4)}`;

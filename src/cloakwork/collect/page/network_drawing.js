@@ -1,8 +1,8 @@
-// A network without coordinates: laid out by springs, the same way each time; or, if it is large, its heaviest places.
+// The drawing of a network: a spring layout, the same each time; or, if it is large, a list of its heaviest places.
 
-import { s, unit } from "./dom.js";
-import { tint } from "./heat.js";
-import { marker, sensorDot, truthMark } from "./marks.js";
+import { s, unit } from "./elements.js";
+import { tint } from "./heat_layer.js";
+import { sourceMark, sensorDot, truthMark } from "./map_symbols.js";
 
 const MOST_NODES = 400;
 const ROUNDS = 260;
@@ -82,7 +82,7 @@ export class NetworkDrawing {
     for (const one of frame.truth) if (at[this._index(one)]) parts.push(truthMark(at[this._index(one)], one.label));
     for (const source of frame.sources) {
       const spot = at[this._index(source)];
-      if (spot) parts.push(marker(spot, source, frame.words(source), [spot[0], spot[1] - size - 18 * unit()]));
+      if (spot) parts.push(sourceMark(spot, source, frame.label(source), [spot[0], spot[1] - size - 18 * unit()]));
     }
     return parts;
   }

@@ -1,17 +1,17 @@
-// Rooms with walls and doors, or an open plane: colour on a canvas, lines and marks as a drawing above it.
+// The drawing of a floor plan or a plane: colour on a canvas, with lines and marks as SVG above it.
 
-import { h, s, unit } from "./dom.js";
-import { Floor } from "./floor.js";
-import { paint } from "./heat.js";
-import { labelSize, marker, sensorDot, truthMark } from "./marks.js";
+import { h, s, unit } from "./elements.js";
+import { FloorGrid } from "./floor_grid.js";
+import { paint } from "./heat_layer.js";
+import { labelSize, sourceMark, sensorDot, truthMark } from "./map_symbols.js";
 
 const MARGIN = 14; // room for the thickness of walls
 const FOOT = 26; // room for the scale
 
-export class RoomsDrawing {
+export class FloorDrawing {
   constructor(geometry) {
     this.geometry = geometry;
-    this.floor = new Floor(geometry);
+    this.floor = new FloorGrid(geometry);
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.back = s("svg", { class: "back", "aria-hidden": "true" });
     this.front = s("svg", { class: "front", "aria-hidden": "true" });
@@ -114,7 +114,7 @@ export class RoomsDrawing {
     return path;
   }
 
-  /** Cells that a circle may show: a way along the axes is at most sqrt 2 times as long as the straight one. */
+  /** Cells that a circle may cover: a path along the axes is at most sqrt 2 times as long as the straight line. */
   _reached(source) {
     return this.floor.near(...source.at, Math.SQRT2 * source.radius + this.floor.dx);
   }
@@ -125,7 +125,7 @@ export class RoomsDrawing {
     return !floor.small || this._reached(source).has(floor.column(x) + floor.columns * floor.row(y));
   }
 
-  /** A vicinity: a circle, cut where walls are in the way by foot. */
+  /** A vicinity: a circle, clipped where walls block the way. */
   _vicinity(source, tag) {
     const { floor } = this;
     const [x, y] = this.px(source.at);
@@ -170,17 +170,17 @@ export class RoomsDrawing {
     );
   }
 
-  /** Marks with their words, above or below, such that no words lie on other words or marks. */
+  /** Marks with their labels, above or below, so that no label covers another label or mark. */
   _labels(sources, frame) {
     const u = unit();
     const roomy = this.size.width >= 520 * u;
     const { width } = this.size;
     const taken = sources.map((source) => [...this.px(source.at), 20 * u, 20 * u]);
     return sources.map((source) => {
-      const words = roomy ? frame.words(source) : "";
+      const text = roomy ? frame.label(source) : "";
       const [x, y] = this.px(source.at);
       const reach = Math.max(source.radius * this.scale, 14 * u);
-      const { wide, high } = labelSize(words);
+      const { wide, high } = labelSize(text);
       const middle = Math.min(Math.max(x, wide / 2 + 4), width - wide / 2 - 4);
       const lines = [1.15 * high, -1.15 * high, reach + 0.65 * high, -reach - 0.65 * high, 2.3 * high];
       const free = (top) =>
@@ -190,12 +190,12 @@ export class RoomsDrawing {
         );
       const top = lines.find(free) ?? lines[0];
       taken.push([middle, y + top, wide, high]);
-      return marker([x, y], source, words, [middle, y + top]);
+      return sourceMark([x, y], source, text, [middle, y + top]);
     });
   }
 }
 
-/** Label of the zone that the site file names for the place of a source, or nothing; of several the smallest. */
+/** The label of the named zone of a source's place, or nothing; of several zones the smallest. */
 export function zoneOf(source, zones) {
   const place = Number(source.place);
   const found = (zones ?? []).filter((zone) => (zone.places ?? []).includes(place));

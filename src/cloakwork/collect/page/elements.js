@@ -1,4 +1,4 @@
-// Elements without markup in strings: what a site file or a device says is always text, never markup.
+// Builds and updates elements. Texts from site files and devices never become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -17,32 +17,32 @@ export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** The same for a drawing. */
+/** An SVG element. */
 export function s(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** The element with this id, which index.html has. */
+/** The element of index.html with this id. */
 export function $(id) {
   return document.getElementById(id);
 }
 
-/** Replaces what an element says, only if it says something else: a screen reader would read it again. */
-export function say(element, text) {
+/** Sets the text of an element, only if it changes: a screen reader would read it again. */
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Shows or hides; what is hidden cannot be reached by keyboard either. */
-export function shown(element, visible) {
+/** Shows or hides an element, for the keyboard too. */
+export function setVisible(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
 
-/** Whether the person asked for less motion. */
-export function still() {
+/** Whether the person prefers less motion. */
+export function prefersLessMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** Calls `draw(width, height)` now and whenever the element gets another size. */
+/** Calls `draw(width, height)` now and whenever the element is resized. */
 export function onResize(element, draw) {
   let last = "";
   const watch = new ResizeObserver(() => {
@@ -54,7 +54,7 @@ export function onResize(element, draw) {
   watch.observe(element);
 }
 
-/** How many pixels stand for one on a screen of usual size: marks grow with the text. */
+/** Pixels for each pixel of an ordinary screen: symbols grow with the text. */
 export function unit() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }

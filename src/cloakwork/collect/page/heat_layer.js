@@ -1,4 +1,4 @@
-// The soft layer: expected sources per place as colour, smooth inside a room and sharp at walls.
+// The heat layer: expected sources of each place as colour, smooth inside a room and sharp at walls.
 
 const RAMPS = {
   light: [
@@ -14,7 +14,7 @@ const RAMPS = {
 };
 const SMOOTH_PIXELS = 900;
 
-/** The value that gets the full colour: what is spread over the whole floor stays pale. */
+/** The value with the full colour: a map that is spread over the whole floor stays pale. */
 export function topOf(map) {
   let [most, total] = [0, 0];
   for (const value of map) {
@@ -51,7 +51,7 @@ export function paint(canvas, floor, map, top, dark) {
   context.putImageData(image, 0, 0);
 }
 
-/** One cell, mixed with those around it that can be stepped to. */
+/** Paints one cell, blended with its walkable neighbours. */
 function block(image, floor, map, column, row, fine, top, tints) {
   const value = (c, r) => map[floor.at(c, r)] ?? 0;
   const here = value(column, row);
@@ -81,7 +81,7 @@ function block(image, floor, map, column, row, fine, top, tints) {
       const [p, q] = [Math.abs(u), Math.abs(v)];
       const mixed = here * (1 - p) * (1 - q) + a * p * (1 - q) + b * (1 - p) * q + c * p * q;
       const colour = tints[Math.min(255, Math.round((255 * mixed) / top))];
-      // rows of the floor go up, rows of a picture go down
+      // rows of the floor count upwards, rows of an image downwards
       const at = 4 * ((height - 1 - (row * fine + j)) * width + column * fine + i);
       for (let k = 0; k < 4; k += 1) image.data[at + k] = colour[k];
     }

@@ -1,8 +1,8 @@
-// A line: expected sources as an area over it, vicinities as bands, sensors as ticks below.
+// The drawing of a line: expected sources as an area above it, vicinities as bands, sensors as ticks below.
 
-import { s, unit } from "./dom.js";
-import { labelSize, marker, sensorDot, truthMark } from "./marks.js";
-import { number } from "./words.js";
+import { s, unit } from "./elements.js";
+import { labelSize, sourceMark, sensorDot, truthMark } from "./map_symbols.js";
+import { number } from "./texts.js";
 
 const SIDE = 26;
 const FOOT = 60;
@@ -112,13 +112,13 @@ export class LineDrawing {
     return [...frame.sources]
       .sort((a, b) => a.at[0] - b.at[0])
       .map((source) => {
-        const words = roomy ? frame.words(source) : "";
-        const { wide, high } = labelSize(words);
+        const text = roomy ? frame.label(source) : "";
+        const { wide, high } = labelSize(text);
         const x = this.x(source.at[0]);
         const middle = Math.min(Math.max(x, wide / 2 + 4), this.size.width - wide / 2 - 4);
         level = middle - wide / 2 < last ? (level + 1) % 3 : 0;
         last = middle + wide / 2;
-        return marker([x, this.base], source, words, [middle, (0.7 + 1.15 * level) * high]);
+        return sourceMark([x, this.base], source, text, [middle, (0.7 + 1.15 * level) * high]);
       });
   }
 }

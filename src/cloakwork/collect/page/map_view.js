@@ -1,25 +1,25 @@
-// One picture of a site: it fits the drawing to the space, moves marks from frame to frame, and says what it shows.
+// A map of a site: fits the drawing to the page, animates marks from frame to frame, and describes itself.
 
-import { h, still, unit } from "./dom.js";
-import { topOf } from "./heat.js";
-import { LineDrawing } from "./line.js";
-import { NetworkDrawing } from "./network.js";
-import { RoomsDrawing } from "./rooms.js";
+import { h, prefersLessMotion, unit } from "./elements.js";
+import { topOf } from "./heat_layer.js";
+import { LineDrawing } from "./line_drawing.js";
+import { NetworkDrawing } from "./network_drawing.js";
+import { FloorDrawing } from "./floor_drawing.js";
 
 const MOVE_MS = 700;
-const BESIDES = 366; // height of what should be seen together with the plan: header, key and time
+const BESIDES = 366; // height of what should stay in view with the map: header, key and time
 const LEAST = 320;
 
 function drawingOf(geometry) {
   const flat = Array.isArray(geometry.places?.[0]) && geometry.places[0].length === 2;
-  if (geometry.kind === "floorplan" || geometry.kind === "plane" || flat) return RoomsDrawing;
+  if (geometry.kind === "floorplan" || geometry.kind === "plane" || flat) return FloorDrawing;
   const coordinates =
     typeof (geometry.places?.[0]?.[0] ?? geometry.places?.[0]) === "number" && geometry.kind !== "graph";
   return coordinates ? LineDrawing : NetworkDrawing;
 }
 
-/** Gives each source the number of the nearest mark before it; a mark's number is no one's name. */
-export function follow(before, sources, space) {
+/** Gives each source the number of the nearest mark before it; a number identifies no one. */
+export function numberMarks(before, sources, space) {
   const taken = new Set();
   const pairs = [];
   sources.forEach((source, k) => {
@@ -46,12 +46,12 @@ function apart(a, b, space) {
 }
 
 /** The drawing of one site in one holder. */
-export class Plan {
+export class MapView {
   constructor(holder, geometry) {
     this.holder = holder;
     this.geometry = geometry;
     this.drawing = new (drawingOf(geometry))(geometry);
-    this.frame = { sources: [], map: null, truth: [], sensors: new Map(), layers: {}, words: () => "" };
+    this.frame = { sources: [], map: null, truth: [], sensors: new Map(), layers: {}, label: () => "" };
     this.box = h("div", { class: "drawing", role: "img", "aria-label": "No map yet." }, ...this.drawing.elements);
     holder.replaceChildren(this.box);
     this._watch = new ResizeObserver(() => this._fit());
@@ -67,7 +67,7 @@ export class Plan {
     cancelAnimationFrame(this._running);
   }
 
-  /** As wide as there is room, but not so high that the time is out of sight. */
+  /** As wide as possible, but low enough to keep the time slider in view. */
   _fit() {
     const width = this.holder.clientWidth;
     const most = Math.max(LEAST, innerHeight / unit() - BESIDES) * unit();
@@ -85,7 +85,7 @@ export class Plan {
     return this.drawing.span;
   }
 
-  /** Words for where a source is, such as ", in the left room"; nothing where there is nothing to say. */
+  /** Where a source is, such as ", in the left room"; empty if unknown. */
   where(source) {
     return this.drawing.where(source);
   }
@@ -96,12 +96,12 @@ export class Plan {
     return Math.hypot(...at.map((value, axis) => value - source.at[axis])) <= source.radius;
   }
 
-  /** Draws again with the colours of the theme as it is now. */
+  /** Draws again with the colours of the current theme. */
   repaint() {
     this._draw(this.frame);
   }
 
-  /** Shows a frame; marks glide from where they were unless the person asked for less motion. */
+  /** Shows a frame; marks glide to their new positions unless the person prefers less motion. */
   show(frame, label) {
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
     const from = this._seen ?? this.frame;
@@ -109,7 +109,7 @@ export class Plan {
     this.frame = to;
     cancelAnimationFrame(this._running);
     const same = from.map && to.map && from.map.length === to.map.length;
-    if (still() || !same || from.time === to.time || document.hidden) {
+    if (prefersLessMotion() || !same || from.time === to.time || document.hidden) {
       this._draw(to);
       return;
     }

@@ -1,7 +1,7 @@
-// The time slider: where in the history the page stands, and playing it.
+// The time slider: the moment shown, and playback of the history.
 
-import { $, onResize, s, say } from "./dom.js";
-import { ago, clock, countWords, moment, number } from "./words.js";
+import { $, onResize, s, setText } from "./elements.js";
+import { ago, clock, countText, moment, number } from "./texts.js";
 
 const RANGES = [
   ["5 minutes", 300],
@@ -11,17 +11,17 @@ const RANGES = [
   ["1 day", 86_400],
   ["1 week", 604_800],
 ];
-const FEWEST = 40; // a range shows at least so many frames if it can
+const FEWEST = 40; // frames that the default range shows, if possible
 
-/** How many sources a result expects. */
+/** The expected number of sources of a result. */
 export function expected(result) {
   return result.counts ? result.counts.reduce((sum, p, k) => sum + k * p, 0) : result.sources.length;
 }
 
-export class History {
-  /** `onShow(time)` is called with the moment to show, null for live; `onRange` when another stretch is wanted. */
-  constructor({ onShow, onRange, today }) {
-    Object.assign(this, { onShow, onRange, today, results: [], at: null, playing: false, period: 60_000 });
+export class TimeSlider {
+  /** `onShow(time)` is called with the moment to show, null for live; `onRange` when the range changes. */
+  constructor({ onShow, onRange, now }) {
+    Object.assign(this, { onShow, onRange, now, results: [], at: null, playing: false, period: 60_000 });
     this.slider = $("slider");
     this.slider.addEventListener("input", () => this._slid());
     $("back").addEventListener("click", () => this.step(-1));
@@ -32,7 +32,7 @@ export class History {
     onResize($("strip"), () => this._strip());
   }
 
-  /** Offers the ranges that suit how often there is a frame. */
+  /** Offers the ranges that suit the time between two frames. */
   prepare(period) {
     this.period = period;
     const fitting = RANGES.filter(
@@ -61,10 +61,10 @@ export class History {
     this._draw();
   }
 
-  /** A new newest result. Someone who looks at the past stays there. */
+  /** Adds a new result. A person who looks at the past stays there. */
   add(result) {
     if (this.results.some((one) => one.time === result.time)) return;
-    const oldest = this.at === null ? this.today() - this.range : Math.min(this.at, this.today() - this.range);
+    const oldest = this.at === null ? this.now() - this.range : Math.min(this.at, this.now() - this.range);
     this.results = [...this.results, result].sort((a, b) => a.time - b.time).filter((one) => one.time >= oldest);
     this._draw();
   }
@@ -143,24 +143,24 @@ export class History {
     $("forth").disabled ||= this.live;
     $("go-live").setAttribute("aria-pressed", String(this.live));
     const shown = results[index];
-    const today = this.today();
-    const words = shown
-      ? `${moment(shown.time, today)}, ${ago(shown.time, today)}. ${countWords(shown)}`
+    const now = this.now();
+    const text = shown
+      ? `${moment(shown.time, now)}, ${ago(shown.time, now)}. ${countText(shown)}`
       : "No history yet";
-    slider.setAttribute("aria-valuetext", `${words}${this.live && shown ? " Live." : ""}`);
-    say($("first"), results.length ? moment(results[0].time, today) : "");
-    say($("last"), results.length > 1 ? moment(results.at(-1).time, today) : "");
+    slider.setAttribute("aria-valuetext", `${text}${this.live && shown ? " Live." : ""}`);
+    setText($("first"), results.length ? moment(results[0].time, now) : "");
+    setText($("last"), results.length > 1 ? moment(results.at(-1).time, now) : "");
     this._button();
     this._strip();
   }
 
-  /** Once for many changes. */
+  /** Draws the bars once for many changes. */
   _strip() {
     cancelAnimationFrame(this._soon);
     this._soon = requestAnimationFrame(() => this._bars());
   }
 
-  /** Bars above the slider, one a frame: how many sources were expected. */
+  /** Bars above the slider: the expected number of sources of each frame. */
   _bars() {
     const strip = $("strip");
     const [width, height] = [strip.clientWidth, strip.clientHeight];

@@ -1,0 +1,262 @@
+// The health of the sensors and the service: a summary, a table that sorts, problems and alarms.
+
+import { h, setText } from "./elements.js";
+import { ago, count, duration, few, moment, number, rough } from "./texts.js";
+
+const MANY_WAITING = 10; // frames that wait before a warning
+const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
+const COLUMNS = [
+  { key: "id", name: "Sensor", rank: (sensor) => sensor.id, text: (sensor) => sensor.id },
+  { key: "state", name: "State", rank: (sensor) => LEVELS.indexOf(sensor.level), text: (sensor) => sensor.text },
+  {
+    key: "seen",
+    name: "Last seen",
+    rank: (sensor) => -(sensor.last_seen ?? -1),
+    text: (sensor, now) => (sensor.last_seen === null ? "never" : ago(sensor.last_seen, now)),
+  },
+  {
+    key: "noise",
+    name: "Noise",
+    rank: (sensor) => sensor.sigma,
+    text: (sensor, _, unit) => `${number(sensor.sigma)} ${unit}`.trim(),
+    numeric: true,
+  },
+  {
+    key: "used",
+    name: "Budget used",
+    rank: (sensor) => (sensor.allowed ? sensor.used / sensor.allowed : -1),
+    text: (sensor) => (Number.isFinite(sensor.used) ? `${sensor.used} of ${sensor.allowed}` : "unknown"),
+    numeric: true,
+  },
+  { key: "late", name: "Late", rank: (one) => one.late ?? 0, text: (one) => number(one.late ?? 0, 6), numeric: true },
+  {
+    key: "missing",
+    name: "Missing",
+    rank: (sensor) => sensor.missing ?? 0,
+    text: (sensor) => number(sensor.missing ?? 0, 6),
+    numeric: true,
+  },
+];
+
+/** Each sensor of the site with its `level` (a shape and a colour) and its state as `text`. */
+export function assessSensors(health, geometry, info, now) {
+  const known = new Map(health.sensors.map((sensor) => [sensor.id, sensor]));
+  const alarmed = new Set(health.alarms.map((alarm) => alarm.sensor));
+  return geometry.sensors.map((planned) => {
+    const sensor = { last_seen: null, ...planned, ...known.get(planned.id) };
+    const alarm = sensor.alarms > 0 || alarmed.has(planned.id);
+    return { ...sensor, ...sensorState(sensor, alarm, info, now) };
+  });
+}
+
+function sensorState(sensor, alarmed, info, now) {
+  const silence = sensor.last_seen === null ? null : now - sensor.last_seen;
+  const patience = 2.5 * info.period_ms + 5000;
+  if (alarmed) return { level: "alarm", text: "alarm" };
+  const recent = (sensor.broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
+  if (sensor.used > sensor.allowed || recent.some(({ code }) => code === "over budget"))
+    return { level: "alarm", text: "over budget" };
+  if (recent.length) return { level: "alarm", text: "not as planned" };
+  if (sensor.state === "offline") return { level: "bad", text: "offline" };
+  if (silence === null) return { level: "unknown", text: "not heard yet" };
+  if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
+  if (sensor.state === "bench") return { level: "wait", text: "being audited" };
+  if (silence > patience) return { level: "bad", text: `silent for ${rough(silence)}` };
+  return { level: "good", text: sensor.state === "online" ? "working" : (sensor.state ?? "working") };
+}
+
+/** One sentence about all sensors. */
+export function summary(sensors) {
+  const having = (level) => sensors.filter((sensor) => sensor.level === level).length;
+  const parts = [
+    [having("alarm"), "with an alarm"],
+    [having("bad"), "silent or offline"],
+    [having("wait"), "waiting"],
+    [having("unknown"), "not heard yet"],
+  ].filter(([k]) => k > 0);
+  const good = `${having("good")} of ${count(sensors.length, "sensor")} working`;
+  return parts.length ? `${good}; ${parts.map(([k, what]) => `${k} ${what}`).join(", ")}.` : `${good}.`;
+}
+
+/** The table of sensors; rows stay in the document, so focus and reading position do too. */
+export class SensorTable {
+  constructor(head, body, { onPoint }) {
+    this.body = body;
+    this.sensors = [];
+    this.rows = new Map();
+    this.sort = { key: "state", down: false };
+    this.onPoint = onPoint;
+    this.heads = COLUMNS.map((column) => {
+      const button = h(
+        "button",
+        { type: "button", onclick: () => this._sortBy(column.key) },
+        column.name,
+        h("span", { class: "arrow", "aria-hidden": "true" }),
+      );
+      return h("th", { scope: "col", class: column.numeric ? "numeric" : null }, button);
+    });
+    head.replaceChildren(...this.heads);
+  }
+
+  _sortBy(key) {
+    this.sort = { key, down: this.sort.key === key && !this.sort.down };
+    this._order();
+  }
+
+  clear() {
+    this.sensors = [];
+    this.rows.clear();
+    this.body.replaceChildren();
+  }
+
+  show(sensors, now, unit, onlyBad) {
+    this.sensors = sensors;
+    const ids = new Set(sensors.map((sensor) => sensor.id));
+    for (const [id, row] of this.rows) {
+      if (ids.has(id)) continue;
+      row.remove();
+      this.rows.delete(id);
+    }
+    for (const sensor of sensors) {
+      const row = this.rows.get(sensor.id) ?? this._addRow(sensor);
+      row.hidden = onlyBad && (sensor.level === "good" || sensor.level === "wait");
+      row.dataset.level = sensor.level;
+      COLUMNS.forEach((column, k) =>
+        setText(k === 1 ? row.cells[k].lastChild : row.cells[k], column.text(sensor, now, unit)),
+      );
+    }
+    this._order();
+  }
+
+  _addRow({ id }) {
+    const cells = COLUMNS.map((column, k) => {
+      if (k === 0) return h("th", { scope: "row" });
+      const inside = k === 1 ? [h("span", { class: "shape", "aria-hidden": "true" }), h("span")] : [];
+      return h("td", { class: column.numeric ? "numeric" : null }, ...inside);
+    });
+    const row = h("tr", { onmouseenter: () => this.onPoint(id), onmouseleave: () => this.onPoint(null) }, ...cells);
+    this.rows.set(id, row);
+    return row;
+  }
+
+  _order() {
+    COLUMNS.forEach((column, k) => {
+      const sorted = column.key === this.sort.key;
+      this.heads[k].setAttribute("aria-sort", sorted ? (this.sort.down ? "descending" : "ascending") : "none");
+    });
+    const { rank } = COLUMNS.find((column) => column.key === this.sort.key);
+    const sign = this.sort.down ? -1 : 1;
+    const compare = (a, b) => {
+      const [p, q] = [rank(a), rank(b)];
+      return (
+        sign * (typeof p === "string" ? p.localeCompare(q, "en", { numeric: true }) : p - q) ||
+        a.id.localeCompare(b.id, "en", { numeric: true })
+      );
+    };
+    const rows = [...this.sensors].sort(compare).map((sensor) => this.rows.get(sensor.id));
+    if (rows.some((row, k) => this.body.children[k] !== row)) this.body.replaceChildren(...rows);
+  }
+}
+
+const ALARM_TEXT =
+  "one sequence number arrived with two values. Noise was reused, or someone else sends in this sensor's name. " +
+  "Check at once.";
+// by the code of a problem; one that is not listed here shows the collector's own text
+const PROBLEM_TEXTS = {
+  malformed: "messages that are not in the wire format, version 1",
+  "wrong topic": "messages on a topic that is not cloakwork/v1/<site>/<sensor>/reading or status",
+  "unknown site": "messages for a site that is not collected here",
+  "unknown sensor": "messages from a sensor that is not in the site file",
+  bench: "readings from a device under audit, which are not stored",
+  late: "readings that arrived after their frame was due",
+  "out of order": "readings that arrived after a later one of the same sensor",
+  duplicate: "readings that were stored before",
+  "clock wrong": "readings stamped 0, or more than a day ahead: check the device's clock",
+  "over budget": "over budget: the privacy claim does not hold for this sensor",
+  "other budget": "another budget than the plan's: the privacy claim does not hold for this sensor",
+  "off the slots": "readings off the slots of the schedule: the privacy claim does not hold for this sensor",
+};
+
+/** Counted problems, one entry for each code: how often, of which sensors, and when last. */
+function byCode(problems) {
+  const entries = new Map();
+  for (const problem of problems) {
+    if (problem.code === "alarm") continue; // alarms have entries of their own
+    const entry = entries.get(problem.code) ?? { ...problem, sensors: [], count: 0, last: 0 };
+    entries.set(problem.code, entry);
+    if (problem.sensor) entry.sensors.push(problem.sensor);
+    entry.count += problem.count;
+    entry.last = Math.max(entry.last, problem.last);
+  }
+  return [...entries.values()].sort((a, b) => b.last - a.last);
+}
+
+/** The newest alarm of each sensor: one with many alarms must not hide those of others. */
+function newestAlarms(alarms) {
+  const newest = new Map();
+  for (const alarm of alarms) {
+    if (!(newest.get(alarm.sensor)?.received >= alarm.received)) newest.set(alarm.sensor, alarm);
+  }
+  return [...newest.values()].sort((a, b) => b.received - a.received);
+}
+
+const others = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
+
+/** Alarms and counted problems, the worst first. */
+export function showProblems(holder, health, now) {
+  const alarmsOf = new Map(health.sensors.map((sensor) => [sensor.id, sensor.alarms ?? 0]));
+  const alarms = newestAlarms(health.alarms).map(({ sensor, seq, received }) => ({
+    kind: "alarm",
+    what: ALARM_TEXT,
+    who: `Sensor ${sensor}, number ${seq}${others(alarmsOf.get(sensor))}, ${ago(received, now)}`,
+    when: moment(received, now),
+  }));
+  const problems = byCode(health.problems).map((problem) => ({
+    kind: problem.breaks_claim ? "alarm" : "problem",
+    what: PROBLEM_TEXTS[problem.code] ?? problem.reason,
+    who: `${count(problem.count, "time")}, ${few(problem.sensors) || "no known sensor"}, last ${ago(problem.last, now)}`,
+    when: moment(problem.last, now),
+  }));
+  const isAlarm = ({ kind }) => kind === "alarm";
+  const entries = [...alarms, ...problems.filter(isAlarm), ...problems.filter((entry) => !isAlarm(entry))];
+  const text = JSON.stringify(entries);
+  if (holder.dataset.text === text) return;
+  holder.dataset.text = text;
+  if (!entries.length) {
+    holder.replaceChildren(h("p", { class: "quiet" }, "Nothing to report."));
+    return;
+  }
+  const items = entries.map(({ kind, what, who, when }) => {
+    const parts = kind === "alarm" ? [h("strong", null, "Alarm: "), what] : [what];
+    return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: when }, who));
+  });
+  const list = h("ul", { class: "problem-list", tabindex: "0", "aria-label": "Problems and alarms" }, ...items);
+  holder.replaceChildren(list);
+}
+
+// by the state of a link
+const LINK_TEXTS = {
+  ok: { broker: "Broker connected", store: "Store ok" },
+  away: { broker: "Broker unavailable", store: "Store unavailable" },
+  none: { broker: "No broker" },
+};
+
+/** Broker, store and delay, one line each. */
+export function showService(holder, health) {
+  const lines = ["broker", "store"]
+    .filter((name) => health[name])
+    .map((name) => {
+      const { state, reason } = health[name];
+      return [state !== "away", `${LINK_TEXTS[state][name]}${reason && state !== "ok" ? `: ${reason}` : ""}`];
+    });
+  if (health.lag?.delay_ms != null) {
+    const { delay_ms: delay, waiting, reason } = health.lag;
+    const behind = waiting ? `, ${count(waiting, "frame")} waiting` : "";
+    lines.push([
+      !reason && waiting <= MANY_WAITING,
+      `Newest map after ${duration(delay)}${behind}${reason ? `: ${reason}` : ""}`,
+    ]);
+  }
+  const shape = () => h("span", { class: "shape", "aria-hidden": "true" });
+  holder.replaceChildren(...lines.map(([good, text]) => h("li", { "data-good": String(good) }, shape(), text)));
+}
