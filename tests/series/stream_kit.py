@@ -14,7 +14,7 @@ from cloakwork.series import (
     Stream,
     WindowSum,
 )
-from cloakwork.series.noise import GaussianNoise
+from cloakwork.series.release_noise import GaussianNoise
 
 CASES: list[tuple[Filter, int | None, int | None]] = [
     (RunningSum(), 200, None),

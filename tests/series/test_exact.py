@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
 from cloakwork.series import exact
-from cloakwork.series.exact import convolve_whole, wrapped
+from cloakwork.series.convolution import convolve_whole, wrapped
 
 PRIME = (1 << 31) - 1
 

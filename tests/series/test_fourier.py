@@ -19,7 +19,7 @@ from cloakwork.series import (
     SeriesCloak,
     SquareRoot,
 )
-from cloakwork.series.noise import Claim, GaussianNoise, drawn
+from cloakwork.series.release_noise import Claim, GaussianNoise, drawn
 from cloakwork.series.strategies import rounding_cost
 from tests.series.series_kit import CLAIM, TEN, Claimed, released_matrix, task_of
 

@@ -31,7 +31,7 @@ from cloakwork.series import (
     tally,
     walsh_convolve,
 )
-from cloakwork.series.given import numbers
+from cloakwork.series.input_checks import numbers
 from tests.series.series_kit import CLAIM
 
 X = [3, 0, 4, 1]

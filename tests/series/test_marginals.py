@@ -18,7 +18,7 @@ from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingE
 from cloakwork.privacy import largest_mu
 from cloakwork.series import MarginalsCloak, WalshCloak, marginals, walsh_convolve
 from cloakwork.series.hadamard import transformed
-from cloakwork.series.subsets import Wanted
+from cloakwork.series.attribute_tables import Wanted
 
 MU = largest_mu(1.0, 1e-6)
 WORKLOADS: list[tuple[tuple[int, ...], ...]] = [

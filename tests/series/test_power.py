@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import solve_triangular, toeplitz
 
 from cloakwork._checks import FloatArray
-from cloakwork.series.power import inverse, product, square_root
+from cloakwork.series.convolution import inverse, product, square_root
 
 #: coefficients for which neither the inverse nor the square root grows
 tame = st.lists(st.floats(-0.15, 0.15), max_size=6).map(lambda rest: np.array([1.0, *rest]))

@@ -25,8 +25,8 @@ from cloakwork.series import (
     Trend,
     WindowSum,
 )
-from cloakwork.series.causal import forgets, minimum_phase
-from cloakwork.series.recursion import History, constant_ratio
+from cloakwork.series.mechanisms import forgets, minimum_phase
+from cloakwork.series.causal_filter import History, constant_ratio
 from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
 
 

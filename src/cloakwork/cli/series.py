@@ -1,74 +1,410 @@
-"""`cloakwork series`."""
+"""`cloakwork series`: publish a private series of events or counts."""
 
 import os
-from contextlib import ExitStack
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cloakwork.cli.output import busy, note, part_of, refuse_input, refuse_unwritable
-from cloakwork.cli.series_claim import cloak_of
-from cloakwork.cli.series_coefficients import described
-from cloakwork.cli.series_filters import parse_filters
-from cloakwork.cli.series_given import Given, SeriesOptions
-from cloakwork.cli.series_input import from_file
-from cloakwork.cli.series_output import published_table, report, say_written, warn, write_table
+import numpy as np
+import typer
+
+from cloakwork.cli.arguments import Json, no_password
+from cloakwork.cli.moments import parse_moment
+from cloakwork.cli.output import as_json, bar, busy, note, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.errors import InputError
 from cloakwork.privacy import check_claim
-from cloakwork.series import Coefficients, Published
+from cloakwork.series import (
+    HOUR,
+    Bins,
+    Coefficients,
+    CountedSeries,
+    FileRequest,
+    Published,
+    choose_bins,
+    count_file,
+    describe_coefficients,
+    filter_costs,
+    parse_filters,
+    parse_span,
+    span_text,
+    utc_text,
+    write_published,
+)
 
-PICTURES = {".png", ".svg", ".pdf"}
+if TYPE_CHECKING:
+    from cloakwork.collect.store import Store
+    from cloakwork.series import RecoveredFrame, SourceCount
+
+_PICTURES = {".png", ".svg", ".pdf"}
+_PAGE = 500  # results read from a store at a time
+_OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to", "zones": "--zone"}  # others have their own names
+_PARAMETER = re.compile(
+    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit)=(?=\S)"
+    r"|(most_per_event|most_per_person|most_at_once|series_by)(?:=(?=\S))?)"
+)
+_INFERRED = {
+    "start": "--from (the first time)",
+    "end": "--to (the last time)",
+    "every": "--every (the shortest step)",
+    "names": "--names",
+    "rows": "the number of rows",
+}
+_REMEDIES = {
+    "untimed": " Give --time none to ignore the times.",
+    "series_by": " Give --series-by to tell several series apart.",
+}
+_GOES_WITH = {  # options that need another one
+    "zone": "from_store",
+    "count": "from_store",
+    "visit": "from_store",
+    "most_at_once": "from_store",
+    "most_per_event": "value",
+    "step": "value",
+    "most_per_person": "person",
+    "contribution": "counts",
+    "names": "series_by",
+    "compare": "plot",
+}
+_EXCLUDES = {  # options that rule out others
+    "from_store": ("time", "value", "person", "counts", "series_by"),
+    "counts": ("value", "person"),
+}
 
 
-def run_series(options: SeriesOptions) -> None:
-    """Publish filters of a private series, once, and say what that cost."""
-    check_claim(options.epsilon, options.delta)
-    filters = parse_filters(options.filters)
-    _check_names(options)
-    for text, one in zip(options.filters, filters, strict=True):
-        if isinstance(one, Coefficients):
-            note(f"{text}: {described(one)}")
-    given = _given(options)
-    warn(given)
-    old = [path for path in (options.out, options.plot) if path is not None and path.is_file()]
-    with busy("publishing"):
-        published = cloak_of(given, filters, options).release(given.series.values)
-        _write(given, published, options)
-    report(given, published, options)
-    say_written(options, old)
+def series(
+    context: typer.Context,
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="CSV or Parquet file of events or counts; with --from-store a site file."),
+    ],
+    filters: Annotated[
+        list[str],
+        typer.Option(
+            "--filter",
+            metavar="FILTER",
+            help="running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or a CSV file of "
+            "coefficients; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the claim.",
+        ),
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it anew.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Probability that the claim fails; each run spends it anew.")] = 1e-6,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; default: one called time, timestamp or date."),
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="Length of a bin: 15m, 1h (default), 1d, 1w.")
+    ] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Start of the first bin; public.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the last bin; public.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Add up this column instead of counting events.")
+    ] = None,
+    most_per_event: Annotated[
+        float | None,
+        typer.Option(metavar="AMOUNT", help="With --value: the most that one event adds; more is clipped."),
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="AMOUNT", help="With --value: what the value of each event is rounded to.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Person of each event: hides everything that one person did.")
+    ] = None,
+    most_per_person: Annotated[
+        float | None, typer.Option(metavar="K", help="With --person: how many events (or how much value) of one count.")
+    ] = None,
+    counts: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The file has one row for each bin: whole numbers to publish.")
+    ] = None,
+    contribution: Annotated[
+        float | None, typer.Option(metavar="K", help="With --counts: how much one event or person adds; default 1.")
+    ] = None,
+    series_by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="One series for each name in this column, such as a door.")
+    ] = None,
+    names: Annotated[str | None, typer.Option(metavar="A,B,...", help="With --series-by: the names; public.")] = None,
+    from_store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", callback=no_password, help="Count recovered sources in a collector's store instead."
+        ),
+    ] = None,
+    zone: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Of a store: a zone of the site; repeat for more, or all.")
+    ] = None,
+    count: Annotated[
+        str | None, typer.Option(metavar="sources", help="Of a store: the number of sources in the whole site.")
+    ] = None,
+    visit: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="Of a store: longest visit to hide; default: a bin.")
+    ] = None,
+    most_at_once: Annotated[
+        float | None, typer.Option(metavar="K", help="Of a store: the most that counts at once; 1 in a zone.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv or .parquet.")] = Path("published.csv"),
+    plot: Annotated[Path | None, typer.Option(help="Picture to write, with a band for the error.")] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Draw the true series as well. Not private: do not share it.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Publish a private series of events or counts, smoothed or added up, that does not reveal any single event.
+
+    For example: cloakwork series visits.csv --filter average:24 --from 2026-10-01 --to 2026-11-01 --plot visits.png
+    """
+    with _option_names():
+        check_claim(epsilon, delta)
+        made = parse_filters(filters)
+        inputs = (source, *(Path(text) for text in filters if text.lower().endswith(".csv")))
+        _check_options(context.params, source)
+        _check_outputs(out, plot, inputs)
+        for text, used in zip(filters, made, strict=True):
+            if isinstance(used, Coefficients):
+                note(f"{text}: {describe_coefficients(used)}")
+        width = None if every is None else parse_span("every", every)
+        first, last = parse_moment("--from", start), parse_moment("--to", end)
+        if from_store is None:
+            request = FileRequest(
+                time=time,
+                every=width,
+                start=first,
+                end=last,
+                value=value,
+                most_per_event=most_per_event,
+                step=step,
+                person=person,
+                most_per_person=most_per_person,
+                counts=counts,
+                contribution=contribution,
+                series_by=series_by,
+                names=None if names is None else names.split(","),
+            )
+            with bar("reading", source.stat().st_size if source.is_file() else 1) as progress:
+                counted = count_file(source, request, progress=progress)
+        else:
+            from cloakwork.series import SourceCount  # noqa: PLC0415 - a file needs no site
+            from cloakwork.site import load_site  # noqa: PLC0415
+
+            counting = SourceCount.chosen(load_site(source), zones=zone or (), count=count, most=most_at_once)
+            longest = (width or HOUR) if visit is None else parse_span("visit", visit)
+            counted = _count_store(from_store, counting, first, last, width or HOUR, longest)
+    _note_input(counted, time, counts, person)
+    old = [path for path in (out, plot) if path is not None and path.is_file()]
+    with busy("publishing"), _option_names(counted.bound):
+        cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
+        published = cloak.release(counted.series.values)
+        _write(counted, published, out, plot, compare=compare)
+    if json:
+        as_json(_summary(counted, published, out, plot))
+    else:
+        _say_summary(counted, published, counts)
+    paths = [out] if plot is None else [out, plot]
+    note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in paths))
 
 
-def _check_names(options: SeriesOptions) -> None:
-    """Refuse names of files that would not work, before the work and not after it."""
-    inputs = (options.source, *(Path(text) for text in options.filters if text.lower().endswith(".csv")))
-    if options.out.suffix not in {".csv", ".parquet"}:
-        raise InputError(f"--out {options.out.name}: the name says the form: give one that ends in .csv or .parquet.")
-    refuse_input(options.out, *inputs)
-    refuse_unwritable("--out", options.out)
-    if options.plot is not None:
-        if options.plot.suffix.lower() not in PICTURES:
-            raise InputError(f"--plot {options.plot.name}: a picture is a .png, .svg or .pdf file.")
-        refuse_input(options.plot, *inputs)
-        refuse_unwritable("--plot", options.plot)
-    elif options.compare:
-        raise InputError("--compare without --plot: it draws the true series into the picture. Give --plot.")
+def _check_options(options: Mapping[str, Any], source: Path) -> None:
+    """Refuse options that do not go together, or that would change nothing."""
+    absent: tuple[object, ...] = (None, (), [])
+    given = {name for name, value in options.items() if value is not False and value not in absent}
+    for name, needed in _GOES_WITH.items():
+        if name in given and needed not in given:
+            raise InputError(f"{_option(name)}: this goes with {_option(needed)}.")
+    for name, excluded in _EXCLUDES.items():
+        others = ", ".join(_option(other) for other in excluded if name in given and other in given)
+        if others:
+            raise InputError(f"{others}: this does not go with {_option(name)}.")
+    if "from_store" not in given and source.suffix == ".toml":
+        raise InputError(f"{source} is a site file: give --from-store with the address of a collector's store.")
+    if "value" in given and not given & {"most_per_event", "most_per_person"}:
+        raise InputError("--value without --most-per-event: give the most that the value of one event may count.")
+    if "person" in given and "most_per_person" not in given:
+        amount = "how much value" if "value" in given else "how many events"
+        raise InputError(f"--person without --most-per-person: give {amount} of one person may count, in all.")
 
 
-def _given(options: SeriesOptions) -> Given:
-    if options.from_store is None:
-        return from_file(options)
-    from cloakwork.cli.series_store import from_store  # noqa: PLC0415 - a file needs no database
+def _check_outputs(out: Path, plot: Path | None, inputs: Sequence[Path]) -> None:
+    """Refuse files that cannot be written, before the work rather than after it."""
+    if out.suffix not in {".csv", ".parquet"}:
+        raise InputError(f"--out {out.name}: give a name that ends in .csv or .parquet.")
+    if plot is not None and plot.suffix.lower() not in _PICTURES:
+        raise InputError(f"--plot {plot.name}: give a name that ends in .png, .svg or .pdf.")
+    for option, path in (("--out", out), ("--plot", plot)):
+        if path is not None:
+            refuse_input(path, *inputs)
+            refuse_unwritable(option, path)
 
-    return from_store(options)
+
+@contextmanager
+def _option_names(bound: str = "contribution") -> Iterator[None]:
+    """Report errors about parameters in terms of options; `bound` is the parameter behind the contribution."""
+    try:
+        yield
+    except InputError as problem:
+        text = _PARAMETER.sub(
+            lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), str(problem)
+        )
+        parameter: Any = problem.values.get("parameter", ())
+        named = [_option(name, bound) for name in ((parameter,) if isinstance(parameter, str) else parameter)]
+        missing = ", ".join(option for option in named if option not in text)
+        text = f"{missing}: {text}" if missing else text
+        raise InputError(text + _REMEDIES.get(str(problem.values.get("remedy")), ""), **problem.values) from None
 
 
-def _write(given: Given, published: Published, options: SeriesOptions) -> None:
+def _option(parameter: str, bound: str = "contribution") -> str:
+    if parameter == "contribution" and bound != parameter:
+        return _option(bound) if bound else "a contribution of"
+    return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+def _count_store(
+    url: str, counting: "SourceCount", start: int | None, end: int | None, every: int, visit: int
+) -> CountedSeries:
+    """Count recovered sources in a collector's store."""
+    from cloakwork.collect.store import open_store  # noqa: PLC0415 - a file needs no database
+    from cloakwork.series import count_visits  # noqa: PLC0415
+
+    name = counting.site.name
+    with open_store(url, make=False) as store:
+        ends = [store.results(name, limit=1, newest_first=newest).items for newest in (False, True)]
+        if not all(ends):
+            raise InputError(
+                f"the store has no result of {name}; it holds: {', '.join(store.sites()) or 'nothing'}. A collector "
+                "stores results while it runs: check that this is the right store."
+            )
+        times = np.array([results[0].time for results in ends])
+        bins = choose_bins(start, end, every, times=times, series=len(counting.names))
+        inferred = tuple(name for name, time in (("start", start), ("end", end)) if time is None)
+        with bar("reading", bins.end - bins.start) as progress:
+            frames = _recovered_frames(store, counting, bins, progress)
+            return count_visits(counting, frames, bins, visit=visit, inferred=inferred)
+
+
+def _recovered_frames(
+    store: "Store", counting: "SourceCount", bins: Bins, progress: Callable[[int], None]
+) -> "Iterator[RecoveredFrame]":
+    """All frames of a site in these bins, including those from which nothing could be recovered.
+
+    Leaves out frames at odd times that few sensors share: one device could make any number of them. Which sensors share
+    a frame is public.
+    """
+    from cloakwork.collect.frames import agreed  # noqa: PLC0415
+    from cloakwork.collect.occupancy import weights_of  # noqa: PLC0415
+    from cloakwork.collect.solve import failed  # noqa: PLC0415
+    from cloakwork.series import RecoveredFrame  # noqa: PLC0415
+
+    site, maps, after = counting.site, bool(counting.zones), None
+    while True:
+        page = store.results(
+            site.name, since=bins.start, until=bins.end, limit=_PAGE, after=after, maps=maps, failed=True
+        )
+        for result in page.items:
+            progress(result.time - bins.start)
+            if result.time % site.period_ms and not agreed(result.sensors, result.expected):
+                continue
+            odds = result.counts
+            sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))
+            weights = None if result.map is None else weights_of(result.map)
+            yield RecoveredFrame(result.time, None if failed(result) else sources, weights)
+        after = page.next
+        if after is None:
+            return
+
+
+def _note_input(counted: CountedSeries, time: str | None, counts: str | None, person: str | None) -> None:
+    """Note how the command was understood, what was taken from the data, and how limits changed them."""
+    column = counted.time_column
+    if column is not None and time is None and (counts is not None or column.lower() not in {"time", "timestamp"}):
+        other = "another column" if counts is None else "another column, or --time none for rows without any"
+        note(f"times are taken from column {column}: give --time for {other}.")
+    if counted.inferred:
+        inferred = ", ".join(_INFERRED[name] for name in counted.inferred)
+        note(
+            f"warning: taken from the data, which reveals it: {inferred}. The claim does not cover that; give it "
+            "yourself unless it is public anyway."
+        )
+    remarks = list(counted.remarks)
+    unused = counted.unused_counts
+    if unused is not None:
+        ready = f"if it holds counts, one row for each bin, give --counts {unused}; " if person is None else ""
+        remarks.insert(
+            0,
+            f"each row counts as one event, and column {unused} is not used, although it looks like counts: {ready}to "
+            f"add up its values, give --value {unused}",
+        )
+    if remarks:
+        note("not covered by the claim, and not to be published:")
+        for remark in remarks:
+            note(f"  - {remark}")
+
+
+def _write(counted: CountedSeries, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
     """Write all files, or none."""
     with ExitStack() as stack:
-        part = stack.enter_context(part_of(options.out))
-        write_table(published_table(given, published), part, options.out.suffix)
-        if options.plot is not None:
-            from cloakwork.cli.series_picture import draw_series  # noqa: PLC0415 - slow to load, and seldom wanted
+        part = stack.enter_context(part_of(out))
+        write_published(counted, published, part, out.suffix)
+        if plot is not None:
+            from cloakwork.series import draw_series  # noqa: PLC0415 - Matplotlib is slow to load
 
-            picture = stack.enter_context(part_of(options.plot))
-            if options.compare and picture != options.plot.resolve():
-                os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # its owner's alone
-            draw_series(picture, options.plot.suffix.lower(), given, published, compare=options.compare)
+            picture = stack.enter_context(part_of(plot))
+            if compare and picture != plot.resolve():
+                os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # readable by its owner only
+            draw_series(picture, plot.suffix.lower(), counted, published, compare=compare)
+
+
+def _say_summary(counted: CountedSeries, published: Published, counts: str | None) -> None:
+    cloak, bins = published.cloak, counted.bins
+    each = f" for each of {len(counted.names):,} series" if len(counted.names) > 1 else ""
+    if bins is None:
+        say(f"{counted.title}: {cloak.n:,} values{each}")
+    else:
+        length = f"{cloak.n:,} bin{'' if cloak.n == 1 else 's'} of {span_text(bins.every)}"
+        say(f"{counted.title}: {length}{each}, from {utc_text(bins.start)} to {utc_text(bins.end)}")
+    advice = " To hide everything that one person did, give --person." if counted.level == "event" else ""
+    if counts is not None:
+        advice = " --contribution is how much one event or person may add."
+    say(f"{counted.hides}{advice}")
+    for cost in filter_costs(published):
+        remedy = ": use longer bins (--every), a wider filter or a larger --epsilon" if cost.mostly_noise else ""
+        say(f"  {cost.name}: {cost}{remedy}")
+    say(f"spent: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}. Publishing more about the same data spends more.")
+
+
+def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path | None) -> dict[str, object]:
+    cloak, bins, explained = published.cloak, counted.bins, published.explain()
+    return {
+        "source": counted.title,
+        "from": None if bins is None else utc_text(bins.start),
+        "to": None if bins is None else utc_text(bins.end),
+        "every_seconds": None if bins is None else bins.every / 1000,
+        "bins": cloak.n,
+        "series": list(counted.names),
+        "taken_from_data": [_INFERRED[name] for name in counted.inferred],
+        "level": counted.level,
+        "hides": counted.hides,
+        "contribution": cloak.contribution,
+        "step": None if cloak.whole else cloak.step,
+        "epsilon": cloak.epsilon,
+        "delta": cloak.delta,
+        "filters": [
+            {
+                "name": cost.name,
+                "root_mean_square_error": cost.error,
+                "typical_level": cost.typical,
+                "share": cost.share,
+            }
+            for cost in filter_costs(published)
+        ],
+        "expected_mse": cloak.expected_mse,
+        "rounding_cost": cloak.rounding_cost,
+        "papers_mse": cloak.papers_mse,
+        "out": str(out),
+        "plot": None if plot is None else str(plot),
+        "explanation": {
+            "hidden": [counted.hides, *explained.hidden[:1]],
+            "not_hidden": list(explained.not_hidden),
+            "cost": list(explained.cost),
+            "drivers": list(explained.drivers),
+        },
+    }

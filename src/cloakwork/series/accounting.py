@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from cloakwork._checks import FloatArray
 
 _ULP = 2.0**-52
-_COST = 0.01  # of delta, for what makes the sum end
+_COST = 0.01  # of delta, for the damping that makes the sum end
 _MOST_NODES = 4000
 _TILTS = (math.log(1e-4), math.log(1e8))
 
@@ -25,7 +25,7 @@ def largest_delta(shifts: FloatArray, epsilon: float, *, ignored: float = 0.0) -
     epsilon
         0 or above.
     ignored
-        Neighbours whose delta is certainly not above this may be left out, which is quicker; 0 where all are.
+        Neighbours with a delta of certainly no more than this may be skipped, which is quicker.
     """
     moving = [column[column > 0] for column in np.abs(shifts).T]
     bounds = [quick_delta(column, epsilon) for column in moving]
@@ -38,7 +38,7 @@ def largest_delta(shifts: FloatArray, epsilon: float, *, ignored: float = 0.0) -
 
 
 def quick_delta(shifts: FloatArray, epsilon: float) -> float:
-    """An upper bound on delta at `epsilon`, about ten times too large: Chernoff's.
+    """Chernoff's upper bound on delta at `epsilon`, about ten times too large.
 
     Notes
     -----
@@ -53,7 +53,7 @@ def quick_delta(shifts: FloatArray, epsilon: float) -> float:
 def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) -> float:
     """Delta at `epsilon` of numbers that move by `shifts` scales of their Laplace noise, rounded up.
 
-    It is above the truth by about `cost` of it; a smaller cost takes longer.
+    It exceeds the true delta by a fraction of about `cost`; a smaller cost takes longer.
 
     Notes
     -----
@@ -62,17 +62,17 @@ def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) ->
         E e^(s L) = e^(-a/2) (cosh(z a) + sinh(z a) / (2 z)),
 
     those of independent numbers multiply to K(s), and delta = E (1 - e^(epsilon - L))_+ is the integral of
-    K(s) e^(-s epsilon) / (s (s + 1)) along any line from c - i oo to c + i oo, c > 0, divided by 2 pi i. Three things
-    are done, none of which can make it smaller:
+    K(s) e^(-s epsilon) / (s (s + 1)) along any line from c - i oo to c + i oo, c > 0, divided by 2 pi i. Three steps
+    make it computable, and none of them can make it smaller:
 
     - K(s) is multiplied by e^(v s (s + 1) / 2), as if one more number were released, with Gaussian noise and
-      mu = sqrt(v): that can only tell more. Now the integrand falls off like e^(-v t^2 / 2), and v is such that delta
+      mu = sqrt(v): that can only reveal more. Now the integrand decays like e^(-v t^2 / 2); v is chosen so that delta
       grows by `cost`.
     - The integral becomes a sum at t = 0, +-tau, +-2 tau, ...: by Poisson's formula that is delta(epsilon) plus all
       e^(c k T) delta(epsilon + k T), T = 2 pi / tau, k != 0, none of which is negative.
-    - What is left out of the sum, and what floating point can be off by, is bounded and added.
+    - Bounds on the rest of the sum and on the floating point error are added.
 
-    The line goes through the saddle point, so that little cancels.
+    The line passes through the saddle point, so little cancels.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) ->
         return 0.0
     line = _line(shifts, epsilon, cost)
     sizes, turns = line.weights(epsilon)
-    found = float((sizes * (_moments(shifts, line) * np.exp(1j * turns)).real).sum())
-    # relative to K(c), a factor is off by so many roundings, and so is what its argument turns by
+    total = float((sizes * (_moments(shifts, line) * np.exp(1j * turns)).real).sum())
+    # bounds on the rounding error of a factor, relative to K(c), and of its argument
     roundings = len(shifts) * (40.0 + 4.0 * line.nodes) + 100.0
     turning = 4 * float(shifts.sum()) + epsilon + line.v * (line.last + line.c + 1)
     slip = _ULP * float((sizes * (roundings + line.t * turning)).sum())
     height = _height(shifts, epsilon, line.c) + line.v * line.c * (line.c + 1) / 2
-    return _delta(height + math.log(max(found, 0.0) + line.rest + slip))
+    return _delta(height + math.log(max(total, 0.0) + line.rest + slip))
 
 
 def _delta(logarithm: float) -> float:
@@ -101,7 +101,7 @@ def _delta(logarithm: float) -> float:
 
 @dataclass(frozen=True)
 class _Line:
-    """Where the integrand is looked at: c + i t, t = 0, tau, 2 tau, ..., and how fast it is made to fall off."""
+    """Where the integrand is evaluated, c + i t, t = 0, tau, 2 tau, ..., and its damping v."""
 
     c: float
     tau: float
@@ -118,12 +118,12 @@ class _Line:
 
     @property
     def rest(self) -> float:
-        """A bound on all that the sum leaves out, relative to K(c)."""
+        """A bound on the rest of the sum, relative to K(c)."""
         end = math.exp(-self.v * self.last**2 / 2)
         return end * (self.tau / self.last + 1) / (math.pi * self.last)
 
     def weights(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
-        """Size and argument of all but the moments, relative to c; both signs of t together."""
+        """Size and argument of all factors but the moments, relative to c; both signs of t together."""
         t = self.t
         sizes = self.tau / math.pi * np.exp(-self.v * t**2 / 2) / np.hypot(self.c, t) / np.hypot(self.c + 1, t)
         sizes[0] /= 2
@@ -131,7 +131,7 @@ class _Line:
 
 
 def _line(shifts: FloatArray, epsilon: float, cost: float) -> _Line:
-    """A line whose aliases add next to nothing.
+    """A line with negligible aliases.
 
     They are T apart, c T = 12 - log(K(c) e^(-c epsilon)). The one below adds less than e^-12 of K(c) e^(-c epsilon),
     and where the loss is nearly normal the one above is 4.9 standard deviations away or more.
@@ -145,7 +145,7 @@ def _line(shifts: FloatArray, epsilon: float, cost: float) -> _Line:
 
 
 def _pure(shifts: FloatArray, epsilon: float) -> bool:
-    """Whether no loss is ever above epsilon."""
+    """Whether the loss never exceeds epsilon."""
     return float(shifts.sum()) * (1 + 1e-12) <= epsilon
 
 

@@ -1,4 +1,4 @@
-"""Filters: what is made of a series. Each is a handful of taps, and public."""
+"""Filters of a series. They are public."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import InputError
-from cloakwork.series.given import numbers, one_of, said, whole_number
+from cloakwork.series.input_checks import describe_argument, instance_of, numbers, whole_number
 
 _NEGLIGIBLE = 2.0**-60
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def check_scale(what: str, values: FloatArray) -> None:
-    """Refuse numbers so small or large that floats cannot hold the squares of what is made of them."""
+    """Refuse numbers so small or large that squares of results overflow or vanish."""
     largest = float(np.abs(values).max())
     if not _SMALLEST <= largest <= _LARGEST:
         raise InputError(
@@ -25,10 +25,9 @@ def check_scale(what: str, values: FloatArray) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """y_t = sum over k of values[k] x_{t - first - k}, so that a negative `first` looks ahead.
+    """y_t = sum over k of values[k] x_{t - first - k}; a negative `first` looks ahead.
 
-    `averaging` says that near the ends of the series, where taps reach beyond it, what is left of them is scaled up to
-    the same total.
+    If `averaging`, the taps that remain near the ends of the series are scaled up to the same total.
     """
 
     values: FloatArray
@@ -37,16 +36,16 @@ class Taps:
 
     def __post_init__(self) -> None:
         values = np.array(numbers("a filter's coefficients", self.values))
-        whole_number("first", self.first, "how many values back the first coefficient looks")
+        whole_number("first", self.first, "the lag of the first coefficient")
         if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-            raise InputError("a filter needs a list of finite coefficients, at least one.")
+            raise InputError("a filter needs a list of at least one finite coefficient.")
         if not values.any():
             raise InputError("all coefficients of the filter are 0: there is nothing to publish.")
         check_scale("coefficient of the filter", values)
         object.__setattr__(self, "values", frozen(values))
 
     def scale(self, n: int) -> FloatArray:
-        """What each of the `n` outputs is multiplied by, shape (n,): 1, but near the ends of an average."""
+        """The factor of each of the `n` outputs, shape (n,): 1, except near the ends of an average."""
         if not self.averaging:
             return np.ones(n)
         sums = np.concatenate([[0.0], np.cumsum(self.values)])
@@ -61,28 +60,28 @@ class Taps:
 
 
 class Filter(Protocol):
-    """Anything that has a name and taps for a series of length n."""
+    """A filter: an object with a name, and taps for a series of length n."""
 
     @property
     def name(self) -> str:
-        """What a legend or a column calls it."""
+        """Its name in legends and columns."""
 
     def taps(self, n: int) -> Taps:
-        """The coefficients for a series of `n` values; none that no output uses."""
+        """The coefficients for a series of `n` values, without any that no output uses."""
 
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A filter of which one can say how far it reaches, whatever the length of the series."""
+    """A filter with a finite reach, whatever the length of the series."""
 
     @property
     def reach(self) -> int:
-        """The number of values from the output to the furthest that it uses, both included."""
+        """The number of values from the output to the furthest one that it uses, inclusive."""
 
 
 @dataclass(frozen=True)
 class RunningSum:
-    """All so far: y_t = x_0 + ... + x_t."""
+    """The sum of all values so far: y_t = x_0 + ... + x_t."""
 
     @property
     def name(self) -> str:
@@ -94,7 +93,7 @@ class RunningSum:
 
 @dataclass(frozen=True)
 class WindowSum:
-    """The last `width` values together."""
+    """The sum of the last `width` values."""
 
     width: int
 
@@ -115,7 +114,7 @@ class WindowSum:
 
 @dataclass(frozen=True)
 class MovingAverage:
-    """The mean of the last `width` values; at the start, of those there are."""
+    """The mean of the last `width` values, or of fewer at the start."""
 
     width: int
 
@@ -174,9 +173,9 @@ class PowerDecay:
 
 @dataclass(frozen=True)
 class Trend:
-    """A centred mean over `width` values, which looks ahead as far as back.
+    """A centred mean of `width` values, which looks ahead as far as back.
 
-    An even width takes half of each end, so that a cycle of this length disappears.
+    An even width includes half of each end, so a cycle of this length disappears.
     """
 
     width: int
@@ -202,7 +201,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class Seasonal:
-    """The mean of the same moment in the last `cycles` cycles of `period` values, such as all Mondays at nine."""
+    """The mean of the same time in the last `cycles` cycles of `period` values, such as Mondays at nine."""
 
     period: int
     cycles: int = 4
@@ -236,7 +235,7 @@ class Coefficients:
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str):
-            raise InputError(f"label={said(self.label)}: give a name, as a text.")
+            raise InputError(f"label={describe_argument(self.label)}: give a name, as a text.")
         object.__setattr__(self, "_taps", Taps(numbers("values", self.values), self.first))
 
     @property
@@ -249,7 +248,7 @@ class Coefficients:
         return max(abs(first), abs(last)) + 1
 
     def taps(self, n: int) -> Taps:
-        """All coefficients that any output can meet: lags from -(n-1) to n-1."""
+        """The coefficients at lags from -(n-1) to n-1; others meet no value."""
         values, first = self._taps.values, self._taps.first
         low, high = max(-(n - 1) - first, 0), n - first
         if low >= min(high, len(values)):
@@ -259,40 +258,40 @@ class Coefficients:
 
 def check_circle(filters: Sequence[Filter], n: int) -> None:
     """Refuse filters that reach more than once around a circle of `n` values."""
-    for one in filters:
-        if isinstance(one, Bounded) and one.reach > n:
+    for checked in filters:
+        if isinstance(checked, Bounded) and checked.reach > n:
             raise InputError(
-                f"{one.name} reaches {one.reach} values far, more than once around a circle of {n}: give a longer "
-                "series or a shorter filter.",
+                f"{checked.name} reaches {checked.reach} values far, more than once around a circle of {n}: give a "
+                "longer series or a shorter filter.",
                 n=n,
             )
 
 
-def filters_of(given: object) -> tuple[Filter, ...]:
-    """One filter or several as a tuple; refused where there is none, or something else."""
-    found = tuple(filter_of(one) for one in given) if isinstance(given, list | tuple) else (filter_of(given),)
-    if not found:
+def check_filters(filters: object) -> tuple[Filter, ...]:
+    """Return one or more filters as a tuple; refuse anything else."""
+    checked = tuple(map(check_filter, filters if isinstance(filters, list | tuple) else [filters]))
+    if not checked:
         raise InputError("filters: give at least one, such as RunningSum().")
-    return found
+    return checked
 
 
-def filter_of(given: Any) -> Filter:
-    """A filter, refused where it is something else."""
-    if isinstance(given, type) or not callable(getattr(given, "taps", None)):
-        is_number = isinstance(given, int | float | np.number)
-        numeric = is_number or isinstance(given, np.ndarray)
+def check_filter(filter: Any) -> Filter:  # noqa: A002 - it is one
+    """Return a filter; refuse anything else."""
+    if isinstance(filter, type) or not callable(getattr(filter, "taps", None)):
+        is_number = isinstance(filter, int | float | np.number)
+        numeric = is_number or isinstance(filter, np.ndarray)
         own = ", or coefficients of your own as Coefficients([0.5, 0.5])" if numeric else ""
         raise InputError(
-            f"{'a number' if is_number else said(given)} is not a filter: give an object such as RunningSum() or "
-            f"WindowSum(24), of cloakwork{own}."
+            f"{'a number' if is_number else describe_argument(filter)} is not a filter: give an object such as "
+            f"RunningSum() or WindowSum(24), of cloakwork{own}."
         )
-    if not isinstance(getattr(given, "name", None), str):
-        raise InputError(f"{said(given)} is not a filter: it has no name. Give it one, as a text.")
-    found: Filter = given
-    return found
+    if not isinstance(getattr(filter, "name", None), str):
+        raise InputError(f"{describe_argument(filter)} is not a filter: it has no name. Give it one, as a text.")
+    checked: Filter = filter
+    return checked
 
 
-def taps_of(one: Filter, n: int) -> Taps:
-    """The taps of a filter for `n` values, refused where they are none."""
-    found: object = one.taps(n)
-    return one_of(f"{one.name}.taps({n})", found, Taps, "Taps, such as Taps([0.5, 0.5])")
+def check_taps(filter: Filter, n: int) -> Taps:  # noqa: A002 - it is one
+    """The taps of a filter for `n` values; refuses anything that is not `Taps`."""
+    taps: object = filter.taps(n)
+    return instance_of(f"{filter.name}.taps({n})", taps, Taps, "Taps, such as Taps([0.5, 0.5])")

@@ -1,7 +1,7 @@
-"""Rounded Laplace noise of any scale, from small tables and exactly.
+"""Exact tables of rounded Laplace noise of any scale.
 
-An exponential number is a whole number of blocks plus what is left over, and the two are independent. Laplace noise is
-the difference of two exponential numbers, and so a whole number of blocks, plus independent noise within two of them.
+An exponential number is a whole number of blocks plus a remainder, and the two are independent. Laplace noise is the
+difference of two exponential numbers, hence a whole number of blocks plus independent noise within two of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,17 +27,17 @@ def laplace_table(scale: float, *, base: int = _BASE) -> NoiseTable:
 
     Notes
     -----
-    With exponential E1, E2 of this scale, L = E1 - E2, and E = B D + T, where D is geometric, T is exponential but
-    within [0, B), and both are independent. So round(L) = B (D1 - D2) + round(T1 - T2): a discrete Laplace number and
-    noise within B steps, each symmetric. D1 - D2 is taken apart again in the same way, where its scale is large. All
-    arithmetic is in decimal numbers of 80 digits, so that every machine makes the same table.
+    With exponential E1, E2 of this scale, L = E1 - E2, and E = B D + T, where D is geometric, T is exponential within
+    [0, B), and both are independent. So round(L) = B (D1 - D2) + round(T1 - T2): a discrete Laplace number and noise
+    within B steps, each symmetric. If the scale of D1 - D2 is large, it is split again in the same way. Decimal
+    arithmetic of 80 digits gives the same table on every machine.
 
     >>> [(level.factor, level.count) for level in laplace_table(1e6).levels]
     [(16777216, 7), (4096, 4096), (1, 4096)]
     """
     if positive("scale", scale, error=CalibrationError) > LARGEST_SCALE:
         raise CalibrationError(
-            f"the noise is {scale:.3g} steps: there are tables for up to {LARGEST_SCALE:.3g}. Give a coarser step, a "
+            f"the noise is {scale:.3g} steps: there are tables for up to {LARGEST_SCALE:.3g}. Give a larger step, a "
             "larger epsilon or a smaller contribution.",
             scale=scale,
         )
@@ -103,8 +103,11 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def _written(chances: Iterable[Decimal]) -> bytes:
-    """The chances as cut points; none reaches 2^127, which no word does."""
+def _written(probabilities: Iterable[Decimal]) -> bytes:
+    """The probabilities as cut points, below 2^127 like the words they are compared with."""
     most = (1 << CUT_BITS) - 1
-    cuts = (min(int((chance * (1 << CUT_BITS)).to_integral_value(ROUND_HALF_EVEN)), most) for chance in chances)
+    cuts = (
+        min(int((probability * (1 << CUT_BITS)).to_integral_value(ROUND_HALF_EVEN)), most)
+        for probability in probabilities
+    )
     return b"".join(cut.to_bytes(WORD_BYTES, "big") for cut in cuts)

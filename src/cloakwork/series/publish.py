@@ -1,4 +1,4 @@
-"""The verbs: publish filters of a series, convolve privately."""
+"""Publish filters of a private series, or its circular convolution, in one call."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,10 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.series.cloak import SeriesCloak
 from cloakwork.series.filters import Coefficients, Filter
-from cloakwork.series.given import numbers
+from cloakwork.series.input_checks import numbers
 from cloakwork.series.mechanisms import Fourier, Mechanism
-from cloakwork.series.published import Published
+from cloakwork.series.series_cloak import Published, SeriesCloak
 
 
 def publish(
@@ -25,7 +24,7 @@ def publish(
     touched: int | None = None,
     mechanism: Mechanism | None = None,
 ) -> Published:
-    """Publish one or more filters of private series, shape (n,) or (series, n), with nothing beyond their ends.
+    """Publish one or more filters of private series, shape (n,) or (series, n).
 
     The arguments are those of `SeriesCloak`. Each call spends its own (epsilon, delta).
 
@@ -37,17 +36,19 @@ def publish(
     >>> published.values.shape, round(published.expected_mse**0.5)
     ((8,), 7)
     """
-    values = _values(x)
-    return _cloak(
-        values,
+    values = _series(x)
+    cloak = SeriesCloak(
         filters,
+        values.shape[-1],
         epsilon=epsilon,
         delta=delta,
         contribution=contribution,
         step=step,
         touched=touched,
+        series=len(values) if values.ndim == 2 else 1,
         mechanism=mechanism,
-    ).release(values)
+    )
+    return cloak.release(values)
 
 
 def convolve(
@@ -63,8 +64,8 @@ def convolve(
 ) -> Published:
     """Publish the circular convolution of a private x, shape (N,) or (series, N), with a public h of up to N values.
 
-    y_i = sum over j of h_j x_{i-j mod N}. The arguments are those of `SeriesCloak`, the mechanism is `Fourier()` by
-    default. Each call spends its own (epsilon, delta).
+    y_i = sum over j of h_j x_{i-j mod N}. The arguments are those of `SeriesCloak`; the default mechanism is
+    `Fourier()`. Each call spends its own (epsilon, delta).
 
     Examples
     --------
@@ -72,29 +73,32 @@ def convolve(
     >>> smooth.values.shape
     (8,)
     """
-    values = _values(x)
+    values = _series(x)
     if isinstance(h, type) or callable(getattr(h, "taps", None)):
         raise InputError("h: give a list of real coefficients; for a filter such as Trend(24), use publish.")
     kernel, n = np.atleast_1d(numbers("h", h)), values.shape[-1]
     if kernel.ndim != 1 or not 1 <= kernel.size <= n:
         raise InputError(
-            f"h has shape {kernel.shape}: give up to as many coefficients as there are values, {n}.", shape=kernel.shape
+            f"h has shape {kernel.shape}: give a list of 1 to {n} coefficients, the number of values.",
+            shape=kernel.shape,
         )
-    return _cloak(
-        values,
+    cloak = SeriesCloak(
         Coefficients(kernel),
+        n,
         epsilon=epsilon,
         delta=delta,
         contribution=contribution,
         step=step,
         touched=touched,
-        mechanism=Fourier() if mechanism is None else mechanism,
+        series=len(values) if values.ndim == 2 else 1,
         circular=True,
-    ).release(values)
+        mechanism=Fourier() if mechanism is None else mechanism,
+    )
+    return cloak.release(values)
 
 
-def _values(x: ArrayLike) -> FloatArray:
-    """One series or several, checked before anything else is: their shape says what fits them."""
+def _series(x: ArrayLike) -> FloatArray:
+    """One series or several; their shape is checked before any other argument, since others must fit it."""
     values = numbers("x", x, error=ReadingError)
     if not 1 <= values.ndim <= 2 or not values.size:
         raise InputError(
@@ -102,29 +106,3 @@ def _values(x: ArrayLike) -> FloatArray:
             shape=values.shape,
         )
     return values
-
-
-def _cloak(
-    values: FloatArray,
-    filters: Filter | Sequence[Filter],
-    *,
-    epsilon: float,
-    delta: float,
-    contribution: float,
-    step: float | None,
-    touched: int | None,
-    mechanism: Mechanism | None,
-    circular: bool = False,
-) -> SeriesCloak:
-    return SeriesCloak(
-        filters,
-        values.shape[-1],
-        epsilon=epsilon,
-        delta=delta,
-        contribution=contribution,
-        step=step,
-        touched=touched,
-        series=len(values) if values.ndim == 2 else 1,
-        circular=circular,
-        mechanism=mechanism,
-    )

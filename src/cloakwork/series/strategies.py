@@ -1,14 +1,14 @@
-"""What is released in place of a series: a filter of it with whole coefficients, so that nothing is ever rounded.
+"""Strategies: the filters with whole coefficients that are released in place of a series.
 
-A series of whole numbers x goes out as w * x + noise, where the strategy w is a public filter of whole numbers: exact
-arithmetic, an exact sensitivity ||w||_2 per unit, and noise that is independent from entry to entry. All answers are
-worked out from that release alone, and so it does not matter for privacy that they are floating point.
+A series of whole numbers x is released as w * x + noise, where the strategy w is a public filter of whole numbers:
+exact arithmetic, an exact sensitivity ||w||_2 per unit, and noise that is independent from entry to entry. All answers
+follow from that release alone, so floating point in them does not affect privacy.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isqrt
 from typing import Protocol
 
 import numpy as np
@@ -16,20 +16,19 @@ from scipy import fft, signal
 
 from cloakwork._checks import FloatArray, IntArray, frozen
 from cloakwork.errors import InputError
-from cloakwork.series.exact import convolve_whole, wrapped
+from cloakwork.series.convolution import convolve_whole, inverse, product, wrapped
 from cloakwork.series.filters import Taps
-from cloakwork.series.power import inverse, product
 
-_NEGLIGIBLE = 1e-13  # of the largest coefficient: what a Fourier transform leaves of a zero
+_NEGLIGIBLE = 1e-13  # of the largest coefficient: the rounding error of a Fourier transform
 _FEWEST_BITS, _MOST_BITS = 10, 30  # of the norm of a strategy
-_ROUNDING_COST = 1e-3  # more bits are taken until whole coefficients cost less than this
+_ROUNDING_COST = 1e-3  # bits are added until whole coefficients cost less than this
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is wanted of a series of `n` values: one output series for each of the `taps`.
+    """The outputs to publish of a series of `n` values: one output series for each of the `taps`.
 
-    `circular` says that the last value is followed by the first; otherwise there is nothing before and after.
+    If `circular`, the first value follows the last; otherwise the series is 0 before its start and after its end.
     """
 
     n: int
@@ -38,7 +37,7 @@ class Task:
 
     @cached_property
     def period(self) -> int:
-        """A length at which circular outputs of the padded series are the linear ones."""
+        """A length at which circular outputs of the padded series equal the linear ones."""
         if self.circular:
             return self.n
         ahead = max(max(-taps.first, 0) for taps in self.taps)
@@ -57,21 +56,21 @@ class Task:
 
     @cached_property
     def magnitude(self) -> FloatArray:
-        """What each frequency is worth, shape (period // 2 + 1,): the norm of its coefficients in all filters."""
+        """The weight of each frequency, shape (period // 2 + 1,): the norm of its coefficients in all filters."""
         size = np.sqrt((np.abs(self.spectra) ** 2).sum(axis=0))
         size[size <= _NEGLIGIBLE * size.max()] = 0.0
         return np.asarray(size)
 
     @cached_property
     def scales(self) -> FloatArray:
-        """What outputs are multiplied by near the ends, shape (filters, n)."""
+        """Factors of the outputs, shape (filters, n); not 1 only near the ends of averages."""
         if self.circular:
             return np.ones((len(self.taps), self.n))
         return np.stack([taps.scale(self.n) for taps in self.taps])
 
 
 class Strategy(Protocol):
-    """A filter of whole numbers to release, and how the outputs follow from the release."""
+    """A filter of whole numbers to release, and the way from the release to the outputs."""
 
     @property
     def weights(self) -> IntArray:
@@ -79,15 +78,15 @@ class Strategy(Protocol):
 
     @property
     def length(self) -> int:
-        """Entries that are released for each series."""
+        """Number of entries released for each series."""
 
     @property
     def variances(self) -> FloatArray:
-        """Variance of each output where the noise has variance 1, shape (filters, n)."""
+        """Variance of each output for noise of variance 1, shape (filters, n)."""
 
     @property
     def ideal(self) -> float:
-        """The mean of variances times ||weights||^2 that coefficients of any precision would reach."""
+        """The mean of variances times ||weights||^2 for coefficients of unlimited precision."""
 
     def applied(self, steps: IntArray) -> IntArray:
         """The filtered series without noise, shape (k, n) in, (k, length) out."""
@@ -100,16 +99,16 @@ def norm_above(weights: IntArray) -> float:
     """||weights||_2, rounded up: how far one unit moves the release."""
     small = float((weights.astype(np.float64) ** 2).sum()) < 2.0**62
     square = int(weights @ weights) if small else sum(int(weight) ** 2 for weight in weights)
-    return float(np.nextafter(float(isqrt(square << 64) + 1) * 2.0**-32, np.inf))
+    return float(np.nextafter(float(math.isqrt(square << 64) + 1) * 2.0**-32, np.inf))
 
 
 def rounding_cost(strategy: Strategy) -> float:
-    """How much more mean squared error whole coefficients cost, as a fraction."""
+    """The increase of the mean squared error due to whole coefficients, as a fraction."""
     return float(strategy.variances.mean()) * norm_above(strategy.weights) ** 2 / strategy.ideal - 1.0
 
 
 def ideal_cost(task: Task) -> float:
-    """The mean over all outputs of variance times ||weights||^2 for the best weights on a circle, of any precision."""
+    """The mean over all outputs of variance times ||weights||^2 for the best weights on a circle, unrounded."""
     used = task.magnitude > 0
     twice = multiplicity(task.period)[used]
     mean = float((task.magnitude[used] * twice).sum()) / task.period
@@ -117,13 +116,29 @@ def ideal_cost(task: Task) -> float:
     return float((each * (task.scales**2).mean(axis=1)).mean()) * mean
 
 
-def finest(root: FloatArray, made: Callable[[IntArray], Strategy]) -> Strategy:
+def spectral_shape(task: Task) -> float:
+    """specLB(h) = max over K of K^2 |h^_(K)|^2 / (N log2(N)^2), with the unitary coefficients from large to small.
+
+    Notes
+    -----
+    The mean squared error of any private convolution is at least this times an unknown constant, for small epsilon and
+    delta (Fawaz, Muthukrishnan and Nikolov, Theorem 2): it serves to compare filters, never as a bound.
+    """
+    n = task.period
+    if n == 1:
+        return float(task.magnitude[0] ** 2)
+    sizes = np.sort(np.repeat(task.magnitude, multiplicity(n).astype(int)))[::-1]
+    places = np.arange(1, n + 1)
+    return float((places**2 * sizes**2 / n).max() / (n * math.log2(n) ** 2))
+
+
+def finest(root: FloatArray, make: Callable[[IntArray], Strategy]) -> Strategy:
     """The strategy with coefficients proportional to `root`, rounded to as few bits as cost next to nothing."""
     norm = float(np.linalg.norm(root))
     if not (np.isfinite(norm) and norm > 0):
         raise InputError("this filter has no such strategy: its coefficients are out of bounds. Use Fourier().")
     for bits in range(_FEWEST_BITS, _MOST_BITS + 1, 2):
-        strategy = made(np.rint(root * (2.0**bits / norm)).astype(np.int64))
+        strategy = make(np.rint(root * (2.0**bits / norm)).astype(np.int64))
         cost = rounding_cost(strategy)
         if cost <= _ROUNDING_COST:
             break
@@ -134,12 +149,12 @@ def finest(root: FloatArray, made: Callable[[IntArray], Strategy]) -> Strategy:
 
 @dataclass(frozen=True, eq=False)
 class CircularStrategy:
-    """A strategy on a circle that the series is padded to.
+    """A strategy on a circle; the series is padded to its length.
 
     Notes
     -----
     With spectra H_f of the filters and W of the weights, output f has the spectrum H_f / W times that of the release,
-    and so the variance (1/N) sum |H_f / W|^2 for noise of variance 1. Frequencies that no filter uses are left out.
+    hence the variance (1/N) sum |H_f / W|^2 for noise of variance 1. Frequencies that no filter uses are left out.
     """
 
     task: Task
@@ -173,13 +188,13 @@ class CircularStrategy:
 
     def outputs(self, released: FloatArray) -> FloatArray:
         spectra = fft.rfft(released, axis=-1)
-        found = fft.irfft(self._gains[:, None, :] * spectra, self.task.period, axis=-1)
-        return np.asarray(found[..., : self.task.n] * self.task.scales[:, None, :])
+        outputs = fft.irfft(self._gains[:, None, :] * spectra, self.task.period, axis=-1)
+        return np.asarray(outputs[..., : self.task.n] * self.task.scales[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
 class CausalStrategy:
-    """A strategy that looks back only, for one filter that looks back only: it can be released as data arrives."""
+    """A causal strategy for one causal filter: it can be released as data arrives."""
 
     task: Task
     weights: IntArray
@@ -205,12 +220,12 @@ class CausalStrategy:
         return convolve_whole(self.weights, steps)[..., : self.task.n]
 
     def outputs(self, released: FloatArray) -> FloatArray:
-        found = signal.fftconvolve(released, self._answer[None], axes=1)[:, : self.task.n]
-        return np.asarray(found * self.task.scales[0])[None]
+        outputs = signal.fftconvolve(released, self._answer[None], axes=1)[:, : self.task.n]
+        return np.asarray(outputs * self.task.scales[0])[None]
 
 
 def multiplicity(period: int) -> FloatArray:
-    """How many of the `period` frequencies each of the `period // 2 + 1` stored ones stands for."""
+    """How many of the `period` frequencies each of the `period // 2 + 1` stored ones represents."""
     twice = np.full(period // 2 + 1, 2.0)
     twice[0] = 1.0
     if period % 2 == 0:

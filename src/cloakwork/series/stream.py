@@ -1,33 +1,56 @@
-"""Streaming: private outputs of a filter while the data arrives (continual observation)."""
+"""Streams: private outputs of a filter while the data arrives (continual observation)."""
 
 import math
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Event, Lock
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
-from cloakwork.series.cloak import SeriesCloak
-from cloakwork.series.endless import causal, looking_back, settled_length
-from cloakwork.series.exact import convolve_whole
-from cloakwork.series.explain_stream import explain
-from cloakwork.series.filters import Filter, filter_of
-from cloakwork.series.given import array_of, numbers
-from cloakwork.series.moments import Moment, Outputs
-from cloakwork.series.noise import Claim
-from cloakwork.series.power import inverse, product
-from cloakwork.series.recursion import Recursion
+from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
+from cloakwork.series.convolution import convolve_whole, inverse, product
+from cloakwork.series.filters import Filter, check_filter
+from cloakwork.series.input_checks import array_or_none, check_confidence, numbers
+from cloakwork.series.release_noise import ReleaseClaim, odds_text
+from cloakwork.series.series_cloak import SeriesCloak
 from cloakwork.series.strategies import Strategy, Task
 
 _MOST = 2.0**61  # a release must fit into 63 bits, with its noise
 _ENDLESS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The published output at one time, counted from 0, and its standard deviation."""
+
+    time: int
+    value: float
+    standard_deviation: float
+
+    def band(self, confidence: float = 0.95) -> float:
+        """The error that the value stays within with this confidence."""
+        return float(self.standard_deviation * ndtri((1 + check_confidence(confidence)) / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Successive outputs of a stream: values of shape (n,) or (runs, n), and their standard deviations, (n,)."""
+
+    values: FloatArray
+    standard_deviation: FloatArray
+
+    def __post_init__(self) -> None:
+        frozen(self.values)
+        frozen(self.standard_deviation)
 
 
 @final
@@ -39,35 +62,34 @@ class Stream(Immutable):
     filter
         What to publish: any filter that does not look ahead.
     horizon
-        How many values will come at the most. None for an endless stream, which filters allow that forget: windows,
-        averages, `Decay`, any coefficients whose error stays bounded; not running sums, nor slow powers.
+        The largest number of values. None for an endless stream, which needs a filter that forgets: windows, averages,
+        `Decay`, any coefficients with a bounded error; not running sums, nor slow powers.
     epsilon, delta
         The claim, for everything that the stream ever publishes.
     contribution
-        How much one protected event or person may change in all, over all times: a whole number, since values are.
+        How much one protected event or person may change in all, over all times: a whole number, like the values.
     band
-        Keep only so many coefficients of the strategy: less memory, more error. Without a horizon it is chosen by
+        Keep only this number of coefficients of the strategy: less memory, more error. Without a horizon there is a
         default.
 
     Notes
     -----
-    At time t the whole number r_t = w_0 x_t + w_1 x_{t-1} + ... + n_t is released, exactly: w is the square root of
-    the filter as a power series, in whole numbers (`SquareRoot`), and n_t fresh rounded Gaussian noise. A change of one
-    unit moves all releases together by ||w||_2 at the most, however long the stream: so one (epsilon, delta) covers
-    all of it, and the output (h / w) * r is post-processing.
+    At time t the stream releases the whole number r_t = w_0 x_t + w_1 x_{t-1} + ... + n_t: w is the square root of the
+    filter as a power series, in whole numbers (`SquareRoot`), and n_t is fresh rounded Gaussian noise. A change of one
+    unit moves all releases together by at most ||w||_2, however long the stream is. So one (epsilon, delta) covers all
+    of it, and the output (h / w) * r is post-processing.
 
-    It is private for adaptive inputs too, where each value may depend on what was published before: r_t takes in
-    values up to time t only, so that, given the past, two neighbouring histories differ in r_t by a shift of the mean
-    alone, and the squares of all shifts add up to ||w||^2 times contribution^2 at the most, whoever chooses them.
-    That needs a strategy that is lower triangular and noise that is Gaussian (Denisov, McMahan, Rush, Smith and
-    Thakurta).
+    The claim also holds for adaptive inputs, where values depend on earlier outputs: r_t uses values up to time t only,
+    so, given the past, two neighbouring histories differ in r_t by a shift of the mean alone, and the squares of all
+    shifts add up to at most ||w||^2 contribution^2, however they are chosen. This needs a lower triangular strategy and
+    Gaussian noise (Denisov, McMahan, Rush, Smith and Thakurta).
 
-    In the long run a stream is as good as a batch: |W|^2 = |H| on the unit circle, so for a filter that forgets the
-    error tends to that of the best mechanism on a circle, `Fourier`.
+    In the long run a stream is as accurate as a batch: |W|^2 = |H| on the unit circle, so the error of a filter that
+    forgets tends to that of the best mechanism on a circle, `Fourier`.
 
-    A stream lives in the memory of one process. It cannot be stored, copied or shared with a fork: the copy would
-    draw other noise for the same values. After a crash, or when a push was interrupted, it cannot go on: begin a new
-    stream, with its own budget, and count both against everyone whose values were in the first.
+    A stream lives in the memory of one process. It cannot be stored, copied or shared with a fork: the copy would draw
+    other noise for the same values. After a crash or an interrupted push it cannot continue: start a new stream with
+    its own budget, and count both against everyone whose values were in the first.
 
     Examples
     --------
@@ -91,14 +113,14 @@ class Stream(Immutable):
         band: int | None = None,
     ) -> None:
         check_claim(epsilon, delta)
-        self.filter = filter_of(filter)
+        self.filter = check_filter(filter)
         self.horizon = None if horizon is None else count("horizon", horizon)
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.contribution = count("contribution", contribution, error=CalibrationError)
-        taps = looking_back(filter, self.horizon)
+        taps = causal_taps(filter, self.horizon)
         self.settled = self.horizon if self.horizon is not None else settled_length(taps, band)
         self.task = Task(self.settled, (taps,))
-        self.mechanism = causal(filter, self.task, band, self.horizon)
+        self.mechanism = causal_mechanism(filter, self.task, band, self.horizon)
         self.strategy: Strategy = self.mechanism.strategy(self.task)
         self.weights: IntArray = frozen(np.trim_zeros(self.strategy.weights, "b"))
         self.noise = self.mechanism.noise(self.strategy, self._claim())
@@ -110,29 +132,29 @@ class Stream(Immutable):
             _ENDLESS if self.horizon is None else self.horizon,
             unit="values",
             owner="stream",
-            remedy="Begin a new stream with a budget of its own, or give a longer horizon next time; to experiment, "
-            "use simulate(x, rng=...).",
+            remedy="Start a new stream with its own budget, or give a longer horizon next time; to experiment, use "
+            "simulate(x, rng=...).",
         )
         self._freeze()
 
     @property
     def time(self) -> int:
-        """How many values have come so far."""
+        """Number of values so far."""
         return self._ledger.spent
 
     @property
     def band(self) -> int:
-        """How many values back the release of a moment looks, itself included."""
+        """Number of values that each release depends on."""
         return len(self.weights)
 
     @property
     def memory(self) -> int:
-        """How many numbers the stream keeps at the most, of eight bytes each."""
+        """The most numbers that the stream keeps, of eight bytes each."""
         return self._recursion.memory
 
     @cached_property
     def variances(self) -> FloatArray:
-        """Variance of the output at each time, shape (horizon,); without a horizon, until they have settled."""
+        """Variance of the output at each time, shape (horizon,); without a horizon, until it has settled."""
         return frozen(np.asarray(self.strategy.variances[0] * self.noise.variance))
 
     @property
@@ -142,9 +164,9 @@ class Stream(Immutable):
 
     @cached_property
     def batch_mse(self) -> float:
-        """What publishing the whole series at once, at its end, would reach: `SeriesCloak` at the same claim.
+        """The mean squared error of publishing the whole series at its end, with a `SeriesCloak` at the same claim.
 
-        Without a horizon, the error at the end of as many values as it takes the stream to settle.
+        Without a horizon, the error of the last value of a series as long as the stream needs to settle.
         """
         cloak = SeriesCloak(
             self.filter, self.settled, epsilon=self.epsilon, delta=self.delta, contribution=self.contribution
@@ -152,16 +174,16 @@ class Stream(Immutable):
         return cloak.expected_mse if self.horizon is not None else float(cloak.variances[0, -1])
 
     def standard_deviation(self, time: int) -> float:
-        """How far off the output at a time is, counted from 0."""
+        """Standard deviation of the output at a time, counted from 0."""
         if isinstance(time, bool) or not isinstance(time, int | np.integer) or time < 0 or not self._reaches(time):
             allowed = "from 0 on" if self.horizon is None else f"from 0 to {self.horizon - 1}"
             raise InputError(f"time={time!r}: give a whole number {allowed}.", time=time)
         return math.sqrt(self.variances[min(time, self.settled - 1)])
 
     def push(self, value: float) -> Moment:
-        """Take the next true value, a whole number, and publish the output of this moment, for real.
+        """Take the next true value, a whole number, and publish the output at its time.
 
-        Each value spends one of the horizon; more are refused before anything is released.
+        Values beyond the horizon are refused before anything is released.
         """
         step = self._step(value)
         with self._spending(1):
@@ -169,7 +191,7 @@ class Stream(Immutable):
             return self._moment(self.time - 1, self._recursion.next(step, noise))
 
     def extend(self, values: ArrayLike) -> Outputs:
-        """Push several values, shape (k,), one after the other: the outputs of these moments, for real."""
+        """Push several values, shape (k,), one after the other, and publish their outputs."""
         steps = self._steps("values", values)
         if steps.ndim != 1:
             raise ReadingError(f"values has shape {steps.shape}: give one list of values.", shape=steps.shape)
@@ -183,9 +205,10 @@ class Stream(Immutable):
         )
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Outputs:
-        """All that a fresh stream would publish for values of shape (n,), or of (runs, n) for several, from time 0 on.
+        """Simulate a fresh stream for values of shape (n,), or several of shape (runs, n).
 
-        The same law as `push`, reproducible and therefore not private; spends nothing.
+        The outputs have the same distribution as those of `push`. They are reproducible, hence not private; this spends
+        nothing.
         """
         steps = self._steps("x", x)
         n = steps.shape[-1]
@@ -195,8 +218,8 @@ class Stream(Immutable):
         return Outputs(values, np.array([self.standard_deviation(time) for time in range(n)]))
 
     def explain(self) -> Explanation:
-        """What is hidden, what is not, what it costs against a batch, and what drives it, in plain sentences."""
-        return explain(self)
+        """Explain what is hidden, what is not, what it costs compared with a batch, and why."""
+        return Explanation(_hidden(self), _not_hidden(self), _cost(self), _drivers(self))
 
     def __repr__(self) -> str:
         return (
@@ -209,27 +232,27 @@ class Stream(Immutable):
 
     @contextmanager
     def _spending(self, number: int) -> Iterator[int]:
-        """Take `number` values off the budget; what is interrupted before it is released ends the stream.
+        """Spend `number` values of the budget. An interruption before the release ends the stream.
 
-        Whoever pushed those values again would have them count twice.
+        Otherwise values that are pushed again would count twice.
         """
         with self._lock:
             if self._open.is_set():
-                raise BudgetError("this stream was interrupted while it took a value: begin a new one.")
+                raise BudgetError("this stream was interrupted while it took a value: start a new one.")
             start = self.time
             self._ledger.spend(number)
             self._open.set()
             yield start
             self._open.clear()
 
-    def _claim(self) -> Claim:
+    def _claim(self) -> ReleaseClaim:
         """The claim, with at least as many draws as neighbours can differ in.
 
-        A unit of change is in as many releases as there are weights: without a horizon, the rest have the same law for
-        both neighbours, errors of the tables included.
+        A unit of change affects as many releases as there are weights. Without a horizon, all others have the same
+        distribution for both neighbours, including errors of the tables.
         """
         series = 1 if self.horizon is not None else self.contribution
-        return Claim(self.epsilon, self.delta, self.contribution, series)
+        return ReleaseClaim(self.epsilon, self.delta, self.contribution, series)
 
     def _reaches(self, time: int) -> bool:
         return self.horizon is None or time < self.horizon
@@ -250,32 +273,32 @@ class Stream(Immutable):
         return step
 
     def _single(self, value: object) -> int:
-        """One value that is no whole number by its kind, but perhaps by its size."""
-        given = array_of(value)
-        if given is None or given.ndim:
+        """A value of another type, such as 3.0, that may still be a whole number."""
+        array = array_or_none(value)
+        if array is None or array.ndim:
             raise ReadingError("push takes one value: use extend for several.")
         return int(self._steps("value", [value])[0])
 
     def _steps(self, name: str, values: object) -> IntArray:
-        given = numbers(name, values, error=ReadingError)
-        if given.ndim not in (1, 2) or not given.size:
-            raise ReadingError(f"{name} has shape {given.shape}: give a list of at least one value.", shape=given.shape)
-        found = frames(name, given, given.shape[-1], error=ReadingError)
-        far = np.argwhere(found != np.rint(found))
+        array = numbers(name, values, error=ReadingError)
+        if array.ndim not in (1, 2) or not array.size:
+            raise ReadingError(f"{name} has shape {array.shape}: give a list of at least one value.", shape=array.shape)
+        steps = frames(name, array, array.shape[-1], error=ReadingError)
+        far = np.argwhere(steps != np.rint(steps))
         if len(far):
             place = int(far[0][-1])
             raise ReadingError(
-                f"{name}[{place}] is not a whole number ({len(far)} such entries): a stream takes whole numbers. Count "
-                "in a smaller unit, and give contribution in it too.",
+                f"{name}[{place}] is not a whole number ({len(far)} such entries): a stream takes whole numbers. Use a "
+                "smaller unit, also for the contribution.",
                 place=place,
             )
-        if np.abs(found).max() * self._weight >= _MOST:
+        if np.abs(steps).max() * self._weight >= _MOST:
             raise self._too_large()
-        return found.astype(np.int64)
+        return steps.astype(np.int64)
 
     def _too_large(self) -> ReadingError:
         return ReadingError(
-            f"a value is too large: this stream takes up to {_MOST / self._weight:.3g}. Count in a larger unit.",
+            f"a value is too large: this stream takes up to {_MOST / self._weight:.3g}. Use a larger unit.",
             most=_MOST / self._weight,
         )
 
@@ -285,3 +308,45 @@ class Stream(Immutable):
         answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
         values = np.stack([product(answer, row, n) for row in released.astype(np.float64)])
         return np.asarray(values * self._scale[np.minimum(np.arange(n), self.settled - 1)])
+
+
+def _hidden(stream: Stream) -> tuple[str, ...]:
+    return (
+        "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by up "
+        f"to {stream.contribution}, all times together: {odds_text(stream.epsilon, stream.delta)}.",
+        "This also holds if later values depend on earlier outputs.",
+    )
+
+
+def _not_hidden(stream: Stream) -> tuple[str, ...]:
+    return (
+        "The times and the number of values are public: push at a fixed rate, zeros included.",
+        f"A change of k times {stream.contribution} is hidden with k mu only: someone who comes back day after day is "
+        "hidden only as far as all their values together stay within the contribution.",
+        "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
+    )
+
+
+def _cost(stream: Stream) -> tuple[str, ...]:
+    error, batch = math.sqrt(stream.expected_mse), math.sqrt(stream.batch_mse)
+    span = "in the long run" if stream.horizon is None else f"over {stream.horizon:,} values"
+    ratio = stream.expected_mse / stream.batch_mse
+    price = (
+        f"timely outputs have {ratio:.3g} times the mean squared error"
+        if ratio > 1.005
+        else "timely outputs cost nothing"
+    )
+    return (
+        f"Outputs are off by {error:.4g} (root mean square) {span}; published together at the end, they would be off "
+        f"by {batch:.4g}: {price}.",
+        f"The first output is off by {math.sqrt(stream.variances[0]):.4g}, the last by "
+        f"{math.sqrt(stream.variances[-1]):.4g}.",
+    )
+
+
+def _drivers(stream: Stream) -> tuple[str, ...]:
+    return (
+        f"{type(stream.mechanism).__name__}: one whole number is released for each value, computed from the last "
+        f"{stream.band:,}, with its own noise; outputs follow from these.",
+        f"The stream keeps up to {stream.memory:,} numbers of the past.",
+    )

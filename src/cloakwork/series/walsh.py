@@ -1,5 +1,6 @@
 """Convolution over bit strings: predicates of d binary attributes, from a histogram of all 2^d kinds of rows."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -9,15 +10,13 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, rounded_down
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
-from cloakwork.series.coefficients import CoefficientsCloak
-from cloakwork.series.explain_walsh import explain_convolution
 from cloakwork.series.filters import check_scale
-from cloakwork.series.given import numbers
-from cloakwork.series.hadamard import transformed
+from cloakwork.series.hadamard import CoefficientsCloak, transformed
+from cloakwork.series.input_checks import numbers
 
-_NEGLIGIBLE = 1e-13  # of the largest coefficient: what a transform leaves of a zero
+_NEGLIGIBLE = 1e-13  # of the largest coefficient: the rounding error of a transform
 _MOST = 2.0**61
-_LARGEST = 2.0**50  # counts, all together: floats hold them exactly
+_LARGEST = 2.0**50  # sum of all counts: floats hold it exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +33,11 @@ class Convolved:
 
     @property
     def expected_mse(self) -> float:
-        """The mean squared error to expect, with the cost of rounding."""
+        """The expected mean squared error, including the cost of rounding."""
         return self.cloak.expected_mse
 
     def explain(self) -> Explanation:
-        """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
+        """Explain what is hidden, what is not, what it costs and why."""
         return self.cloak.explain()
 
 
@@ -49,17 +48,17 @@ class WalshCloak(CoefficientsCloak):
     Parameters
     ----------
     h
-        The predicate, public: 2^d numbers, h(a xor b) being what a row of kind b counts for at a. Several that share
-        one release: shape (predicates, 2^d). Zero Walsh coefficients cost nothing.
+        The predicate, public: 2^d numbers; a row of kind b adds h(a xor b) to the output at a. Several predicates that
+        share one release have shape (predicates, 2^d). Walsh coefficients that are 0 cost nothing.
     epsilon, delta
         The claim, for the whole release.
     contribution
-        How much one protected person may change in all counts together: the number of their rows.
+        How much one protected person may change all counts together: the number of their rows.
 
     Notes
     -----
-    With H the Walsh-Hadamard transform of h and N = 2^d, y = (1/N) transform of (H X). The whole numbers a_T X_T go
-    out with noise, for a_T^2 in proportion to |H_T|, and the mean squared error is (sum |H_T|)^2 / (N mu)^2. In the
+    With H the Walsh-Hadamard transform of h and N = 2^d, y = (1/N) transform of (H X). The whole numbers a_T X_T are
+    released with noise, for a_T^2 proportional to |H_T|, and the mean squared error is (sum |H_T|)^2 / (N mu)^2. In the
     orthonormal coefficients h^ = H / sqrt N this is ||h^||_1^2 / (N mu^2), as for `Fourier`.
 
     Examples
@@ -86,22 +85,30 @@ class WalshCloak(CoefficientsCloak):
 
     @property
     def expected_mses(self) -> FloatArray:
-        """Mean squared error of each predicate's outputs, shape (predicates,): the same for all of them."""
-        return np.asarray((self._spectra[:, self._used] / self.size) ** 2 @ self.plan.variances)
+        """Mean squared error of each predicate's outputs, shape (predicates,)."""
+        return np.asarray((self._spectra[:, self._used] / self.size) ** 2 @ self.coefficient_variances)
 
     def release(self, x: ArrayLike) -> Convolved:
-        """Publish for true counts, shape (2^d,), for real. A cloak does so once."""
+        """Publish the outputs for true counts, shape (2^d,). A cloak does so once."""
         counts = self._counts(x)
         self._ledger.spend(1)
         return self._published(counts, private_words)
 
     def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Convolved:
-        """The same law as `release`, reproducible and therefore not private; spends nothing."""
+        """Draw from the same distribution as `release`; reproducible, hence not private. Spends nothing."""
         return self._published(self._counts(x), simulated_words(rng))
 
     def explain(self) -> Explanation:
-        """What is hidden, what is not, what it costs and what drives it, in plain sentences."""
-        return explain_convolution(self)
+        """Explain what is hidden, what is not, what it costs and why."""
+        return Explanation(
+            self._hidden("all outputs"),
+            self._not_hidden("The predicates and their error are public."),
+            (f"Outputs are off by {math.sqrt(self.expected_mse):.4g} (root mean square).", self._rounding),
+            (
+                f"{self.coefficients:,} of {self.size:,} Walsh coefficients are released, each with its own noise, and "
+                "less of it for larger weights; the others have weight 0 and cost nothing.",
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"WalshCloak(2^{self.size.bit_length() - 1} kinds, epsilon={self.epsilon:g}, delta={self.delta:g})"
@@ -115,7 +122,7 @@ class WalshCloak(CoefficientsCloak):
             raise ReadingError(
                 f"x[{far[0]}] is not a whole number ({len(far)} such entries): give counts.", place=int(far[0])
             )
-        most = min(_LARGEST, _MOST / float(self.plan.strategy.weights.max()))
+        most = min(_LARGEST, _MOST / float(self.strategy.weights.max()))
         if float(np.abs(values).sum()) >= most:
             raise ReadingError(
                 "the counts are too large to be released with their noise in 63 bits: give counts that are below "
@@ -125,9 +132,9 @@ class WalshCloak(CoefficientsCloak):
         return values.astype(np.int64)
 
     def _published(self, counts: IntArray, words: WordSource) -> Convolved:
-        found = np.zeros(self.size)
-        found[self._used] = self.plan.estimates(transformed(counts)[self._used], words)
-        values = transformed(self._spectra * found) / self.size
+        coefficients = np.zeros(self.size)
+        coefficients[self._used] = self._estimates(transformed(counts)[self._used], words)
+        values = transformed(self._spectra * coefficients) / self.size
         spread = np.sqrt(self.expected_mses)
         return Convolved(values[0] if self.single else values, spread[:1] if self.single else spread, self)
 
@@ -148,14 +155,14 @@ def walsh_convolve(x: ArrayLike, h: ArrayLike, *, epsilon: float, delta: float, 
 
 
 def _predicates(h: ArrayLike) -> FloatArray:
-    given = numbers("h", h)
-    size = given.shape[-1] if given.ndim else 0
-    if given.ndim not in (1, 2) or not given.size or size & (size - 1):
+    array = numbers("h", h)
+    size = array.shape[-1] if array.ndim else 0
+    if array.ndim not in (1, 2) or not array.size or size & (size - 1):
         raise InputError(
-            f"h has shape {given.shape}: give 2^d numbers for d attributes, or one row of them for each predicate.",
-            shape=given.shape,
+            f"h has shape {array.shape}: give 2^d numbers for d attributes, or one row of them for each predicate.",
+            shape=array.shape,
         )
-    values = np.atleast_2d(frames("h", given, size))
+    values = np.atleast_2d(frames("h", array, size))
     if not values.any():
         raise InputError("all numbers of h are 0: there is nothing to publish.")
     check_scale("number of h", values)

@@ -1,4 +1,4 @@
-"""Sets of attributes: which tables are wanted, and the Walsh coefficients that they are made of."""
+"""Tables of counts over sets of attributes, and the Walsh coefficients that they consist of."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray, frozen
 from cloakwork._compile import compiled
 from cloakwork.errors import InputError
-from cloakwork.series.given import said
 from cloakwork.series.hadamard import transformed
+from cloakwork.series.input_checks import describe_argument
 
 _MOST_ATTRIBUTES = 62
 _MOST_CELLS = 1 << 24
@@ -21,14 +21,14 @@ _BLOCK = 512  # words of each column at a time: they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """The tables that are wanted of `attributes` binary attributes, each the counts over some of them.
+class AttributeTables:
+    """Requested tables of `attributes` binary attributes; each holds the counts over some of them.
 
     Notes
     -----
     A coefficient stands for a set T of attributes, W_T = sum over rows of (-1)^{sum of the bits in T}, and a cell of
-    the table of S is 2^-|S| times the sum over T in S of +-W_T. The squared errors of all its 2^|S| cells together are
-    2^-|S| times the sum of the variances of its coefficients: that is what a coefficient is worth to a table.
+    the table of S is 2^-|S| times the sum over T in S of +-W_T. The squared errors of all its 2^|S| cells add up to
+    2^-|S| times the sum of the variances of its coefficients; `worth` is the share of each coefficient in that.
     """
 
     attributes: int
@@ -45,61 +45,61 @@ class Wanted:
         object.__setattr__(self, "worth", frozen(np.bincount(place, weights=shares) / self.cells))
 
     @classmethod
-    def all_of(cls, attributes: int, order: int) -> "Wanted":
+    def all_of(cls, attributes: int, order: int) -> "AttributeTables":
         """All sets of `order` attributes."""
         _refuse_too_many(math.comb(attributes, order) << order)
         return cls(attributes, tuple(combinations(range(attributes), order)))
 
     @classmethod
-    def chosen(cls, attributes: int, sets: Sequence[Sequence[int]]) -> "Wanted":
+    def chosen(cls, attributes: int, sets: Sequence[Sequence[int]]) -> "AttributeTables":
         """These sets, each a list of different attributes."""
         if not isinstance(sets, Iterable):
-            raise InputError(f"sets={said(sets)}: give a list of sets of attributes, such as [(0, 1)].")
-        clean = tuple(attribute_set(attributes, one) for one in sets)
+            raise InputError(f"sets={describe_argument(sets)}: give a list of sets of attributes, such as [(0, 1)].")
+        clean = tuple(attribute_set(attributes, members) for members in sets)
         if not clean:
             raise InputError("sets: give at least one set of attributes, such as [(0, 1)].")
-        if len({frozenset(one) for one in clean}) < len(clean):
-            raise InputError("sets: the same attributes are wanted twice. Give each set once.")
-        _refuse_too_many(sum(1 << len(one) for one in clean))
+        if len({frozenset(members) for members in clean}) < len(clean):
+            raise InputError("sets: two sets have the same attributes. Give each set once.")
+        _refuse_too_many(sum(1 << len(members) for members in clean))
         return cls(attributes, clean)
 
     @cached_property
     def cells(self) -> int:
-        """Cells of all tables together."""
-        return sum(1 << len(one) for one in self.sets)
+        """Number of cells in all tables."""
+        return sum(1 << len(members) for members in self.sets)
 
     @cached_property
     def separate(self) -> float:
-        """Mean squared error of tables with noise of their own each, shared best among them, in units of 1/mu^2.
+        """Mean squared error of separate noise for each table, with the best budget for each, in units of 1/mu^2.
 
-        A row is in one cell of each table, and so tables with variances v_S cost sum 1/v_S in all.
+        A row is in one cell of each table, so tables with variances v_S cost sum 1/v_S in all.
         """
-        return math.fsum(2.0 ** (len(one) / 2) for one in self.sets) ** 2 / self.cells
+        return math.fsum(2.0 ** (len(members) / 2) for members in self.sets) ** 2 / self.cells
 
     def places(self, attributes: Sequence[int]) -> IntArray:
-        """Where the coefficients of one table are, shape (2^s,); refused if some are not there."""
-        wanted = subset_masks(np.array([attribute_set(self.attributes, attributes)], dtype=np.int64))[0]
-        found = np.minimum(np.searchsorted(self.masks, wanted), len(self.masks) - 1)
-        if (self.masks[found] != wanted).any():
+        """The places of the coefficients of one table, shape (2^s,); refuses tables that were not requested."""
+        masks = subset_masks(np.array([attribute_set(self.attributes, attributes)], dtype=np.int64))[0]
+        places = np.minimum(np.searchsorted(self.masks, masks), len(self.masks) - 1)
+        if (self.masks[places] != masks).any():
             raise InputError(
-                f"{tuple(attributes)}: no table of these attributes, or of more, was asked for. Ask for one next time.",
+                f"{tuple(attributes)}: no requested table has these attributes. Include them in one next time.",
                 attributes=tuple(attributes),
             )
-        return np.asarray(found)
+        return np.asarray(places)
 
     def tables(self, coefficients: FloatArray) -> dict[tuple[int, ...], FloatArray]:
-        """All wanted tables, by their attributes, an axis of length 2 for each."""
-        found: dict[tuple[int, ...], FloatArray] = {}
+        """All requested tables, by their attributes, an axis of length 2 for each."""
+        tables: dict[tuple[int, ...], FloatArray] = {}
         for size, group in self._by_size.items():
             masks = subset_masks(np.array(group, dtype=np.int64))
             cells = transformed(coefficients[np.searchsorted(self.masks, masks)]) / 2**size
-            found.update(zip(group, cells.reshape(len(group), *(2,) * size), strict=True))
-        return {one: found[one] for one in self.sets}
+            tables.update(zip(group, cells.reshape(len(group), *(2,) * size), strict=True))
+        return {members: tables[members] for members in self.sets}
 
     def coefficients(self, rows: NDArray[np.bool_]) -> IntArray:
-        """W_T of all coefficients for rows of shape (n, attributes), exactly: n - 2 times the rows that are odd in T.
+        """The exact W_T of all coefficients for rows of shape (n, attributes): n - 2 times the rows that are odd in T.
 
-        The cost is one pass over n/64 words for each coefficient; there is no table of 2^d cells.
+        Each coefficient takes one pass over n/64 words; no table of 2^d cells is needed.
         """
         words = -(-max(len(rows), 1) // 64)
         packed = np.zeros((self.attributes, 8 * words), dtype=np.uint8)
@@ -111,13 +111,13 @@ class Wanted:
     @cached_property
     def _by_size(self) -> dict[int, list[tuple[int, ...]]]:
         groups: dict[int, list[tuple[int, ...]]] = {}
-        for one in self.sets:
-            groups.setdefault(len(one), []).append(one)
+        for members in self.sets:
+            groups.setdefault(len(members), []).append(members)
         return groups
 
     @cached_property
     def _members(self) -> IntArray:
-        """The attributes of each coefficient, filled up with -1, shape (coefficients, largest)."""
+        """The attributes of each coefficient, padded with -1, shape (coefficients, largest)."""
         largest = max(*map(len, self.sets), 1)
         members = np.full((len(self.masks), largest), -1, dtype=np.int64)
         filled = np.zeros(len(self.masks), dtype=np.int64)
@@ -128,23 +128,23 @@ class Wanted:
         return members
 
 
-def attribute_set(attributes: int, given: Sequence[int]) -> tuple[int, ...]:
-    """Different attributes from 0 to attributes - 1, checked."""
-    if not isinstance(given, Iterable):
-        raise InputError(f"{said(given)}: give a list of attributes, such as (0, 1).")
-    members = tuple(given)
-    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in members)
-    if not whole or len(set(members)) < len(members) or any(not 0 <= one < attributes for one in members):
+def attribute_set(attributes: int, chosen: Sequence[int]) -> tuple[int, ...]:
+    """Check that `chosen` holds different attributes from 0 to attributes - 1."""
+    if not isinstance(chosen, Iterable):
+        raise InputError(f"{describe_argument(chosen)}: give a list of attributes, such as (0, 1).")
+    members = tuple(chosen)
+    whole = all(isinstance(member, int | np.integer) and not isinstance(member, bool) for member in members)
+    if not whole or len(set(members)) < len(members) or any(not 0 <= member < attributes for member in members):
         raise InputError(
-            f"{members!r}: give different attributes, as whole numbers from 0 to {attributes - 1}.", given=members
+            f"{members!r}: give different attributes, as whole numbers from 0 to {attributes - 1}.", members=members
         )
-    return tuple(int(one) for one in members)
+    return tuple(map(int, members))
 
 
 def check_attributes(attributes: int) -> int:
-    """A number of attributes that fits into a machine word."""
+    """Check that a set of this number of attributes fits into a machine word."""
     if isinstance(attributes, bool) or not isinstance(attributes, int | np.integer):
-        raise InputError(f"attributes={attributes!r}: give how many there are.", attributes=attributes)
+        raise InputError(f"attributes={attributes!r}: give their number.", attributes=attributes)
     if not 1 <= attributes <= _MOST_ATTRIBUTES:
         raise InputError(f"attributes={attributes}: give 1 to {_MOST_ATTRIBUTES}.", attributes=attributes)
     return int(attributes)
@@ -153,10 +153,10 @@ def check_attributes(attributes: int) -> int:
 def subset_masks(sets: IntArray) -> IntArray:
     """All subsets of each of the sets, shape (m, s), as masks: shape (m, 2^s), the last attribute fastest."""
     bits = np.left_shift(np.int64(1), sets)
-    found = np.zeros((len(sets), 1), dtype=np.int64)
+    masks = np.zeros((len(sets), 1), dtype=np.int64)
     for k in range(bits.shape[1]):
-        found = np.stack([found, found + bits[:, k : k + 1]], axis=2).reshape(len(sets), -1)
-    return found
+        masks = np.stack([masks, masks + bits[:, k : k + 1]], axis=2).reshape(len(sets), -1)
+    return masks
 
 
 def _refuse_too_many(cells: int) -> None:

@@ -1,0 +1,151 @@
+"""Bins: equal, public stretches of time, and the spans that people write for them."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import IntArray, count
+from cloakwork.errors import InputError
+from cloakwork.series.input_checks import whole_number, whole_numbers
+
+HOUR = 3_600_000
+MOST_VALUES = 2**24
+_UNITS = {"s": 1000, "m": 60_000, "h": HOUR, "d": 24 * HOUR, "w": 7 * 24 * HOUR}
+_LONGEST_SPAN = 36_525 * _UNITS["d"]  # a hundred years
+_FIRST_MONDAY = 4 * _UNITS["d"]  # of 1970
+
+
+@dataclass(frozen=True)
+class Bins:
+    """`n` equal stretches of time of `every` milliseconds each, starting at `start`, in Unix milliseconds.
+
+    Bins are public, so they must not depend on the events.
+
+    Examples
+    --------
+    >>> day = Bins.between(1_794_700_800_000, 1_794_787_200_000, every=3_600_000)
+    >>> day.n, day.places([1_794_700_800_000, 1_794_787_199_999, 1_794_787_200_000]).tolist()
+    (24, [0, 23, -1])
+    """
+
+    start: int
+    every: int
+    n: int
+
+    def __post_init__(self) -> None:
+        count("every", self.every)
+        count("n", self.n)
+        whole_number("start", self.start, "Unix milliseconds")
+
+    @classmethod
+    def between(cls, start: int, end: int, *, every: int) -> "Bins":
+        """Divide the time from `start` until just before `end` into a whole number of bins."""
+        count("every", every)
+        for name, time in (("start", start), ("end", end)):
+            whole_number(name, time, "Unix milliseconds")
+        if end <= start or (end - start) % every:
+            raise InputError(
+                f"from {start} to {end} is {(end - start) / every:g} bins of {every} ms: give a whole number of them.",
+                start=start,
+                end=end,
+                every=every,
+            )
+        return cls(start, every, (end - start) // every)
+
+    @property
+    def end(self) -> int:
+        """When the last bin ends."""
+        return self.start + self.n * self.every
+
+    @property
+    def times(self) -> IntArray:
+        """When each bin begins, shape (n,)."""
+        return self.start + self.every * np.arange(self.n, dtype=np.int64)
+
+    def places(self, times: ArrayLike) -> IntArray:
+        """The bin of each time; -1 for times before the first bin or after the last."""
+        places = (whole_numbers("times", times) - self.start) // self.every
+        return np.asarray(np.where((places >= 0) & (places < self.n), places, -1))
+
+
+def choose_bins(
+    start: int | None,
+    end: int | None,
+    every: int,
+    *,
+    times: IntArray,
+    aligned: int | None = None,
+    series: int = 1,
+) -> Bins:
+    """Bins from `start` to `end`; a missing end is taken from the first or the last of `times`.
+
+    With neither end given, a bin begins at `aligned`, or else at a full hour, day or Monday. Refuses bins that would
+    fill the memory for this number of series.
+    """
+    if (start is None or end is None) and not len(times):
+        raise InputError("there is no time to take the period from.", parameter=("start", "end"))
+    if start is None:
+        anchor = next(
+            time for time in (end, aligned, _FIRST_MONDAY if every % _UNITS["w"] == 0 else 0) if time is not None
+        )
+        start = anchor + (int(times.min()) - anchor) // every * every
+    if end is None:
+        end = start + (int(times.max()) - start) // every * every + every
+    if end <= start:
+        raise InputError(
+            f"the period from {utc_text(start)} to {utc_text(end)} is empty: give a start before the end, and a period "
+            "that contains data.",
+            parameter=("start", "end"),
+        )
+    if (end - start) % every:
+        low = start + (end - start) // every * every
+        near = utc_text(low + every) if low == start else f"{utc_text(low)} or {utc_text(low + every)}"
+        raise InputError(
+            f"the time from {utc_text(start)} to {utc_text(end)} is not a whole number of bins of {span_text(every)}: "
+            f"give {near} as the end, or bins of another length.",
+            parameter=("end", "every"),
+        )
+    bins = Bins.between(start, end, every=every)
+    if bins.n * series > MOST_VALUES:
+        raise InputError(
+            f"{bins.n:,} bins for each of {series:,} series are more than {MOST_VALUES:,} values: give a shorter "
+            "period or longer bins.",
+            parameter=("start", "end", "every"),
+            most=MOST_VALUES,
+        )
+    return bins
+
+
+def parse_span(name: str, text: str) -> int:
+    """Convert a span such as 15m, 1h, 1d or 1w to milliseconds.
+
+    >>> parse_span("every", "15m")
+    900000
+    """
+    match = re.fullmatch(r"([0-9]{1,6})(s|m|h|d|w)", text.strip())
+    span = 0 if match is None else int(match[1]) * _UNITS[match[2]]
+    if not 0 < span <= _LONGEST_SPAN:
+        raise InputError(
+            f"{name}={text[:64]}: give a whole number with m, h, d or w, such as 15m, 1h, 1d or 1w.", parameter=name
+        )
+    return span
+
+
+def span_text(milliseconds: int) -> str:
+    """Write a span in the largest unit that divides it.
+
+    >>> span_text(86_400_000), span_text(5_400_000), span_text(250)
+    ('1d', '90m', '250ms')
+    """
+    for unit, size in reversed(_UNITS.items()):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms"
+
+
+def utc_text(milliseconds: int) -> str:
+    """Write Unix milliseconds as a time in UTC, to the second."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
