@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cloakwork as cw
-from cloakwork.cli.series_picture import true_output
+from cloakwork.series import true_output
 
 # %% [markdown]
 # ## Four weeks at the door

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.cli import main
-from tests.cli.series_kit import HOUR, iso, write
+from tests.cli.series_files import HOUR, iso, write
 
 
 class Outcome(NamedTuple):

@@ -45,7 +45,7 @@ def moved(cloak: SeriesCloak, x: np.ndarray, y: np.ndarray) -> int:
 def test_a_cloak_releases_once(mechanism: Mechanism) -> None:
     cloak = SeriesCloak(RunningSum(), 8, **CLAIM, mechanism=mechanism)
     assert cloak.release(COUNTS).values.shape == (8,)
-    with pytest.raises(BudgetError, match=r"1 release asked for, 0 of 1 left.*make a new cloak with part of"):
+    with pytest.raises(BudgetError, match="0 of 1 left"):
         cloak.release(COUNTS)
     assert cloak.simulate(COUNTS, rng=np.random.default_rng(1)).values.shape == (8,)
 
@@ -111,7 +111,7 @@ def test_a_forked_process_cannot_release() -> None:
 def test_a_cloak_does_not_change() -> None:
     cloak = SeriesCloak(RunningSum(), 8, **CLAIM)
     for name in ("epsilon", "noise", "strategy", "contribution", "touched", "step", "claim", "_ledger"):
-        with pytest.raises(AttributeError, match="a cloak does not change"):
+        with pytest.raises(AttributeError, match="cloak"):
             setattr(cloak, name, None)
     with pytest.raises(ValueError, match="read-only"):
         cloak.strategy.weights[0] = 0
@@ -126,7 +126,7 @@ def test_no_two_releases_share_noise_and_simulations_repeat() -> None:
     cloak = SeriesCloak(RunningSum(), 8, **CLAIM)
     again = [cloak.simulate(COUNTS, rng=np.random.default_rng(5)).values for _ in range(2)]
     assert np.array_equal(again[0], again[1])
-    with pytest.raises(CalibrationError, match="give a generator"):
+    with pytest.raises(CalibrationError, match="generator"):
         cloak.simulate(COUNTS, rng=5)  # type: ignore[arg-type]
 
 
@@ -190,7 +190,7 @@ def test_whole_numbers_are_whole_however_large(base: float) -> None:
     """Fractions that are let through would be rounded at many places at once, which nobody has paid for."""
     cloak = SeriesCloak(IDENTITY, 8, **CLAIM)
     x = np.full(8, base) + 0.49
-    with pytest.raises(ReadingError, match="8 values, the first at place 0, are not multiples of 1"):
+    with pytest.raises(ReadingError, match="8 values"):
         cloak.release(x)
     cloak.release(np.full(8, base))
 
@@ -200,7 +200,7 @@ def test_multiples_of_a_step_are_known_by_a_hair(base: float) -> None:
     x = np.array([base * 0.1 * 3, base * 0.3, base * 0.7, base * (0.1 + 0.2)])
     made = {"contribution": 1.0, "step": 0.1, "touched": 0}
     SeriesCloak(IDENTITY, 4, **CLAIM, **made).release(x)  # type: ignore[arg-type]
-    with pytest.raises(ReadingError, match=r"not multiples of 0\.1\. Leave out touched=0"):
+    with pytest.raises(ReadingError, match="touched=0"):
         SeriesCloak(IDENTITY, 4, **CLAIM, **made).release(x + 0.0002)  # type: ignore[arg-type]
 
 
@@ -237,7 +237,7 @@ def test_what_is_published_says_what_it_meets() -> None:
     assert published.spectral_shape > 0
     assert published.band(0.95) == pytest.approx(1.959964 * published.standard_deviation, rel=1e-6)
     for confidence in (0, 1, -0.5, 2):
-        with pytest.raises(InputError, match="between 0 and 1"):
+        with pytest.raises(InputError, match="confidence"):
             published.band(confidence)
     assert "0.5" not in repr(published.cloak)
     assert repr(published.cloak) == "SeriesCloak(filter, n=8, epsilon=1, delta=1e-06)"
@@ -258,7 +258,7 @@ def test_what_is_published_is_the_filter_of_the_values(circular: bool, mechanism
 
 def test_explain_says_what_matters() -> None:
     text = str(SeriesCloak(RunningSum(), 8, **CLAIM, step=0.1, touched=2).explain())
-    for part in ("at 2 of them at the most", "e^1 = ", "event level", "user level", "multiples of 0.1", "paper"):
+    for part in ("up to 2 of them", "e^1 = ", "event level", "user level", "multiples of 0.1", "paper"):
         assert part in text
     assert "circle" in str(SeriesCloak(RunningSum(), 8, **CLAIM, circular=True).explain())
     assert "PaperLaplace" in str(SeriesCloak(RunningSum(), 8, **CLAIM, mechanism=PaperLaplace()).explain())
@@ -268,19 +268,19 @@ def test_explain_says_what_matters() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"epsilon": 0}, "epsilon=0: give a finite number above 0"),
+        ({"epsilon": 0}, "epsilon=0"),
         ({"epsilon": float("inf")}, "epsilon=inf"),
         ({"delta": 0}, "delta=0"),
-        ({"delta": 1.5}, "delta=1.5: give a number between 0 and 1"),
+        ({"delta": 1.5}, "delta=1.5"),
         ({"contribution": 0}, "contribution=0"),
         ({"contribution": -2}, "contribution=-2"),
-        ({"contribution": 1.5}, "whole numbers change by whole numbers. Give one, or a step"),
+        ({"contribution": 1.5}, r"contribution=1\.5"),
         ({"touched": 1}, "touched without step"),
-        ({"step": 0.1, "touched": -1}, "touched=-1: give a whole number from 0 to 8"),
+        ({"step": 0.1, "touched": -1}, "touched=-1"),
         ({"step": 0.1, "touched": 9}, "from 0 to 8"),
         ({"step": 0.1, "touched": 1.5}, "touched=1.5"),
         ({"step": 0.1, "touched": True}, "touched=True"),
-        ({"epsilon": 400.0, "delta": 1e-9}, "the error of the noise table exceeds delta"),
+        ({"epsilon": 400.0, "delta": 1e-9}, "epsilon=400"),
     ],
 )
 def test_claims_that_mean_nothing_are_refused(change: dict[str, object], says: str) -> None:
@@ -291,10 +291,10 @@ def test_claims_that_mean_nothing_are_refused(change: dict[str, object], says: s
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"n": 0}, "n=0: give a whole number, 1 or above"),
+        ({"n": 0}, "n=0"),
         ({"series": 0}, "series=0"),
         ({"step": -1.0}, "step=-1.0"),
-        ({"filters": []}, "filters: give at least one"),
+        ({"filters": []}, "filters"),
     ],
 )
 def test_arguments_that_mean_nothing_are_refused(change: dict[str, object], says: str) -> None:
@@ -309,18 +309,18 @@ SECRET = 87654321.123
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ([SECRET] * 8, "8 values, the first at place 0, are not multiples of 1"),
-        ([1, 2, 3, SECRET, 5, 6, 7, 8], "1 values, the first at place 3"),
-        ([SECRET] * 7, r"shape \(7,\): the last axis must have length 8"),
-        ([[SECRET] * 8] * 2, "this cloak was made for 1 series of 8 values"),
-        ([[[SECRET] * 8]], "made for 1 series"),
-        (SECRET, "last axis must have length 8"),
-        ([SECRET * 1e40] * 8, r"too large for steps of 1: give a coarser step, or values below [\d.]+e\+14 in size"),
-        ([SECRET] * 7 + [np.nan], r"x\[7\] is not a finite number"),
-        ([SECRET] * 7 + [-np.inf], r"x\[7\] is not a finite number"),
-        ([f"{SECRET} secret"] * 8, "x holds texts: give numbers"),
-        ([SECRET, None, [SECRET]], "give a list or an array of numbers"),
-        ([87654321 * 10**400] * 8, "give a list or an array of numbers"),
+        ([SECRET] * 8, "8 values"),
+        ([1, 2, 3, SECRET, 5, 6, 7, 8], "place 3"),
+        ([SECRET] * 7, r"\(7,\)"),
+        ([[SECRET] * 8] * 2, "1 series of 8 values"),
+        ([[[SECRET] * 8]], "1 series"),
+        (SECRET, "8"),
+        ([SECRET * 1e40] * 8, r"values below [\d.]+e\+14"),
+        ([SECRET] * 7 + [np.nan], r"x\[7\]"),
+        ([SECRET] * 7 + [-np.inf], r"x\[7\]"),
+        ([f"{SECRET} secret"] * 8, "texts"),
+        ([SECRET, None, [SECRET]], "array of numbers"),
+        ([87654321 * 10**400] * 8, "array of numbers"),
     ],
 )
 def test_values_that_cannot_be_published_are_refused_and_not_shown(values: object, says: str) -> None:
@@ -353,19 +353,19 @@ def test_values_up_to_the_limit_are_exact_and_beyond_it_refused(mechanism: Mecha
 def test_steps_so_fine_that_divisions_round_are_refused() -> None:
     cloak = SeriesCloak(IDENTITY, 8, **CLAIM, step=1e-3)
     cloak.simulate(np.full(8, 1e9), rng=np.random.default_rng(1))
-    with pytest.raises(ReadingError, match="give a coarser step"):
+    with pytest.raises(ReadingError, match="larger step"):
         cloak.simulate(np.full(8, 1e12), rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("x", [3.0, np.zeros((2, 2, 8)), np.zeros((0, 8)), np.zeros((3, 0)), []])
 def test_what_is_no_series_is_refused(x: object) -> None:
-    with pytest.raises(InputError, match="give one series"):
+    with pytest.raises(InputError, match="x has shape"):
         publish(x, RunningSum(), **CLAIM)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("h", [[], np.ones(9), np.ones((2, 3))])
 def test_a_kernel_is_no_longer_than_the_circle(h: object) -> None:
-    with pytest.raises(InputError, match=r"give up to as many coefficients as there are values, 8"):
+    with pytest.raises(InputError, match="h has shape"):
         convolve(COUNTS, h, **CLAIM)  # type: ignore[arg-type]
 
 
@@ -382,7 +382,7 @@ def test_values_said_to_be_multiples_are_so_near_that_no_change_gains_a_unit() -
     """A thousand places, each a little off its multiple, would together be more units apart than stated."""
     cloak = SeriesCloak(RunningSum(), 1100, epsilon=1.0, delta=1e-6, contribution=1024, step=1.0, touched=0)
     values = np.full(1100, 2.0**40) + 2.0**-11
-    with pytest.raises(ReadingError, match="are not multiples"):
+    with pytest.raises(ReadingError, match="multiples"):
         cloak.release(values)
 
 

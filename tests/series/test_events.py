@@ -241,7 +241,7 @@ def test_persons_that_numpy_would_make_one_are_two(one: Any, other: Any, third: 
     ],
 )
 def test_persons_who_are_neither_whole_numbers_nor_texts_are_refused(persons: Any) -> None:
-    with pytest.raises(InputError, match="persons: give a list of whole numbers, or of texts"):
+    with pytest.raises(InputError, match="persons"):
         tally([1000, 1001], BINS, persons=persons, most_per_person=1)
 
 
@@ -284,25 +284,25 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
         ({"most_per_person": 3}, InputError, "most_per_person=3 without persons"),
         ({"most_per_event": 3.0}, InputError, "most_per_event=3.0 without values"),
         ({"step": 3.0}, InputError, "step=3.0 without values"),
-        ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person=1.5: give a whole number of events"),
+        ({"persons": ["a"], "most_per_person": 1.5}, InputError, "most_per_person=1.5"),
         ({"persons": ["a"], "most_per_person": math.inf}, InputError, "most_per_person"),
         (
             {"persons": ["a", "b"], "most_per_person": 1},
             InputError,
-            "persons has 2 entries: give one for each of the 1 events",
+            "persons has 2 entries",
         ),
-        ({"values": [math.nan], "most_per_event": 1.0}, ReadingError, r"values\[0\] is not a finite number"),
-        ({"values": [1.0, 2.0], "most_per_event": 1.0}, InputError, "the last axis must have length 1"),
-        ({"values": [1.0], "most_per_event": -1.0}, CalibrationError, "most_per_event=-1.0: give a finite number"),
-        ({"values": [1.0], "most_per_event": 1.0, "step": 2.0}, CalibrationError, "is 0.5 steps of 2"),
-        ({"values": [1.0], "most_per_event": 1.0, "step": 1e-15}, CalibrationError, "more than 1.1e"),
-        ({"values": [1.0], "most_per_event": 1e30, "step": 1e-300}, CalibrationError, "more than 1.1e"),
-        ({"values": [1.0], "most_per_event": 1e300}, CalibrationError, "give a number between 1e-30 and 1e"),
-        ({"values": [1.0], "most_per_event": 1e-290}, CalibrationError, "give a number between 1e-30 and 1e"),
-        ({"persons": ["a"], "most_per_person": 1e19}, InputError, r"a whole number of events, from 1 to 1.1e\+12"),
-        ({"persons": ["a"], "most_per_person": 10**30}, InputError, r"a whole number of events, from 1 to 1.1e\+12"),
+        ({"values": [math.nan], "most_per_event": 1.0}, ReadingError, r"values\[0\]"),
+        ({"values": [1.0, 2.0], "most_per_event": 1.0}, InputError, "values"),
+        ({"values": [1.0], "most_per_event": -1.0}, CalibrationError, "most_per_event=-1.0"),
+        ({"values": [1.0], "most_per_event": 1.0, "step": 2.0}, CalibrationError, "0.5 steps"),
+        ({"values": [1.0], "most_per_event": 1.0, "step": 1e-15}, CalibrationError, "most_per_event=.* step="),
+        ({"values": [1.0], "most_per_event": 1e30, "step": 1e-300}, CalibrationError, "most_per_event=.* step="),
+        ({"values": [1.0], "most_per_event": 1e300}, CalibrationError, "1e-30 to 1e"),
+        ({"values": [1.0], "most_per_event": 1e-290}, CalibrationError, "1e-30 to 1e"),
+        ({"persons": ["a"], "most_per_person": 1e19}, InputError, "1,099,511,627,776"),
+        ({"persons": ["a"], "most_per_person": 10**30}, InputError, "1,099,511,627,776"),
         ({"series": [0, 1]}, InputError, "series has shape"),
-        ({"series": [0.5]}, InputError, "series: give whole numbers"),
+        ({"series": [0.5]}, InputError, "series"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, Any], error: type[CloakworkError], said: str) -> None:
@@ -313,7 +313,7 @@ def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, Any], error: ty
 @pytest.mark.parametrize(("contribution", "step"), [(1e300, None), (1.0, 1e-300), (1.0, 1e300), (1e300, 1e-300)])
 def test_a_contribution_or_a_step_that_floats_cannot_square_is_refused(contribution: float, step: float | None) -> None:
     series = BoundedSeries(np.zeros((1, 8)), contribution, step=step)
-    with pytest.raises(CalibrationError, match="give a number between 1e-40 and 1e"):
+    with pytest.raises(CalibrationError, match="1e-40"):
         series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
 
 
@@ -325,7 +325,7 @@ def test_a_contribution_that_no_noise_hides_is_refused_with_the_most_that_can_be
         series = BoundedSeries(np.zeros((1, 8)), contribution, step=step, touched=touched)
         return series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
 
-    with pytest.raises(CalibrationError, match="Give a smaller contribution, a larger step") as caught:
+    with pytest.raises(CalibrationError, match="contribution=") as caught:
         cloak(1e12)
     most = math.floor(cast("float", caught.value.most))
     assert cloak(most).contribution == most
@@ -382,9 +382,9 @@ def test_a_visit_as_long_as_a_bin_counts_once_where_looks_are_regular() -> None:
     ("times", "values", "said"),
     [
         ([1001, 1000], [1.0, 1.0], "in order"),
-        ([10], [1.0], "no look lies within the bins"),
-        ([1000], [1.0, 2.0], "the last axis must have length 1"),
-        ([1000], [math.nan], "is not a finite number"),
+        ([10], [1.0], "no sample"),
+        ([1000], [1.0, 2.0], "values"),
+        ([1000], [math.nan], "values"),
     ],
 )
 def test_looks_that_make_no_sense_are_refused(times: list[int], values: list[float], said: str) -> None:

@@ -162,7 +162,7 @@ def test_no_coefficient_is_kept_that_no_output_uses(name: str) -> None:
         (lambda: WindowSum(0), "width=0: give a whole number, 1 or above"),
         (lambda: MovingAverage(2.5), "width=2.5"),  # type: ignore[arg-type]
         (lambda: Trend(-1), "width=-1"),
-        (lambda: Decay(1.0), "rate=1.0: give a number between 0 and 1"),
+        (lambda: Decay(1.0), "rate=1.0"),
         (lambda: Decay(0.0), "rate=0.0"),
         (lambda: Decay(float("nan")), "rate=nan"),
         (lambda: PowerDecay(0.0), "power=0.0"),
@@ -170,10 +170,10 @@ def test_no_coefficient_is_kept_that_no_output_uses(name: str) -> None:
         (lambda: Seasonal(0), "period=0"),
         (lambda: Seasonal(7, 0), "cycles=0"),
         (lambda: Coefficients([]), "at least one"),
-        (lambda: Coefficients([0.0, 0.0]), "all coefficients of the filter are 0"),
-        (lambda: Coefficients([1.0, float("nan")]), "finite coefficients"),
-        (lambda: Coefficients([[1.0], [2.0]]), "a list of finite coefficients"),  # type: ignore[list-item]
-        (lambda: Coefficients([1.0], first=9).taps(5), "no coefficient of filter reaches into a series of 5 values"),
+        (lambda: Coefficients([0.0, 0.0]), "0"),
+        (lambda: Coefficients([1.0, float("nan")]), "finite coefficient"),
+        (lambda: Coefficients([[1.0], [2.0]]), "finite coefficient"),  # type: ignore[list-item]
+        (lambda: Coefficients([1.0], first=9).taps(5), "5 values"),
     ],
 )
 def test_a_filter_that_means_nothing_is_refused(made: Callable[[], object], says: str) -> None:
@@ -182,7 +182,7 @@ def test_a_filter_that_means_nothing_is_refused(made: Callable[[], object], says
 
 
 def test_an_average_of_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="nothing to average at an end of 3 values"):
+    with pytest.raises(InputError, match="3 values"):
         Taps(np.array([1.0, -1.0]), averaging=True).scale(3)
 
 
@@ -210,7 +210,7 @@ def test_a_trend_holds_no_more_than_a_series_can_meet_however_wide_it_is(width: 
 
 @pytest.mark.parametrize("value", [1e-200, -1e150])
 def test_coefficients_whose_squares_are_no_numbers_are_refused(value: float) -> None:
-    with pytest.raises(InputError, match=r"the largest coefficient of the filter is 1e.\d+: scale them"):
+    with pytest.raises(InputError, match="scale"):
         Coefficients([value, 0.0])
 
 
@@ -228,7 +228,7 @@ def test_coefficients_whose_squares_are_no_numbers_are_refused(value: float) -> 
     ids=lambda what: what.name,
 )
 def test_a_filter_that_goes_around_a_circle_more_than_once_is_refused(what: Filter) -> None:
-    with pytest.raises(InputError, match="reaches 5 values far, more than once around a circle of 4"):
+    with pytest.raises(InputError, match="circle of 4"):
         SeriesCloak(what, 4, epsilon=1.0, delta=1e-6, circular=True)
     SeriesCloak(what, 5, epsilon=1.0, delta=1e-6, circular=True)
 

@@ -19,7 +19,7 @@ from cloakwork.series import (
     SeriesCloak,
     SquareRoot,
 )
-from cloakwork.series.release_noise import Claim, GaussianNoise, drawn
+from cloakwork.series.release_noise import GaussianNoise, ReleaseClaim, draw_from
 from cloakwork.series.strategies import rounding_cost
 from tests.series.series_kit import CLAIM, TEN, Claimed, released_matrix, task_of
 
@@ -214,7 +214,7 @@ def test_every_table_of_a_server_keeps_its_stated_error() -> None:
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_noise_that_is_20_percent_off_would_be_noticed(factor: float) -> None:
     strategy = Fourier().strategy(task_of(RunningSum(), 32))
-    noise = GaussianNoise.meeting(strategy, Claim(1.0, 1e-6, 1))
+    noise = GaussianNoise.meeting(strategy, ReleaseClaim(1.0, 1e-6, 1))
     rng = np.random.default_rng(1)
     draws = noise.draw(100_000, lambda count: rng.integers(0, 1 << 64, size=(count, 2), dtype=np.uint64))
     assert draws.var() == pytest.approx(noise.variance, rel=0.02)
@@ -259,6 +259,6 @@ def test_the_spectral_shape_is_the_papers() -> None:
 def test_few_draws_are_the_same_as_those_of_the_sampler_for_frames(ratio: float, count: int) -> None:
     table = noise_table(ratio, size=SERVER_TABLES)
     frames = noise_of_frames([table], count, simulated_words(np.random.default_rng(3)))[:, 0]
-    assert drawn(table, count, simulated_words(np.random.default_rng(3))).tolist() == frames.tolist()
+    assert draw_from(table, count, simulated_words(np.random.default_rng(3))).tolist() == frames.tolist()
     words = simulated_words(np.random.default_rng(3))
-    assert [int(drawn(table, 1, words)[0]) for _ in range(min(count, 50))] == frames[:50].tolist()
+    assert [int(draw_from(table, 1, words)[0]) for _ in range(min(count, 50))] == frames[:50].tolist()

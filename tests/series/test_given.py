@@ -1,4 +1,4 @@
-"""Whatever is given in place of what is wanted is refused, in words that say what to give."""
+"""Arguments of the wrong type are refused by name, and never shown if they may be data."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -57,9 +57,6 @@ class Tapless:
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["paper", PaperLaplace, Fourier, Least, SquareRoot, RunningSum(), [Fourier()], 3, object()]
-)
-@pytest.mark.parametrize(
     "call",
     [
         lambda mechanism: convolve(X, [1.0], **CLAIM, mechanism=mechanism),
@@ -69,14 +66,12 @@ class Tapless:
     ],
     ids=["convolve", "publish", "cloak", "bounded"],
 )
-def test_what_is_no_mechanism_is_refused_by_all_that_take_one(call: Callable[[Any], object], mechanism: object) -> None:
-    with pytest.raises(InputError, match=r"^mechanism=.*: give a mechanism, .* cloakwork\.Fourier\(\) or .*Paper"):
-        call(mechanism)
+def test_anything_but_a_mechanism_is_refused(call: Callable[[Any], object]) -> None:
+    for other in ("paper", PaperLaplace, Fourier, Least, SquareRoot, RunningSum(), [Fourier()], 3, object()):
+        with pytest.raises(InputError, match=r"^mechanism="):
+            call(other)
 
 
-@pytest.mark.parametrize(
-    "what", ["running-sum", RunningSum, None, 0.5, np.ones(2), Taps(np.ones(2)), {RunningSum()}, Nameless(), Tapless()]
-)
 @pytest.mark.parametrize(
     "call",
     [
@@ -88,9 +83,11 @@ def test_what_is_no_mechanism_is_refused_by_all_that_take_one(call: Callable[[An
     ],
     ids=["publish", "several", "bounded", "stream", "endless"],
 )
-def test_what_is_no_filter_is_refused_by_all_that_take_one(call: Callable[[Any], object], what: object) -> None:
-    with pytest.raises(InputError, match=r"is not a filter: (give an object|it has no name)|odd\.taps\(.*give Taps"):
-        call(what)
+def test_anything_but_a_filter_is_refused(call: Callable[[Any], object]) -> None:
+    taps = Taps(np.ones(2))
+    for other in ("running-sum", RunningSum, None, 0.5, np.ones(2), taps, {RunningSum()}, Nameless(), Tapless()):
+        with pytest.raises(InputError, match=r"is not a filter|odd\.taps\("):
+            call(other)
 
 
 def test_a_refused_filter_is_not_shown_since_it_may_be_the_data() -> None:
@@ -98,35 +95,35 @@ def test_a_refused_filter_is_not_shown_since_it_may_be_the_data() -> None:
         with pytest.raises(InputError, match="is not a filter") as refused:
             SeriesCloak(what, 4, **CLAIM)  # type: ignore[arg-type]
         assert "8765" not in str(refused.value) + repr(refused.value.values)
-    with pytest.raises(InputError, match=r"a number is not a filter: .*Coefficients\(\[0\.5, 0\.5\]\)"):
+    with pytest.raises(InputError, match="Coefficients"):
         publish(X, [0.5, 0.5], **CLAIM)  # type: ignore[list-item]
 
 
 NOT_A_SERIES: list[tuple[Any, str]] = [
-    ([], r"^x has shape \(0,\): give one series"),
-    ([[], []], r"^x has shape \(2, 0\): give one series"),
-    (3, r"^x has shape \(\): give one series"),
-    (np.zeros((2, 2, 2)), r"^x has shape \(2, 2, 2\): give one series"),
-    ((value for value in X), "^x: give a list or an array of numbers"),
-    ({1, 2}, "^x: give a list or an array of numbers"),
-    ({"a": 1}, "^x: give a list or an array of numbers"),
-    (None, "^x: give a list or an array of numbers"),
-    ("1234", "^x: give a list or an array of numbers"),
-    (RAGGED, "^x: give a list or an array of numbers; rows, where there are several, of the same length"),
-    (["1", "2"], "^x holds texts: give numbers"),
-    ([b"1", b"2"], "^x holds texts: give numbers"),
-    ([1, "2"], "^x holds texts: give numbers"),
-    (np.array(["1", 2], dtype=object), "^x: give a list or an array of numbers"),
-    (np.array([np.timedelta64(1, "s"), 1], dtype=object), "^x: give a list or an array of numbers"),
-    (np.array(["2026-10-05"], dtype="datetime64[s]"), "^x holds dates or times: give numbers"),
-    (np.array([3], dtype="timedelta64[s]"), "^x holds dates or times: give numbers"),
-    ([datetime(2026, 10, 5)], "^x: give a list or an array of numbers"),
-    ([1j], "^x holds complex numbers: give real ones"),
+    ([], r"^x has shape \(0,\)"),
+    ([[], []], r"^x has shape \(2, 0\)"),
+    (3, r"^x has shape \(\)"),
+    (np.zeros((2, 2, 2)), r"^x has shape \(2, 2, 2\)"),
+    ((value for value in X), "^x: "),
+    ({1, 2}, "^x: "),
+    ({"a": 1}, "^x: "),
+    (None, "^x: "),
+    ("1234", "^x: "),
+    (RAGGED, "^x: "),
+    (["1", "2"], "^x holds texts"),
+    ([b"1", b"2"], "^x holds texts"),
+    ([1, "2"], "^x holds texts"),
+    (np.array(["1", 2], dtype=object), "^x: "),
+    (np.array([np.timedelta64(1, "s"), 1], dtype=object), "^x: "),
+    (np.array(["2026-10-05"], dtype="datetime64[s]"), "^x holds dates"),
+    (np.array([3], dtype="timedelta64[s]"), "^x holds dates"),
+    ([datetime(2026, 10, 5)], "^x: "),
+    ([1j], "^x holds complex"),
 ]
 
 
 @pytest.mark.parametrize(("x", "says"), NOT_A_SERIES)
-def test_what_is_no_series_is_refused_before_anything_else_is_looked_at(x: Any, says: str) -> None:
+def test_anything_but_a_series_is_refused_before_other_arguments(x: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         convolve(x, [1.0], **CLAIM)
     again: Any = (value for value in X) if hasattr(x, "__next__") else x
@@ -153,10 +150,10 @@ OTHER_DATA: list[tuple[Callable[[Any], object], str]] = [
 @pytest.mark.parametrize(("call", "name"), OTHER_DATA)
 def test_texts_dates_and_ragged_rows_are_no_data_anywhere(call: Callable[[Any], object], name: str) -> None:
     for x, says in (
-        (["1", "2"], "holds texts: give numbers"),
-        (np.array([0, 1], dtype="datetime64[s]"), "holds dates or times: give numbers"),
-        (RAGGED, "give a list or an array of numbers"),
-        ((value for value in X), "give a list or an array of numbers"),
+        (["1", "2"], "holds texts"),
+        (np.array([0, 1], dtype="datetime64[s]"), "holds dates"),
+        (RAGGED, "give"),
+        ((value for value in X), "give"),
     ):
         with pytest.raises(ReadingError, match=f"^{name}:? {says}"):
             call(x)
@@ -165,61 +162,61 @@ def test_texts_dates_and_ragged_rows_are_no_data_anywhere(call: Callable[[Any], 
 @pytest.mark.parametrize("value", ["3", b"3", np.datetime64("2026-10-05"), np.timedelta64(1, "s")])
 def test_a_stream_takes_no_text_and_no_date_and_spends_nothing_on_it(value: Any) -> None:
     stream = Stream(RunningSum(), 4, **CLAIM)
-    with pytest.raises(ReadingError, match=r"^value holds (texts|dates or times): give numbers"):
+    with pytest.raises(ReadingError, match=r"^value holds (texts|dates)"):
         stream.push(value)
-    with pytest.raises(ReadingError, match="push takes one value"):
+    with pytest.raises(ReadingError, match="extend"):
         stream.push(RAGGED)
     assert stream.time == 0
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: convolve(X, ["1"], **CLAIM), "h holds texts"),
-    (lambda: convolve(X, RunningSum(), **CLAIM), "h: give a list of real coefficients; for a filter .* use publish"),  # type: ignore[arg-type]
-    (lambda: convolve(X, RunningSum, **CLAIM), "h: give a list of real coefficients"),  # type: ignore[arg-type]
-    (lambda: convolve(X, [1j], **CLAIM), "h holds complex numbers: give real ones"),
-    (lambda: convolve(X, "x", **CLAIM), "h: give a list or an array of numbers"),
-    (lambda: convolve(X, [10**400], **CLAIM), "h: give a list or an array of numbers"),
-    (lambda: SeriesCloak(RunningSum(), 4, **CLAIM, circular="no"), "circular='no': give True or False"),  # type: ignore[arg-type]
-    (lambda: Coefficients("abc"), "values: give a list or an array of numbers"),  # type: ignore[arg-type]
-    (lambda: Coefficients(RAGGED), "values: give a list or an array of numbers"),
+    (lambda: convolve(X, RunningSum(), **CLAIM), "h: .*publish"),  # type: ignore[arg-type]
+    (lambda: convolve(X, RunningSum, **CLAIM), "h: "),  # type: ignore[arg-type]
+    (lambda: convolve(X, [1j], **CLAIM), "h holds complex"),
+    (lambda: convolve(X, "x", **CLAIM), "h: "),
+    (lambda: convolve(X, [10**400], **CLAIM), "h: "),
+    (lambda: SeriesCloak(RunningSum(), 4, **CLAIM, circular="no"), "circular='no'"),  # type: ignore[arg-type]
+    (lambda: Coefficients("abc"), "values: "),  # type: ignore[arg-type]
+    (lambda: Coefficients(RAGGED), "values: "),
     (lambda: Coefficients(["1"]), "values holds texts"),  # type: ignore[list-item]
-    (lambda: Coefficients([1.0], first="a"), "first='a': give how many values back"),  # type: ignore[arg-type]
-    (lambda: Coefficients([1.0], first=0.5), "first=0.5: give how many values back"),  # type: ignore[arg-type]
-    (lambda: Coefficients([1.0], label=3), "label=3: give a name"),  # type: ignore[arg-type]
-    (lambda: Taps(RAGGED), "a filter's coefficients: give a list"),
-    (lambda: SquareRoot(damping="a"), "damping='a': give a number"),  # type: ignore[arg-type]
-    (lambda: publish(X, RunningSum(), **CLAIM).band("a"), "confidence='a': give a number"),  # type: ignore[arg-type]
-    (lambda: publish(X, RunningSum(), **CLAIM).plot("a"), "ax='a': give axes"),  # type: ignore[arg-type]
+    (lambda: Coefficients([1.0], first="a"), "first='a'"),  # type: ignore[arg-type]
+    (lambda: Coefficients([1.0], first=0.5), "first=0.5"),  # type: ignore[arg-type]
+    (lambda: Coefficients([1.0], label=3), "label=3"),  # type: ignore[arg-type]
+    (lambda: Taps(RAGGED), "coefficients"),
+    (lambda: SquareRoot(damping="a"), "damping='a'"),  # type: ignore[arg-type]
+    (lambda: publish(X, RunningSum(), **CLAIM).band("a"), "confidence='a'"),  # type: ignore[arg-type]
+    (lambda: publish(X, RunningSum(), **CLAIM).plot("a"), "ax='a'"),  # type: ignore[arg-type]
     (lambda: Stream(RunningSum(), 4, **CLAIM).push(1).band("a"), "confidence='a'"),  # type: ignore[arg-type]
-    (lambda: Bins.between(0, None, every=1), "end=None: give Unix milliseconds"),  # type: ignore[arg-type]
-    (lambda: HOURS.places(RAGGED), "times: give a list of whole numbers"),
-    (lambda: tally(X, "hours"), "bins='hours': give Bins, such as Bins"),  # type: ignore[arg-type]
-    (lambda: tally(X, Bins), r"bins=Bins \(a class\): give Bins"),  # type: ignore[arg-type]
-    (lambda: mean_levels([0], [1], None, visit=1), "bins=None: give Bins"),  # type: ignore[arg-type]
+    (lambda: Bins.between(0, None, every=1), "end=None"),  # type: ignore[arg-type]
+    (lambda: HOURS.places(RAGGED), "times"),
+    (lambda: tally(X, "hours"), "bins='hours'"),  # type: ignore[arg-type]
+    (lambda: tally(X, Bins), r"bins=Bins \(a class\)"),  # type: ignore[arg-type]
+    (lambda: mean_levels([0], [1], None, visit=1), "bins=None"),  # type: ignore[arg-type]
     (lambda: mean_levels([0], [[[1]]], HOURS, visit=1), r"values has shape \(1, 1, 1\)"),
-    (lambda: tally(X, HOURS, series=RAGGED), "series: give a list of whole numbers"),
-    (lambda: tally([0], HOURS, persons=["a"], most_per_person="1"), "most_per_person='1': give a number"),  # type: ignore[arg-type]
-    (lambda: BoundedSeries(np.ones(3), 1), r"values has shape \(3,\): give \(series, n\)"),
-    (lambda: marginals(RAGGED, order=1, **CLAIM), "rows: give one row a person"),
-    (lambda: MarginalsCloak(2, order=1, **CLAIM).release(RAGGED), "rows: give one row a person"),
-    (lambda: MarginalsCloak(2, sets=3, **CLAIM), "sets=3: give a list of sets"),  # type: ignore[arg-type]
-    (lambda: MarginalsCloak(2, sets=[0, 1], **CLAIM), "0: give a list of attributes"),  # type: ignore[list-item]
-    (lambda: MarginalsCloak(2, order=1, **CLAIM).standard_deviation(0), "0: give a list of attributes"),  # type: ignore[arg-type]
-    (lambda: WalshCloak(RAGGED, **CLAIM), "h: give a list or an array of numbers"),
-    (lambda: WalshCloak(WindowSum(2), **CLAIM), "h: give a list or an array of numbers"),  # type: ignore[arg-type]
-    (lambda: WalshCloak(1.0, **CLAIM), r"h has shape \(\): give 2\^d numbers"),
+    (lambda: tally(X, HOURS, series=RAGGED), "series"),
+    (lambda: tally([0], HOURS, persons=["a"], most_per_person="1"), "most_per_person='1'"),  # type: ignore[arg-type]
+    (lambda: BoundedSeries(np.ones(3), 1), r"values has shape \(3,\)"),
+    (lambda: marginals(RAGGED, order=1, **CLAIM), "rows: "),
+    (lambda: MarginalsCloak(2, order=1, **CLAIM).release(RAGGED), "rows: "),
+    (lambda: MarginalsCloak(2, sets=3, **CLAIM), "sets=3"),  # type: ignore[arg-type]
+    (lambda: MarginalsCloak(2, sets=[0, 1], **CLAIM), "0: "),  # type: ignore[list-item]
+    (lambda: MarginalsCloak(2, order=1, **CLAIM).standard_deviation(0), "0: "),  # type: ignore[arg-type]
+    (lambda: WalshCloak(RAGGED, **CLAIM), "h: "),
+    (lambda: WalshCloak(WindowSum(2), **CLAIM), "h: "),  # type: ignore[arg-type]
+    (lambda: WalshCloak(1.0, **CLAIM), r"h has shape \(\)"),
 ]
 
 
 @pytest.mark.parametrize(("call", "says"), REFUSED)
-def test_each_argument_of_the_wrong_kind_is_named_with_what_to_give(call: Callable[[], object], says: str) -> None:
+def test_an_argument_of_the_wrong_type_is_named(call: Callable[[], object], says: str) -> None:
     with pytest.raises(InputError, match=says):
         call()
 
 
-def test_values_that_are_too_large_are_told_the_limit_and_just_below_it_they_pass() -> None:
+def test_a_refusal_of_large_values_names_the_limit_and_values_below_it_pass() -> None:
     cloak = SeriesCloak(Coefficients([1.0]), 4, **CLAIM, circular=True)
-    with pytest.raises(ReadingError, match=r"give a coarser step, or values below 1\.125e\+15 in size") as refused:
+    with pytest.raises(ReadingError, match=r"1\.125e\+15") as refused:
         cloak.release([4e15, 0, 0, 0])
     most = refused.value.values["most"]
     assert isinstance(most, float)

@@ -117,5 +117,5 @@ def test_blocks_do_not_show(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [0, -1.0, math.nan, math.inf, 2 * LARGEST_SCALE])
 def test_a_scale_without_a_table_is_refused(scale: float) -> None:
-    with pytest.raises(CalibrationError, match=r"scale=|there are tables for up to 4\.5e\+15"):
+    with pytest.raises(CalibrationError, match=r"scale=|4\.5e\+15"):
         laplace_table(scale)

@@ -187,15 +187,15 @@ def test_a_filter_whose_square_root_grows_is_released_as_one_of_the_same_size_th
 
 
 @pytest.mark.parametrize(
-    ("task", "says"),
+    "task",
     [
-        (task_of([RunningSum(), WindowSum(3)], 8), "serves one filter"),
-        (task_of(RunningSum(), 8, circular=True), "serves one filter"),
-        (task_of(Coefficients([1.0, 1.0], first=-1), 8), "looks back"),
+        task_of([RunningSum(), WindowSum(3)], 8),
+        task_of(RunningSum(), 8, circular=True),
+        task_of(Coefficients([1.0, 1.0], first=-1), 8),
     ],
 )
-def test_the_square_root_refuses_what_it_does_not_serve(task: Task, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_the_square_root_serves_one_causal_filter_only(task: Task) -> None:
+    with pytest.raises(InputError, match="causal"):
         SquareRoot().strategy(task)
 
 

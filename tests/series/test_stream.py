@@ -25,8 +25,8 @@ from cloakwork.series import (
     Trend,
     WindowSum,
 )
-from cloakwork.series.mechanisms import forgets, minimum_phase
 from cloakwork.series.causal_filter import History, constant_ratio
+from cloakwork.series.mechanisms import forgets, minimum_phase
 from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
 
 
@@ -136,10 +136,10 @@ def test_streams_have_at_most_the_error_of_the_circular_mechanism() -> None:
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        (RunningSum(), "running-sum looks back without end"),
-        (PowerDecay(1.0), "power-1 looks back without end"),
-        (WindowSum(100_000), "looks back without end"),
-        (Trend(5), "trend-5 looks 2 values ahead"),
+        (RunningSum(), "running-sum"),
+        (PowerDecay(1.0), "power-1"),
+        (WindowSum(100_000), "window-100000"),
+        (Trend(5), "2 values ahead"),
     ],
 )
 def test_filters_that_an_endless_stream_cannot_serve_are_refused(what: Filter, says: str) -> None:
@@ -150,10 +150,10 @@ def test_filters_that_an_endless_stream_cannot_serve_are_refused(what: Filter, s
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"horizon": 0}, InputError, "horizon=0: give a whole number"),
-        ({"band": 0}, InputError, "band=0: give a whole number"),
-        ({"horizon": None, "band": 100_000}, InputError, "band=100000: without a horizon, give up to 65536"),
-        ({"contribution": 1.5}, CalibrationError, r"contribution=1\.5: give a whole number"),
+        ({"horizon": 0}, InputError, "horizon=0"),
+        ({"band": 0}, InputError, "band=0"),
+        ({"horizon": None, "band": 100_000}, InputError, "65536"),
+        ({"contribution": 1.5}, CalibrationError, r"contribution=1\.5"),
         ({"epsilon": -1}, CalibrationError, "epsilon=-1"),
         ({"delta": 0}, CalibrationError, "delta=0"),
     ],
@@ -176,18 +176,18 @@ def test_a_value_that_cannot_be_taken_is_refused_unseen_and_unspent(value: objec
 def test_lists_that_cannot_be_taken_are_refused() -> None:
     one = stream(RunningSum(), 10)
     for values, says in (
-        ([1.0, 0.5], r"values\[1\] is not a whole number"),
-        ([[1, 2]], r"shape \(1, 2\): give one list"),
-        ([], "give a list of at least one value"),
-        (7, "give a list of at least one value"),
+        ([1.0, 0.5], r"values\[1\]"),
+        ([[1, 2]], r"\(1, 2\)"),
+        ([], "values has shape"),
+        (7, "values has shape"),
     ):
         with pytest.raises(ReadingError, match=says):
             one.extend(values)
-    with pytest.raises(ReadingError, match="x has 11 values: the horizon is 10"):
+    with pytest.raises(ReadingError, match="11 values"):
         one.simulate(np.zeros(11), rng=np.random.default_rng(1))
-    with pytest.raises(CalibrationError, match="give a generator"):
+    with pytest.raises(CalibrationError, match="generator"):
         one.simulate(np.zeros(10), rng=1)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="time=10: give a whole number from 0 to 9"):
+    with pytest.raises(InputError, match="time=10"):
         one.standard_deviation(10)
     assert one.time == 0
 
@@ -204,9 +204,8 @@ def test_an_explanation_shows_stream_and_batch_together() -> None:
     text = str(one.explain())
     for number in (math.sqrt(one.expected_mse), math.sqrt(one.batch_mse), math.sqrt(one.variances[-1])):
         assert f"{number:.4g}" in text
-    assert f"{one.expected_mse / one.batch_mse:.3g} times as large" in text
-    assert "later values depend on what was published" in text
-    assert "nothing to pay" in str(stream(Decay(0.9), None).explain())
+    assert f"{one.expected_mse / one.batch_mse:.3g} times" in text
+    assert "cost nothing" in str(stream(Decay(0.9), None).explain())
     assert repr(one) == "Stream(running-sum, horizon=1024, epsilon=1, delta=1e-06, time=0)"
 
 
@@ -240,7 +239,7 @@ def test_minimum_phase_keeps_all_sizes_and_moves_zeros_out(values: list[int]) ->
 
 def test_a_strategy_for_streams_refuses_what_is_not_one_filter_looking_back() -> None:
     for mechanism in (SquareRoot(), SquareRoot(5)):
-        with pytest.raises(InputError, match="one filter that looks back"):
+        with pytest.raises(InputError, match="causal"):
             SeriesCloak(Trend(5), 100, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     with pytest.raises(InputError, match=r"damping=1\.5"):
         SquareRoot(5, 1.5)

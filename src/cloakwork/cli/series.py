@@ -267,7 +267,7 @@ def _count_store(
 
     name = counting.site.name
     with open_store(url, make=False) as store:
-        ends = [store.results(name, limit=1, newest_first=newest).items for newest in (False, True)]
+        ends = [store.results.page(name, limit=1, newest_first=newest).items for newest in (False, True)]
         if not all(ends):
             raise InputError(
                 f"the store has no result of {name}; it holds: {', '.join(store.sites()) or 'nothing'}. A collector "
@@ -289,24 +289,23 @@ def _recovered_frames(
     Leaves out frames at odd times that few sensors share: one device could make any number of them. Which sensors share
     a frame is public.
     """
-    from cloakwork.collect.frames import agreed  # noqa: PLC0415
-    from cloakwork.collect.occupancy import weights_of  # noqa: PLC0415
-    from cloakwork.collect.solve import failed  # noqa: PLC0415
+    from cloakwork.collect.open_frames import enough_agree  # noqa: PLC0415
+    from cloakwork.collect.solver import unpack_map  # noqa: PLC0415
     from cloakwork.series import RecoveredFrame  # noqa: PLC0415
 
     site, maps, after = counting.site, bool(counting.zones), None
     while True:
-        page = store.results(
+        page = store.results.page(
             site.name, since=bins.start, until=bins.end, limit=_PAGE, after=after, maps=maps, failed=True
         )
         for result in page.items:
             progress(result.time - bins.start)
-            if result.time % site.period_ms and not agreed(result.sensors, result.expected):
+            if result.time % site.period_ms and not enough_agree(result.sensors, result.expected):
                 continue
             odds = result.counts
             sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))
-            weights = None if result.map is None else weights_of(result.map)
-            yield RecoveredFrame(result.time, None if failed(result) else sources, weights)
+            weights = None if result.map is None else unpack_map(result.map)
+            yield RecoveredFrame(result.time, None if result.failed else sources, weights)
         after = page.next
         if after is None:
             return

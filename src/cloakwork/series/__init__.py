@@ -30,14 +30,14 @@ from cloakwork.series.walsh import Convolved, WalshCloak, walsh_convolve
 if TYPE_CHECKING:
     from cloakwork.series.counting import FileRequest, count_file
     from cloakwork.series.filter_texts import describe_coefficients, parse_filters
-    from cloakwork.series.picture import draw_series
+    from cloakwork.series.picture import draw_series, true_output
     from cloakwork.series.published_file import FilterCost, filter_costs, write_published
     from cloakwork.series.visits import RecoveredFrame, SourceCount, count_visits
 
 _LAZY = {  # for the command line; these load Arrow, Matplotlib or a site
     "counting": "FileRequest count_file",
     "filter_texts": "describe_coefficients parse_filters",
-    "picture": "draw_series",
+    "picture": "draw_series true_output",
     "published_file": "FilterCost filter_costs write_published",
     "visits": "RecoveredFrame SourceCount count_visits",
 }
@@ -91,6 +91,7 @@ __all__ = [
     "publish",
     "span_text",
     "tally",
+    "true_output",
     "utc_text",
     "walsh_convolve",
     "write_published",

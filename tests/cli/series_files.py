@@ -1,4 +1,4 @@
-"""What tests of `series` share: small files, and reading back what was published."""
+"""Small files for tests of `series`, and readers of what was published."""
 
 import csv
 from collections.abc import Sequence
