@@ -34,7 +34,7 @@ from cloakwork.series import (
 )
 
 if TYPE_CHECKING:
-    from cloakwork.collect.store import Store
+    from cloakwork.collect import Store
     from cloakwork.series import RecoveredFrame, SourceCount
 
 _PICTURES = {".png", ".svg", ".pdf"}
@@ -262,7 +262,7 @@ def _count_store(
     url: str, counting: "SourceCount", start: int | None, end: int | None, every: int, visit: int
 ) -> CountedSeries:
     """Count recovered sources in a collector's store."""
-    from cloakwork.collect.store import open_store  # noqa: PLC0415 - a file needs no database
+    from cloakwork.collect import open_store  # noqa: PLC0415 - a file needs no database
     from cloakwork.series import count_visits  # noqa: PLC0415
 
     name = counting.site.name
@@ -289,8 +289,7 @@ def _recovered_frames(
     Leaves out frames at odd times that few sensors share: one device could make any number of them. Which sensors share
     a frame is public.
     """
-    from cloakwork.collect.open_frames import enough_agree  # noqa: PLC0415
-    from cloakwork.collect.solver import unpack_map  # noqa: PLC0415
+    from cloakwork.collect import enough_agree, unpack_map  # noqa: PLC0415
     from cloakwork.series import RecoveredFrame  # noqa: PLC0415
 
     site, maps, after = counting.site, bool(counting.zones), None
