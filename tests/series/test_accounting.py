@@ -18,7 +18,7 @@ def closed(a: float, epsilon: float) -> float:
     return -math.expm1((epsilon - a) / 2) if epsilon < a else 0.0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(a=st.floats(1e-4, 60), share=st.floats(0, 1.2))
 def test_one_number_has_the_closed_form_rounded_up(a: float, share: float) -> None:
     exact = closed(a, share * a)
@@ -79,7 +79,7 @@ def test_many_small_shifts_are_gaussian() -> None:
     assert laplace_delta(shifts, 1.0) == pytest.approx(gaussian, rel=0.03)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), n=st.integers(1, 8), epsilon=st.floats(0, 3))
 def test_delta_grows_with_each_shift_and_falls_with_epsilon(data: st.DataObject, n: int, epsilon: float) -> None:
     shifts = np.array(data.draw(st.lists(st.floats(0.05, 3), min_size=n, max_size=n)))

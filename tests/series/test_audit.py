@@ -32,7 +32,7 @@ def test_convolve_keeps_its_claim_and_not_half_of_it(claimed: float, verdict: Ve
 
     # the noise is new each time, and one alarm in twenty may be false: it counts when it is raised again
     for seed in (5, 6) if verdict is Verdict.NONE_FOUND else (5,):
-        result = audit(mechanism, epsilon=claimed, delta=1e-2, reports=60_000, rng=np.random.default_rng(seed))
+        result = audit(mechanism, epsilon=claimed, delta=1e-2, reports=25_000, rng=np.random.default_rng(seed))
         if result.verdict is verdict:
             return
     pytest.fail(str(result))
@@ -47,7 +47,7 @@ def test_running_sums_keep_their_claim_and_not_half_of_it(
         cloak = SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, mechanism=mechanism)
         return cloak.simulate(neighbours(database, size), rng=rng).values
 
-    result = audit(released, epsilon=claimed, delta=1e-2, reports=40_000, rng=np.random.default_rng(5))
+    result = audit(released, epsilon=claimed, delta=1e-2, reports=20_000, rng=np.random.default_rng(5))
     assert result.verdict is verdict, str(result)
 
 
@@ -64,7 +64,7 @@ def test_the_papers_noise_keeps_its_claim_and_not_what_lies_below_its_exact_delt
 
     kept = audit(released, epsilon=epsilon, delta=delta, reports=20_000, rng=np.random.default_rng(5))
     assert kept.verdict is Verdict.NONE_FOUND, str(kept)
-    broken = audit(released, epsilon=epsilon, delta=0.5 * delta, reports=60_000, rng=np.random.default_rng(5))
+    broken = audit(released, epsilon=epsilon, delta=0.5 * delta, reports=20_000, rng=np.random.default_rng(5))
     assert broken.verdict is Verdict.VIOLATION, str(broken)
 
 
@@ -76,7 +76,7 @@ def test_floating_point_noise_on_the_same_outputs_is_found_out() -> None:
     def naive(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
         return (neighbours(database, size)[:, 3] * 1.0) + rng.normal(scale=spread, size=size)
 
-    result = audit(naive, epsilon=1.0, delta=1e-2, reports=60_000, rng=np.random.default_rng(5))
+    result = audit(naive, epsilon=1.0, delta=1e-2, reports=25_000, rng=np.random.default_rng(5))
     assert result.verdict is Verdict.VIOLATION
 
     def ours(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -85,16 +85,16 @@ def test_floating_point_noise_on_the_same_outputs_is_found_out() -> None:
         )
         return many.simulate(neighbours(database, size), rng=rng).values[:, 3]
 
-    result = audit(ours, epsilon=1.0, delta=1e-2, reports=60_000, rng=np.random.default_rng(5))
+    result = audit(ours, epsilon=1.0, delta=1e-2, reports=25_000, rng=np.random.default_rng(5))
     assert result.verdict is Verdict.NONE_FOUND, str(result)
 
 
 def test_every_release_of_one_neighbour_is_one_of_the_other() -> None:
     """Bit for bit: what is published is a function of whole numbers, and those of either neighbour are all in reach."""
-    cloak = SeriesCloak(Coefficients([1.0]), 1, epsilon=3.0, delta=0.1, series=300_000, circular=True)
+    cloak = SeriesCloak(Coefficients([1.0]), 1, epsilon=3.0, delta=0.1, series=150_000, circular=True)
     reached = []
     for value in (5, 6):
-        values = cloak.simulate(np.full((300_000, 1), value), rng=np.random.default_rng(value)).values
+        values = cloak.simulate(np.full((150_000, 1), value), rng=np.random.default_rng(value)).values
         assert np.array_equal(values * cloak.strategy.weights[0], np.rint(values * cloak.strategy.weights[0]))
         reached.append(np.unique(values))
     inner = [values[(values > 5) & (values < 6)] for values in reached]

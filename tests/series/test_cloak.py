@@ -151,7 +151,7 @@ def test_a_contribution_is_counted_in_steps_with_one_more_for_each_place(
     assert cloak.units == units == cloak.claim.units
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     data=st.data(),
     step=st.sampled_from([0.1, 1.0, 0.3, 1 / 3, 0.7071, 1.00000001]),

@@ -61,7 +61,7 @@ def test_bins_that_make_no_sense_are_refused(bins: Any, said: str) -> None:
         bins()
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS)
 def test_counts_are_what_counting_one_by_one_gives(events: list[tuple[int, int, int, float]]) -> None:
     given = columns(events)
@@ -73,7 +73,7 @@ def test_counts_are_what_counting_one_by_one_gives(events: list[tuple[int, int, 
     assert (found.contribution, found.step, found.touched) == (1, None, None)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS)
 def test_values_are_clipped_and_rounded_one_by_one_and_their_sums_are_exact(
     events: list[tuple[int, int, int, float]],
@@ -88,7 +88,7 @@ def test_values_are_clipped_and_rounded_one_by_one_and_their_sums_are_exact(
     assert (found.contribution, found.step, found.touched) == (12.5, 0.25, 0)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS, st.data())
 def test_one_event_more_changes_no_more_than_the_contribution(
     events: list[tuple[int, int, int, float]], data: st.DataObject
@@ -108,7 +108,7 @@ def test_one_event_more_changes_no_more_than_the_contribution(
         assert (change >= 0).all()
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS, EVENTS, st.integers(1, 6), st.data())
 def test_all_that_one_person_did_changes_no_more_than_the_limit(
     others: list[tuple[int, int, int, float]],
@@ -187,7 +187,7 @@ def test_everyone_has_lots_of_their_own() -> None:
     assert np.abs(found.values[0] - 4000 / 28).max() < 5 * math.sqrt(4000 / 28)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS, st.lists(st.sampled_from(["", "0", "1x", "zoe"]), max_size=8))
 def test_which_events_of_a_person_count_does_not_depend_on_who_else_is_there(
     events: list[tuple[int, int, int, float]], others: list[str]
@@ -342,7 +342,7 @@ def test_no_message_holds_a_value() -> None:
 LOOKS = st.lists(st.tuples(st.integers(1000, 1069), st.floats(-1, 3), st.floats(-1, 3)), min_size=1, max_size=40)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(LOOKS, st.integers(1, 40), st.floats(0.5, 2.0), st.data())
 def test_whatever_happens_during_one_visit_changes_no_more_than_the_contribution(
     looks: list[tuple[int, float, float]], visit: int, most: float, data: st.DataObject

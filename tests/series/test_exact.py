@@ -32,7 +32,7 @@ def at(point: int, values: IntArray) -> int:
     return int(((values % PRIME) * powers % PRIME).sum() % PRIME)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data(), bits=st.integers(0, 60), share=st.floats(0, 1))
 def test_small_ones_are_those_of_integers_up_to_the_limit_of_63_bits(
     data: st.DataObject, bits: int, share: float
@@ -126,7 +126,7 @@ def test_several_series_are_convolved_one_by_one(rng: np.random.Generator) -> No
         assert one.tolist() == by_integers(weights.tolist(), row.tolist())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(length=st.integers(1, 50), period=st.integers(1, 60))
 def test_wrapping_adds_up_what_falls_on_the_same_place(length: int, period: int) -> None:
     values = np.random.default_rng(length).integers(-(1 << 50), 1 << 50, size=(2, length))

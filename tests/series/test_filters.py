@@ -39,20 +39,20 @@ def same(found: FloatArray, expected: FloatArray) -> bool:
     return bool(np.abs(found - expected).max() <= 1e-9 * max(np.abs(expected).max(), 1.0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(n=sizes)
 def test_a_running_sum_adds_all_so_far(n: int) -> None:
     assert same(outputs_of(RunningSum(), n), np.tril(np.ones((n, n))))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, width=widths)
 def test_a_window_adds_the_last_values(n: int, width: int) -> None:
     expected = np.array([[float(t - width < s <= t) for s in range(n)] for t in range(n)])
     assert same(outputs_of(WindowSum(width), n), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, width=widths)
 def test_a_moving_average_is_the_mean_of_what_there_is(n: int, width: int) -> None:
     found = outputs_of(MovingAverage(width), n)
@@ -61,7 +61,7 @@ def test_a_moving_average_is_the_mean_of_what_there_is(n: int, width: int) -> No
         assert found[t] @ values == pytest.approx(values[max(0, t - width + 1) : t + 1].mean(), abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, rate=st.floats(1e-3, 0.999))
 def test_a_decay_multiplies_by_its_rate_at_each_step(n: int, rate: float) -> None:
     values = np.random.default_rng(n).normal(size=n)
@@ -72,14 +72,14 @@ def test_a_decay_multiplies_by_its_rate_at_each_step(n: int, rate: float) -> Non
     assert outputs_of(Decay(rate), n) @ values == pytest.approx(expected, abs=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, power=st.floats(1e-2, 60))
 def test_a_power_decay_divides_by_powers(n: int, power: float) -> None:
     expected = looped(lambda lag: (lag + 1.0) ** -power if lag >= 0 else 0.0, n)
     assert same(outputs_of(PowerDecay(power), n), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, width=widths)
 def test_a_trend_is_a_centred_mean_of_what_there_is(n: int, width: int) -> None:
     def weight(lag: int) -> float:
@@ -101,7 +101,7 @@ def test_a_trend_removes_a_cycle_of_its_width_and_keeps_a_line(width: int) -> No
     assert trend[inner] @ (3.0 * times + 1) == pytest.approx((3.0 * times + 1)[inner])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(n=sizes, period=st.integers(1, 12), cycles=st.integers(1, 5))
 def test_a_seasonal_mean_is_over_the_same_moments_that_there_are(n: int, period: int, cycles: int) -> None:
     found = outputs_of(Seasonal(period, cycles), n)
@@ -112,7 +112,7 @@ def test_a_seasonal_mean_is_over_the_same_moments_that_there_are(n: int, period:
         assert same(found[t], expected)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     n=sizes,
     values=st.lists(st.floats(-10, 10).map(lambda value: round(value, 3)), min_size=1, max_size=40).filter(any),
@@ -130,7 +130,7 @@ def test_any_coefficients_are_applied_as_given_or_refused(n: int, values: list[f
             outputs_of(Coefficients(values, first=first), n)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), n=st.integers(1, 20))
 def test_a_circular_filter_is_the_circulant_matrix(data: st.DataObject, n: int) -> None:
     values = data.draw(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=n).filter(any))

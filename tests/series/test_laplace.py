@@ -58,15 +58,15 @@ def test_shifts_are_the_papers(n: int, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("n", [4, 31, 64])
 @pytest.mark.parametrize("name", ["running sum", "any", "looking ahead"])
 def test_the_error_is_the_papers_and_measured(name: str, n: int) -> None:
-    cloak = SeriesCloak(TEN[name], n, **CLAIM, series=20_000, mechanism=PaperLaplace())
+    cloak = SeriesCloak(TEN[name], n, **CLAIM, series=6_000, mechanism=PaperLaplace())
     assert cloak.ideal_mse == pytest.approx(cloak.papers_mse, rel=1e-12)
     assert abs(cloak.rounding_cost) < 1e-6
-    x = np.random.default_rng(n).integers(0, 100, size=(20_000, n))
+    x = np.random.default_rng(n).integers(0, 100, size=(6_000, n))
     published = cloak.simulate(x, rng=np.random.default_rng(n))
-    exact = SeriesCloak(TEN[name], n, **CLAIM, series=20_000, mechanism=Fourier()).strategy
+    exact = SeriesCloak(TEN[name], n, **CLAIM, series=6_000, mechanism=Fourier()).strategy
     error = published.values - exact.outputs(exact.applied(x).astype(np.float64))[0]
     assert (error**2).mean() == pytest.approx(cloak.expected_mse, rel=0.03)
-    assert error.mean() == pytest.approx(0.0, abs=5 * math.sqrt(cloak.expected_mse / 20_000))
+    assert error.mean() == pytest.approx(0.0, abs=5 * math.sqrt(cloak.expected_mse / 6_000))
 
 
 @pytest.mark.parametrize(("n", "times"), [(64, 1.9), (256, 3.3)])

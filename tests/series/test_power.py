@@ -22,20 +22,20 @@ def triangle(series: FloatArray, n: int) -> FloatArray:
     return np.asarray(toeplitz(column, np.zeros(n)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(first=tame, second=tame, n=st.integers(1, 40))
 def test_a_product_is_that_of_triangular_matrices(first: FloatArray, second: FloatArray, n: int) -> None:
     assert product(first, second, n) == pytest.approx((triangle(first, n) @ triangle(second, n))[:, 0], abs=1e-13)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(series=tame, n=st.integers(1, 200), scale=st.floats(1e-3, 1e3))
 def test_an_inverse_is_that_of_the_triangular_matrix(series: FloatArray, n: int, scale: float) -> None:
     expected = solve_triangular(triangle(scale * series, n), np.eye(n)[:, 0], lower=True)
     assert inverse(scale * series, n) == pytest.approx(expected, rel=1e-9, abs=1e-11 / scale)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(series=tame, n=st.integers(1, 200), scale=st.floats(1e-3, 1e3))
 def test_a_square_root_squared_is_the_series(series: FloatArray, n: int, scale: float) -> None:
     root = triangle(square_root(scale * series, n), n)

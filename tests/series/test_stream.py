@@ -83,7 +83,7 @@ def test_the_stated_variances_are_those_of_the_dense_matrices(
 
 @pytest.mark.parametrize(
     ("what", "horizon"),
-    [(RunningSum(), 64), (RunningSum(), 256), (WindowSum(24), 64), (Decay(0.9), 128), (MovingAverage(7), 40)],
+    [(RunningSum(), 64), (WindowSum(24), 64), (Decay(0.9), 64), (MovingAverage(7), 40)],
 )
 def test_the_measured_error_is_within_3_percent(what: Filter, horizon: int) -> None:
     one = stream(what, horizon)
@@ -97,8 +97,8 @@ def test_the_measured_error_is_within_3_percent(what: Filter, horizon: int) -> N
 @pytest.mark.parametrize("what", [Decay(0.8), WindowSum(6)])
 def test_an_endless_stream_keeps_its_error(what: Filter) -> None:
     one = stream(what, None)
-    values = one.extend(np.zeros(60_000)).values
-    for part in np.split(values[20_000:], 2):
+    values = one.extend(np.zeros(30_000)).values
+    for part in np.split(values[10_000:], 2):
         assert float((part**2).mean()) == pytest.approx(one.expected_mse, rel=0.1)
 
 
@@ -216,7 +216,7 @@ def test_the_band_of_a_moment_is_that_of_the_normal_law() -> None:
         moment.band(1.5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=12).filter(lambda w: w[0] != 0))
 def test_weights_forget_when_all_their_zeros_are_beyond_the_circle(weights: list[int]) -> None:
     zeros = np.abs(np.roots(weights[::-1]))
@@ -227,7 +227,7 @@ def test_weights_forget_when_all_their_zeros_are_beyond_the_circle(weights: list
         assert not forgets(np.array(weights))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=12).filter(any))
 def test_minimum_phase_keeps_all_sizes_and_moves_zeros_out(values: list[int]) -> None:
     given_, found = np.array(values, dtype=float), minimum_phase(np.array(values, dtype=float))
