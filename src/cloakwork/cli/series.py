@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cloakwork.series import RecoveredFrame, SourceCount
 
 _PICTURES = {".png", ".svg", ".pdf"}
-_PAGE = 500  # results read from a store at a time
+_PAGE = 500  # results at a time
 _OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to", "zones": "--zone"}  # others have their own names
 _PARAMETER = re.compile(
     r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit)=(?=\S)"
@@ -51,6 +51,7 @@ _INFERRED = {
     "names": "--names",
     "rows": "the number of rows",
 }
+_COST_KEYS = ("name", "root_mean_square_error", "typical_level", "share")
 _REMEDIES = {
     "untimed": " Give --time none to ignore the times.",
     "series_by": " Give --series-by to tell several series apart.",
@@ -200,14 +201,12 @@ def series(
         as_json(_summary(counted, published, out, plot))
     else:
         _say_summary(counted, published, counts)
-    paths = [out] if plot is None else [out, plot]
-    note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in paths))
+    note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in (out, plot) if path))
 
 
 def _check_options(options: Mapping[str, Any], source: Path) -> None:
     """Refuse options that do not go together, or that would change nothing."""
-    absent: tuple[object, ...] = (None, (), [])
-    given = {name for name, value in options.items() if value is not False and value not in absent}
+    given = {name for name, value in options.items() if value is not False and value not in (None, (), [])}
     for name, needed in _GOES_WITH.items():
         if name in given and needed not in given:
             raise InputError(f"{_option(name)}: this goes with {_option(needed)}.")
@@ -371,6 +370,7 @@ def _say_summary(counted: CountedSeries, published: Published, counts: str | Non
 
 def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path | None) -> dict[str, object]:
     cloak, bins, explained = published.cloak, counted.bins, published.explain()
+    costs = [(cost.name, cost.error, cost.typical, cost.share) for cost in filter_costs(published)]
     return {
         "source": counted.title,
         "from": None if bins is None else utc_text(bins.start),
@@ -385,15 +385,7 @@ def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path
         "step": None if cloak.whole else cloak.step,
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
-        "filters": [
-            {
-                "name": cost.name,
-                "root_mean_square_error": cost.error,
-                "typical_level": cost.typical,
-                "share": cost.share,
-            }
-            for cost in filter_costs(published)
-        ],
+        "filters": [dict(zip(_COST_KEYS, cost, strict=True)) for cost in costs],
         "expected_mse": cloak.expected_mse,
         "rounding_cost": cloak.rounding_cost,
         "papers_mse": cloak.papers_mse,

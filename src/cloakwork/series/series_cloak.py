@@ -40,10 +40,8 @@ _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far floats may be from a mult
 def _in_range(name: str, value: float) -> float:
     number = positive(name, value, error=CalibrationError)
     if not _SMALLEST <= number <= _LARGEST:
-        raise CalibrationError(
-            f"{name}={number:g}: give a number between {_SMALLEST:g} and {_LARGEST:g}, in another unit.",
-            **{name: number},
-        )
+        limits = f"between {_SMALLEST:g} and {_LARGEST:g}, in another unit"
+        raise CalibrationError(f"{name}={number:g}: give a number {limits}.", **{name: number})
     return number
 
 
@@ -109,7 +107,11 @@ class SeriesCloak(Immutable):
         self.contribution = _in_range("contribution", contribution)
         self.step, self.whole = 1.0 if step is None else _in_range("step", step), step is None
         self.touched = self._touched(touched)
-        self.circular = self._circular(circular)
+        if not isinstance(circular, bool | np.bool_):
+            raise InputError(f"circular={describe_argument(circular)}: give True or False.")
+        self.circular = bool(circular)
+        if circular:
+            check_circle(self.filters, self.n)
         self.mechanism: Mechanism = check_mechanism(mechanism)
         self.task = Task(self.n, tuple(check_taps(used, self.n) for used in self.filters), self.circular)
         self.strategy = self.mechanism.strategy(self.task)
@@ -191,18 +193,11 @@ class SeriesCloak(Immutable):
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs and why."""
-        return Explanation(_hidden(self), _not_hidden(self), _cost(self), _drivers(self))
+        return _explanation(self)
 
     def __repr__(self) -> str:
         names = ", ".join(used.name for used in self.filters)
         return f"SeriesCloak({names}, n={self.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
-
-    def _circular(self, circular: bool) -> bool:
-        if not isinstance(circular, bool | np.bool_):
-            raise InputError(f"circular={describe_argument(circular)}: give True or False.")
-        if circular:
-            check_circle(self.filters, self.n)
-        return bool(circular)
 
     def _noise(self) -> ReleaseNoise:
         try:
@@ -272,11 +267,8 @@ class SeriesCloak(Immutable):
         if not len(far):
             return
         place = int(far[0][-1])
-        advice = (
-            f"Round them, or give step, such as step={self.contribution / 100:g}"
-            if self.whole
-            else "Leave out touched=0"
-        )
+        rounding = f"Round them, or give step, such as step={self.contribution / 100:g}"
+        advice = rounding if self.whole else "Leave out touched=0"
         raise ReadingError(
             f"{len(far)} values, the first at place {place}, are not multiples of {self.step:g}. {advice}.",
             place=place,
@@ -367,54 +359,42 @@ class Published:
         return self.cloak.explain()
 
 
-def _hidden(cloak: SeriesCloak) -> tuple[str, ...]:
+def _explanation(cloak: SeriesCloak) -> Explanation:
     places = "" if cloak.series == 1 else f" in all {cloak.series} series together"
     if 0 < cloak.touched < cloak.n * cloak.series:
         places = f", at up to {cloak.touched} of them" + places
-    return (
+    hidden = (
         f"Someone who sees everything that is published can hardly tell whether the values{places} changed by up to "
         f"{cloak.contribution:g}: {odds_text(cloak.epsilon, cloak.delta)}.",
         "If each event adds at most that much, this hides single events (event level); if everything that one person "
         "adds stays below it, it hides people (user level).",
     )
-
-
-def _not_hidden(cloak: SeriesCloak) -> tuple[str, ...]:
-    return (
+    not_hidden = (
         f"The {cloak.n} times, the filters and the error bands are public, as is the fact of the publication.",
         f"A change of k times {cloak.contribution:g} moves the release k times as far: someone who adds more than the "
         "stated contribution is hidden less.",
         "Publishing the same values again, or another view of the same events, adds up: each release spends its own "
         "(epsilon, delta).",
     )
-
-
-def _cost(cloak: SeriesCloak) -> tuple[str, ...]:
-    error, ideal = math.sqrt(cloak.expected_mse), math.sqrt(cloak.ideal_mse)
     each = zip(cloak.filters, cloak.expected_mses.tolist(), strict=True)
-    lines = [] if cloak.single else [f"{used.name} is off by {math.sqrt(mse):.4g}." for used, mse in each]
-    lines += [
-        f"{'Values' if cloak.single else 'All'} are off by {error:.4g} (root mean square), and by {ideal:.4g} without "
-        f"rounding: whole numbers cost {percent_text(cloak.rounding_cost)} of the mean squared error.",
+    cost = [] if cloak.single else [f"{used.name} is off by {math.sqrt(mse):.4g}." for used, mse in each]
+    cost += [
+        f"{'Values' if cloak.single else 'All'} are off by {math.sqrt(cloak.expected_mse):.4g} (root mean square), and "
+        f"by {math.sqrt(cloak.ideal_mse):.4g} without rounding: whole numbers cost "
+        f"{percent_text(cloak.rounding_cost)} of the mean squared error.",
         f"The formula of the paper on private convolution gives {math.sqrt(cloak.papers_mse):.4g}.",
     ]
     if cloak.touched:
-        lines.append(
+        cost.append(
             f"Values are rounded to multiples of {cloak.step:g}, which may move {cloak.touched} of them to another "
             f"multiple: the noise covers {cloak.units * cloak.step:.4g} instead of {cloak.contribution:g}."
         )
-    return tuple(lines)
-
-
-def _drivers(cloak: SeriesCloak) -> tuple[str, ...]:
     mechanism = type(cloak.mechanism).__name__
     if isinstance(cloak.mechanism, Least):
         mechanism = "SquareRoot" if isinstance(cloak.strategy, CausalStrategy) else "Fourier"
     edges = "The series is 0 before its start and after its end; averages near an end use fewer values."
     if cloak.circular:
         edges = "The series is a circle: its first value follows its last."
-    return (
-        f"{mechanism}: {cloak.strategy.length:,} whole numbers are released, each with its own noise; everything that "
-        "is published follows from them.",
-        edges,
-    )
+    released = f"{cloak.strategy.length:,} whole numbers are released, each with its own noise"
+    drivers = (f"{mechanism}: {released}; everything that is published follows from them.", edges)
+    return Explanation(hidden, not_hidden, tuple(cost), drivers)
