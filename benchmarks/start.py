@@ -14,7 +14,7 @@ line = cw.HeatLine(n=100, m=50, T=0.05)
 cloak = cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
 cw.recover
 t = time.perf_counter()
-found = cw.recover(cloak.release(line.apply(cw.sources(line, [0.24, 0.76]))), cloak)
+recovered = cw.recover(cloak.release(line.apply(cw.sources(line, [0.24, 0.76]))), cloak)
 print(time.perf_counter() - t)
 """
 LARGE = """

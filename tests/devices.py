@@ -1,4 +1,4 @@
-"""Small device folders for tests of what runs on the device, without a site behind them."""
+"""Small device folders without a site, for tests of the code on a device."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ SITE, SENSOR, GENERATION = "flat", "s07", 41
 
 
 def config(**changed: Any) -> dict[str, Any]:
-    """A device.json; `ratio` is the noise in steps, the rest replaces what is written here."""
+    """A device.json; `ratio` is the noise in steps, and the other arguments replace the defaults."""
     ratio = changed.pop("ratio", 2.5)
     schedule = {"period_ms": 100, "offset_ms": 40, "late_ms": 10, "window_slots": 10, "allowed": 4, "block": 1}
     schedule |= changed.pop("schedule", {})
@@ -41,17 +41,21 @@ def config(**changed: Any) -> dict[str, Any]:
 def make_folder(path: Path, **changed: Any) -> dict[str, Any]:
     """Write a device folder; returns its device.json."""
     ratio = changed.get("ratio", 2.5)
-    told = config(**changed)
+    device_config = config(**changed)
     path.mkdir(parents=True, exist_ok=True)
-    (path / "device.json").write_text(json.dumps(told))
+    (path / "device.json").write_text(json.dumps(device_config))
     (path / "noise.tab").write_bytes(noise_table(ratio).cuts)
-    for name, data in first_state(told).items():
+    for name, data in first_state(device_config).items():
         (path / name).write_bytes(data)
-    return told
+    return device_config
 
 
-def first_state(told: dict[str, Any]) -> dict[str, bytes]:
+def first_state(device_config: dict[str, Any]) -> dict[str, bytes]:
     """Both copies of the state of a new device."""
-    key = device_key(MASTER, told["site"], told["sensor"], told["generation"]) if told["keyed"] else None
-    packed = State(told["generation"], key).pack()
+    key = (
+        device_key(MASTER, device_config["site"], device_config["sensor"], device_config["generation"])
+        if device_config["keyed"]
+        else None
+    )
+    packed = State(device_config["generation"], key).pack()
     return {"state.0": packed, "state.1": packed}

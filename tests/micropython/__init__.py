@@ -1,4 +1,4 @@
-"""MicroPython itself, in WebAssembly under Node, for tests: a program, its files, a real disk and a real connection."""
+"""Run programs on MicroPython (WebAssembly under Node) with files, a real disk and a real connection."""
 
 import json
 import shutil
@@ -30,15 +30,15 @@ def command(
     cut: int | None = None,
     args: Mapping[str, object] | None = None,
 ) -> list[str]:
-    """The command line that runs a program on MicroPython; run.mjs says what the options mean."""
+    """The command line that runs a program on MicroPython; run.mjs documents the options."""
     needs("micropython")
     node = program("node")
     assert node is not None
-    found = [node, str(HERE / "run.mjs")]
+    command = [node, str(HERE / "run.mjs")]
     for name, value in (("folder", folder), ("disk", disk), ("cut", cut)):
         if value is not None:
-            found += [f"--{name}", str(value)]
-    return [*found, "--args", json.dumps(dict(args or {})), str(file)]
+            command += [f"--{name}", str(value)]
+    return [*command, "--args", json.dumps(dict(args or {})), str(file)]
 
 
 def run(

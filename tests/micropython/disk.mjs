@@ -1,10 +1,10 @@
 // A folder of the real disk inside MicroPython, with power cuts that are worse than a kill -9 alone.
 //
-// A program works on a copy in memory. What it flushes is on the real disk when flush returns, and so are files that it
-// renames and removes; what it has written and not flushed is lost when the process is killed.
+// A program works on a copy in memory. Flushed data is on the real disk when flush returns, and so are renames and
+// removals; written data that was not flushed is lost when the process is killed.
 //
-// With `cut` the process kills itself when it has written that many bytes: in the middle of a write where it comes to
-// that. Emptying a file before it is written anew, a rename and a removal count as one byte each.
+// With `cut` the process kills itself after writing that many bytes, even in the middle of a write. Truncating a file
+// before rewriting it, a rename and a removal count as one byte each.
 import fs from "node:fs";
 import path from "node:path";
 
@@ -51,11 +51,11 @@ class Disk {
         this.left = cut;
     }
 
-    // Bytes that may still be written; when there are fewer than asked for, these are the last.
+    // Bytes that may still be written; if they are fewer than requested, they are the last.
     spend(bytes) {
-        const found = Math.min(bytes, this.left);
-        this.left -= found;
-        return found;
+        const allowed = Math.min(bytes, this.left);
+        this.left -= allowed;
+        return allowed;
     }
 
     failIf(short) {
@@ -78,7 +78,7 @@ class Disk {
         this.failIf(some < rest.length);
     }
 
-    // The name moves, with what was flushed under it: perhaps nothing.
+    // The name moves together with the data flushed under it, if any.
     rename(from, to) {
         this.failIf(this.spend(1) < 1);
         if (!fs.existsSync(from)) fs.writeFileSync(from, "");

@@ -47,7 +47,7 @@ export class Link {
         if (secure && !net.isIP(host)) options.servername = host;
         const socket = secure ? tls.connect({ ...options, ca: ca ?? undefined }) : net.connect(options);
         this.socket = socket;
-        const now = (action) => (value) => this.socket === socket && action(value); // a socket that was replaced is silent
+        const now = (action) => (value) => this.socket === socket && action(value); // a replaced socket is ignored
         socket.setNoDelay(true);
         socket.on(secure ? "secureConnect" : "connect", now(() => (this.state = "open")));
         socket.on("data", now((data) => this.arrived.push(data)));
@@ -67,7 +67,7 @@ export class Link {
         return done;
     }
 
-    // Lets what was written go out, but not for ever.
+    // Lets pending data go out, for a limited time.
     async end() {
         if (this.state === "closed") return;
         const closed = new Promise((resolve) => this.socket.once("close", resolve));

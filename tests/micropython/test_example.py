@@ -1,4 +1,4 @@
-"""The example for a board, as it would run there."""
+"""The example for a board, run on MicroPython."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the other tests on MicroPython stand on: its files, its disk with power cuts, and its connection."""
+"""The harness of the tests on MicroPython: files, a disk with power cuts, and a connection."""
 
 import socketserver
 import subprocess
@@ -63,15 +63,15 @@ def test_on_micropython_the_same_bytes_from_a_broker_lead_to_the_same_events(tmp
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "told"),
+    ("code", "status", "message"),
     [("1 / 0", 1, "ZeroDivisionError"), ("raise SystemExit(3)", 3, ""), ("def step():\n  [][0]", 1, "IndexError")],
 )
-def test_a_failing_program_is_reported(tmp_path: Path, code: str, status: int, told: str) -> None:
+def test_a_failing_program_is_reported(tmp_path: Path, code: str, status: int, message: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(code, encoding="utf-8")
     done = micropython.run(program)
     assert done.returncode == status
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize("times", [1, 4000])

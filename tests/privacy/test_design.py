@@ -163,8 +163,8 @@ def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Gen
     for share in np.linspace(0.05, 0.95, 10):
         problem = cloak.allowance.search()
         rows = problem.rows(search.steepest(problem.family, np.ones(6))[0], float(share))
-        found = search.best_weights(Moves.of(problem.family.physics), rows, np.arange(6))
-        assert best.variance <= 1.05 * found.value
+        optimum = search.best_weights(Moves.of(problem.family.physics), rows, np.arange(6))
+        assert best.variance <= 1.05 * optimum.value
 
 
 def test_few_ratios_need_few_tables() -> None:

@@ -41,27 +41,27 @@ def clarabel(moves: Moves, rows: np.ndarray) -> float:
 @pytest.mark.parametrize("name", MODELS)
 def test_it_agrees_with_clarabel(name: str) -> None:
     moves, rows = conditions(name)
-    found = least(moves, rows, np.ones(rows.shape[1]), enough=1e-6)
+    optimum = least(moves, rows, np.ones(rows.shape[1]), enough=1e-6)
     expected = clarabel(moves, rows)
-    assert found.value == pytest.approx(expected, rel=1e-5)
-    assert found.bound <= expected * (1 + 1e-6)
-    assert found.gap <= 1e-6
+    assert optimum.value == pytest.approx(expected, rel=1e-5)
+    assert optimum.bound <= expected * (1 + 1e-6)
+    assert optimum.gap <= 1e-6
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("enough", [1e-1, 1e-3, 1e-6])
 def test_nothing_feasible_is_below_the_bound(name: str, enough: float, rng: np.random.Generator) -> None:
     moves, rows = conditions(name)
-    found = least(moves, rows, np.ones(rows.shape[1]), enough=enough)
-    assert (found.weights >= 0).all()
-    assert (rows @ found.weights).max() <= 1 + 1e-12
-    assert found.value == pytest.approx(moves.mean(found.weights))
-    assert found.gap <= enough
+    optimum = least(moves, rows, np.ones(rows.shape[1]), enough=enough)
+    assert (optimum.weights >= 0).all()
+    assert (rows @ optimum.weights).max() <= 1 + 1e-12
+    assert optimum.value == pytest.approx(moves.mean(optimum.weights))
+    assert optimum.gap <= enough
     for size in (1e-6, 1e-3, 0.1, 10.0):
         for _ in range(25):
-            other = np.maximum(found.weights * (1 + size * rng.standard_normal(len(found.weights))), 0.0)
+            other = np.maximum(optimum.weights * (1 + size * rng.standard_normal(len(optimum.weights))), 0.0)
             other /= (rows @ other).max()
-            assert moves.mean(other) >= found.bound
+            assert moves.mean(other) >= optimum.bound
 
 
 def test_a_hopeless_search_stops_early() -> None:

@@ -40,8 +40,8 @@ def whole(words: NDArray[np.uint64]) -> list[list[int]]:
 def test_the_published_vectors_hold(case: dict[str, Any]) -> None:
     key = bytes.fromhex(case["device_key"])
     seqs = [reading["seq"] for reading in case["readings"]]
-    found = keyed_words(key, case["site"], case["sensor"], seqs, 8)
-    for words, reading in zip(whole(found), case["readings"], strict=True):
+    words_in_bulk = keyed_words(key, case["site"], case["sensor"], seqs, 8)
+    for words, reading in zip(whole(words_in_bulk), case["readings"], strict=True):
         assert [f"{word:032x}" for word in words][: len(reading["words"])] == reading["words"]
 
 
@@ -80,8 +80,8 @@ def test_names_of_any_length_have_the_devices_words(length: int) -> None:
 
 def test_the_borders_of_epochs_have_the_devices_words() -> None:
     counters = [c for e in range(1, 600, 37) for c in (64 * e - 1, 64 * e, 64 * e + 1)]
-    found = keyed_words(b"k" * 32, "flat", "s07", counters, 2)
-    assert whole(found) == devices_words(b"k" * 32, "flat", "s07", counters, 2)
+    words_in_bulk = keyed_words(b"k" * 32, "flat", "s07", counters, 2)
+    assert whole(words_in_bulk) == devices_words(b"k" * 32, "flat", "s07", counters, 2)
 
 
 def test_counters_far_out_have_the_words_of_an_independent_ratchet() -> None:
@@ -90,8 +90,8 @@ def test_counters_far_out_have_the_words_of_an_independent_ratchet() -> None:
         key = hmac.digest(key, b"cloakwork/v1/ratchet\0", "sha256")
     stream = keystream.stream_key(key, "flat", "s07", 9, epoch)
     seqs = [keystream.sequence(9, 2**20 - k) for k in (1, 2, 64)]
-    found = keyed_words(b"far" + bytes(29), "flat", "s07", seqs, 3)
-    assert whole(found) == [keystream.words(stream, seq, 3) for seq in seqs]
+    words_in_bulk = keyed_words(b"far" + bytes(29), "flat", "s07", seqs, 3)
+    assert whole(words_in_bulk) == [keystream.words(stream, seq, 3) for seq in seqs]
 
 
 @pytest.mark.parametrize("size", [1, 64, 65, 16_384, 16_385])
@@ -115,9 +115,9 @@ def test_threads_may_share_a_keystream(rng: np.random.Generator) -> None:
     stream = Keystream(b"x" * 32, "flat", "s07", 0)
     asked = [np.array([most, most // 3]) for most in rng.integers(0, 300_000, size=40)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda seqs: stream.words(seqs, 2), asked))
+        apart = list(pool.map(lambda seqs: stream.words(seqs, 2), asked))
     together = stream.words(np.concatenate(asked), 2)
-    assert np.array_equal(np.concatenate(found), together)
+    assert np.array_equal(np.concatenate(apart), together)
     assert np.array_equal(together, keyed_words(b"x" * 32, "flat", "s07", np.concatenate(asked), 2))
 
 
@@ -125,13 +125,13 @@ def test_threads_may_share_a_keystream(rng: np.random.Generator) -> None:
 def test_keyed_noise_is_what_the_device_draws(ratio: float) -> None:
     table = noise_table(ratio)
     counters = [*range(0, 200, 3), 4095, 4096]
-    found = keyed_noise(table, b"n" * 32, "flat", "s07", counters)
+    noise = keyed_noise(table, b"n" * 32, "flat", "s07", counters)
     drawn = devices_words(b"n" * 32, "flat", "s07", counters, len(table.levels))
     single = [
         sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, words, strict=True))
         for words in drawn
     ]
-    assert found.tolist() == single
+    assert noise.tolist() == single
 
 
 def test_keyed_noise_is_the_look_up_of_keyed_words(rng: np.random.Generator) -> None:
@@ -143,13 +143,13 @@ def test_keyed_noise_is_the_look_up_of_keyed_words(rng: np.random.Generator) -> 
 
 def test_keyed_noise_has_the_planned_scale() -> None:
     table = noise_table(100.0)
-    found = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(50_000))
+    noise = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(50_000))
     far = 5 / np.sqrt(2 * 50_000)  # standard errors of a standard deviation
-    deviation = float(np.std(found))
+    deviation = float(np.std(noise))
     assert abs(deviation / 100 - 1) < far
     assert abs(deviation / 80 - 1) > far
     assert abs(deviation / 120 - 1) > far
-    assert abs(float(np.mean(found))) < 5 * 100 / np.sqrt(50_000)
+    assert abs(float(np.mean(noise))) < 5 * 100 / np.sqrt(50_000)
 
 
 def test_no_sequence_numbers_have_no_words() -> None:

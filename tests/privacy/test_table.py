@@ -44,21 +44,21 @@ def places(size: int) -> list[int]:
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3, 1.0, 2.5, 7.3, 22.6875, 31.9, 32.1, 129.0, 265.0])
 def test_rounded_cut_points_are_exact_to_the_last_of_127_bits(ratio: float) -> None:
-    found = numbers(rounded_cuts(Fraction(ratio)))
+    cuts = numbers(rounded_cuts(Fraction(ratio)))
     with mpmath.workprec(300):
-        for j in places(len(found)):
+        for j in places(len(cuts)):
             # the last cut points may not reach 2^127, which no word of 127 bits does
             exact = min(rounded_oracle(ratio, j) * 2**127, 2**127 - 1)
-            assert abs(exact - found[j]) <= mpmath.mpf("0.5000001")
+            assert abs(exact - cuts[j]) <= mpmath.mpf("0.5000001")
 
 
 @pytest.mark.parametrize("parameter", [1.0, 8.25, 24.914776614517905, 79.37584012420848, 131.2337936423719, 265.0])
 def test_discrete_cut_points_are_exact_to_the_last_of_127_bits(parameter: float) -> None:
-    found = numbers(discrete_cuts(Fraction(parameter)))
+    cuts = numbers(discrete_cuts(Fraction(parameter)))
     with mpmath.workprec(300):
-        for j in places(len(found)):
+        for j in places(len(cuts)):
             exact = min(discrete_oracle(parameter, j) * 2**127, 2**127 - 1)
-            assert abs(exact - found[j]) <= mpmath.mpf("0.5000001")
+            assert abs(exact - cuts[j]) <= mpmath.mpf("0.5000001")
 
 
 @pytest.mark.parametrize(
@@ -66,23 +66,23 @@ def test_discrete_cut_points_are_exact_to_the_last_of_127_bits(parameter: float)
 )
 def test_the_stated_error_covers_all_probabilities_and_the_tail(law: str, parameter: float) -> None:
     make, oracle = (rounded_cuts, rounded_oracle) if law == "rounded" else (discrete_cuts, discrete_oracle)
-    found = [0, *numbers(make(Fraction(parameter))), 2**127]
+    cuts = [0, *numbers(make(Fraction(parameter))), 2**127]
     with mpmath.workprec(300):
-        exact = [mpmath.mpf(0)] + [oracle(parameter, j) for j in range(len(found) - 2)]
+        exact = [mpmath.mpf(0)] + [oracle(parameter, j) for j in range(len(cuts) - 2)]
         off = mpmath.mpf(0)
         for j in range(1, len(exact)):
-            off += abs((exact[j] - exact[j - 1]) - mpmath.mpf(found[j] - found[j - 1]) / 2**127)
+            off += abs((exact[j] - exact[j - 1]) - mpmath.mpf(cuts[j] - cuts[j - 1]) / 2**127)
         tail = 1 - exact[-1]
-        off += abs(tail - mpmath.mpf(found[-1] - found[-2]) / 2**127) + tail
-        assert off <= cuts_error(len(found) - 2) < 1e-33
+        off += abs(tail - mpmath.mpf(cuts[-1] - cuts[-2]) / 2**127) + tail
+        assert off <= cuts_error(len(cuts) - 2) < 1e-33
 
 
 @pytest.mark.parametrize("ratio", [0.05, 129.0, 3017.3, 2e5, 2.0**24])
 def test_cut_points_never_decrease(ratio: float) -> None:
     for level in noise_table(ratio).levels:
-        found = numbers(level.cuts)
-        assert found == sorted(found)
-        assert max(found) < 2**127
+        cuts = numbers(level.cuts)
+        assert cuts == sorted(cuts)
+        assert max(cuts) < 2**127
 
 
 @pytest.mark.parametrize("ratio", [1e-300, 1e-9, 0.01])

@@ -34,7 +34,7 @@ def slowly(plan: FloorPlan, sigma: np.ndarray, known: float) -> list[float]:
     """The definition in plain loops: central differences, one-sided where a wall stands on one side."""
     place_of = {tuple(at): k for k, at in enumerate(plan.space.places.round(6).tolist())}
     joined = {tuple(sorted(pair)) for pair in plan.space.pairs.tolist()}
-    found = []
+    variances = []
     for k, (x, y) in enumerate(plan.space.places.round(6).tolist()):
         columns = []
         for dx, dy in ((0.5, 0.0), (0.0, 0.5)):
@@ -46,8 +46,8 @@ def slowly(plan: FloorPlan, sigma: np.ndarray, known: float) -> list[float]:
             columns.append((plan.matrix[:, ends[0]] - plan.matrix[:, ends[1]]) / width)
         J = np.stack(columns, axis=1)
         information = J.T @ np.diag(1 / sigma**2) @ J + known * np.eye(2)
-        found.append(float(np.trace(np.linalg.inv(information))) / 2)
-    return found
+        variances.append(float(np.trace(np.linalg.inv(information))) / 2)
+    return variances
 
 
 @pytest.mark.parametrize("known_within", [math.inf, 1.5])
@@ -66,8 +66,8 @@ def test_without_prior_knowledge_it_is_the_cramer_rao_limit(model: Physics) -> N
     sigma = np.linspace(0.2, 0.5, model.sensors)
     at = [tuple(p) if len(p) > 1 else float(p[0]) for p in model.space.places]
     limit = [float(cramer_rao(model, [where], sigma).per_axis[0]) for where in at]
-    found = np.sqrt(place_variances(model, sigma, known_within=math.inf))
-    assert found == pytest.approx(limit, rel=1e-6)
+    deviations = np.sqrt(place_variances(model, sigma, known_within=math.inf))
+    assert deviations == pytest.approx(limit, rel=1e-6)
 
 
 def test_the_default_prior_is_the_diagonal_of_the_space() -> None:

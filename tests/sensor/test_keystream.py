@@ -1,4 +1,4 @@
-"""The device's keystream: what it promises in writing, against the standard library, and kept apart by every name."""
+"""The device's keystream against its published vectors and the standard library; every name has its own words."""
 
 import hmac
 import itertools
@@ -57,8 +57,8 @@ def test_the_device_reproduces_the_published_vectors(case: dict[str, Any]) -> No
     for reading in case["readings"]:
         generation, counter = split(reading["seq"])
         assert (generation, sequence(generation, counter)) == (case["generation"], reading["seq"])
-        found = words(streams[counter // keystream.EPOCH], reading["seq"], len(reading["words"]))
-        assert [f"{word:032x}" for word in found] == reading["words"]
+        drawn = words(streams[counter // keystream.EPOCH], reading["seq"], len(reading["words"]))
+        assert [f"{word:032x}" for word in drawn] == reading["words"]
 
 
 def test_the_published_vectors_cover_the_borders_of_epochs_and_odd_counts_of_words() -> None:
@@ -79,7 +79,7 @@ def test_the_published_vectors_cover_the_borders_of_epochs_and_odd_counts_of_wor
     ],
 )
 def test_hmac_agrees_with_rfc_4231(key: bytes, message: bytes, expected: str) -> None:
-    """HMAC itself fills a short key up with zeros, so these keys stand for ones of 32 bytes."""
+    """HMAC pads a short key with zeros, so these keys equal keys of 32 bytes."""
     assert keystream.hmac(key + bytes(32 - len(key)), message).hex() == expected
 
 
@@ -98,20 +98,20 @@ def test_a_key_of_another_size_is_refused_and_not_shown(size: int) -> None:
 
 def test_every_name_number_epoch_and_counter_has_words_of_its_own() -> None:
     names = [("ab", "c"), ("a", "bc"), ("abc", "d"), ("c", "ab"), ("ab", "cd"), ("a", "b"), ("b", "a"), ("aa", "a")]
-    found = set()
+    seen = set()
     for (site, sensor), generation in itertools.product(names, (0, 1, 256, 2**24)):
         key = device_key(bytes(32), site, sensor, generation)
         for epoch in range(3):
             stream = stream_key(key, site, sensor, generation, epoch)
             for counter in range(64 * epoch, 64 * epoch + 3):
-                found.update(words(stream, sequence(generation, counter), 4))
+                seen.update(words(stream, sequence(generation, counter), 4))
             key = ratchet(key)
-    assert len(found) == len(names) * 4 * 3 * 3 * 4
+    assert len(seen) == len(names) * 4 * 3 * 3 * 4
 
 
 @pytest.mark.parametrize("other", [("a", "bc", 1, 2), ("ab", "c", 2, 1), ("ab", "c", 1, 3), ("abc", "", 1, 2)])
 def test_one_epoch_key_gives_other_stream_keys_to_other_names_and_numbers(other: tuple[str, str, int, int]) -> None:
-    """Even where a mistake elsewhere gave two devices the same key."""
+    """This holds even if a mistake elsewhere gives two devices the same key."""
     assert stream_key(bytes(32), *other) != stream_key(bytes(32), "ab", "c", 1, 2)
 
 

@@ -13,7 +13,7 @@ SIX, FOUR = socket.AF_INET6, socket.AF_INET
 
 @pytest.fixture
 def no_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel without IPv6, under a name that has an address of it first."""
+    """A kernel without IPv6, and a host whose first address is an IPv6 one."""
     real = socket.socket
 
     def make(family: int, *rest: Any, **named: Any) -> socket.socket:

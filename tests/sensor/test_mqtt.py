@@ -1,4 +1,4 @@
-"""The client by itself: packets in pieces, bad bytes, the clock. Against a real broker it is in test_mqtt_broker.py."""
+"""The MQTT client alone: split packets, bad bytes, the clock. test_mqtt_broker.py tests it against a real broker."""
 
 import random
 
@@ -111,10 +111,10 @@ def test_a_refusal_ends_the_link_with_its_code() -> None:
     [
         b"HTTP/1.1 400 Bad Request\r\n",
         b"\x40\x03\x00\x01\x00",  # too long
-        b"\x41\x02\x00\x01",  # flags that are reserved
-        b"\x90\x03\x00\x01\x02",  # granted more than was asked for
-        b"\xb0\x02\x00\x01",  # answers what was never asked
-        b"\x10\x00",  # what clients send
+        b"\x41\x02\x00\x01",  # reserved flags
+        b"\x90\x03\x00\x01\x02",  # granted a higher QoS than requested
+        b"\xb0\x02\x00\x01",  # an answer without a request
+        b"\x10\x00",  # a packet that only clients send
         b"\xf0\x00",
         ACCEPTED,  # twice
         b"\x30\x80\x80\x80\x80\x01",  # a length of five bytes
@@ -125,7 +125,7 @@ def test_a_refusal_ends_the_link_with_its_code() -> None:
         b"\x30\x01\x00",
         b"\x30\x02\x00\x00",  # no topic
         b"\x30\x03\x00\x02a",  # a topic beyond the end
-        b"\x32\x04\x00\x01a\x00",  # an id that is cut off
+        b"\x32\x04\x00\x01a\x00",  # a truncated id
         b"\x32\x05\x00\x01a\x00\x00",  # no id
         b"\x30\x03\x00\x01#",
         b"\x30\x03\x00\x01\x00",
@@ -163,7 +163,7 @@ def test_a_packet_that_is_too_large_is_refused_before_it_has_arrived(largest: in
     link.feed(bytes(head))
     assert link.events() == [("dead", f"a packet of more than {largest} bytes")]
     link = connected(largest=largest)
-    head[1] -= 1  # the last that is allowed
+    head[1] -= 1  # the largest allowed length
     link.feed(bytes(head) + b"\x00\x01a" + bytes(largest - 3))
     assert link.events() == [("message", "a", bytes(largest - 3), False)]
     with pytest.raises(WireError, match="too large"):
@@ -212,7 +212,7 @@ def test_an_idle_link_is_pinged_and_one_that_does_not_answer_is_dead(start: int)
     assert link.take() == b""
     link.feed(b"\xd0\x00")
     link.tick(at(32_000))
-    link.feed(message("a", b"", qos=0))  # a message shows that the broker speaks, not that it hears
+    link.feed(message("a", b"", qos=0))  # a message shows that the broker sends, not that it receives
     link.tick(at(62_000))
     assert link.take() == b"\xc0\x00"
     link.tick(at(121_999))

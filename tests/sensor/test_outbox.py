@@ -1,4 +1,4 @@
-"""What is kept until the broker has it: in order, over a power cut, and never more than there is room for."""
+"""Messages wait for the broker in order, survive a power cut, and never exceed the limit."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_messages_stay_in_order_until_they_are_confirmed(store: Folder) -> None:
     outbox.confirmed(4)
     outbox.confirmed(99)
     assert outbox.first(8) == [(3, message(3)), (5, message(5))]
-    assert [seq for seq, _ in Outbox(store, 10).first(8)] == [3, 4, 5]  # once more after a start does no harm
+    assert [seq for seq, _ in Outbox(store, 10).first(8)] == [3, 4, 5]  # sending again after a start is harmless
 
 
 def test_a_torn_line_is_skipped(store: Folder) -> None:
@@ -62,7 +62,7 @@ def test_the_last_message_that_left_is_not_sent_again_after_a_start(store: Folde
     for seq in range(40):
         outbox.add(message(seq))
         outbox.confirmed(seq)
-    Outbox(store, 8)  # tidies up
+    Outbox(store, 8)  # opening compacts the file
     assert Outbox(store, 8).newest() == message(39)
     assert len(Outbox(store, 8)) < 20
 

@@ -1,4 +1,4 @@
-"""Power cuts: no number is used twice and no window is overspent, whatever happens to the storage and the process."""
+"""Power cuts, torn writes and kills: no number is used twice and no window is overspent."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from tests.devices import config, first_state, make_folder
 
 
 class PowerCutError(Exception):
-    """The power has gone."""
+    """The power is cut."""
 
 
 class Flash:
@@ -29,8 +29,8 @@ class Flash:
 
     path = ""
 
-    def __init__(self, told: dict[str, Any], ratio: float, rng: random.Random) -> None:
-        self.files = first_state(told)
+    def __init__(self, device_config: dict[str, Any], ratio: float, rng: random.Random) -> None:
+        self.files = first_state(device_config)
         self.older: dict[str, list[bytes]] = {name: [] for name in self.files}
         self._table = noise_table(ratio).cuts
         self._rng = rng
@@ -74,7 +74,7 @@ class World:
 
 
 def overspent(times: list[int], window: int, allowed: int) -> list[int]:
-    """Readings that are the last of too many within half-open intervals of the length of the window."""
+    """Readings that exceed the limit within half-open intervals as long as the window."""
     times = sorted(times)
     return [late for early, late in zip(times, times[allowed:], strict=False) if late - early < window]
 
@@ -83,8 +83,8 @@ def overspent(times: list[int], window: int, allowed: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(4))
 def test_torn_writes_and_damaged_copies_never_repeat_a_number_nor_overspend(block: int, seed: int) -> None:
     rng = random.Random(seed)
-    told = config(schedule={"block": block})
-    flash, world = Flash(told, 2.5, rng), World()
+    device_config = config(schedule={"block": block})
+    flash, world = Flash(device_config, 2.5, rng), World()
     numbers: list[int] = []
     times: list[int] = []
     faults = 0
@@ -92,7 +92,7 @@ def test_torn_writes_and_damaged_copies_never_repeat_a_number_nor_overspend(bloc
         torn = False
         flash.writes_left = rng.choice([0, 1, 2, 3, rng.randrange(40), rng.randrange(400)])
         try:
-            device = Device(told, flash, world.ticks)  # type: ignore[arg-type]
+            device = Device(device_config, flash, world.ticks)  # type: ignore[arg-type]
             work(device, world, rng, numbers, times)
         except PowerCutError:
             torn = True
@@ -115,32 +115,32 @@ def work(device: Device, world: World, rng: random.Random, numbers: list[int], t
 
 
 def test_a_device_without_a_readable_copy_refuses_to_start(tmp_path: Path) -> None:
-    told = config()
-    flash = Flash(told, 2.5, random.Random(1))
+    device_config = config()
+    flash = Flash(device_config, 2.5, random.Random(1))
     for damage in (b"", flash.files["state.0"][:-9], b"{}\n\n"):
         flash.files = {"state.0": damage, "state.1": damage}
         with pytest.raises(StateError, match="Provision this device again"):
-            Device(told, flash)  # type: ignore[arg-type]
+            Device(device_config, flash)  # type: ignore[arg-type]
 
 
 def test_two_copies_of_one_version_that_differ_are_refused() -> None:
-    told = config()
-    flash = Flash(told, 2.5, random.Random(1))
-    device = Device(told, flash, lambda: 0)  # type: ignore[arg-type]
+    device_config = config()
+    flash = Flash(device_config, 2.5, random.Random(1))
+    device = Device(device_config, flash, lambda: 0)  # type: ignore[arg-type]
     assert device.begin(0) == TAKE
-    other = Flash(told, 2.5, random.Random(1))
-    device = Device(told, other, lambda: 0)  # type: ignore[arg-type]
+    other = Flash(device_config, 2.5, random.Random(1))
+    device = Device(device_config, other, lambda: 0)  # type: ignore[arg-type]
     assert device.begin(100) == TAKE
     flash.files["state.0"] = other.files["state.0"]
     with pytest.raises(StateError, match="contradict"):
-        Device(told, flash)  # type: ignore[arg-type]
+        Device(device_config, flash)  # type: ignore[arg-type]
 
 
 def test_storage_that_fails_once_costs_a_slot_and_no_number(tmp_path: Path) -> None:
     rng = random.Random(5)
-    told = config(schedule={"allowed": 0})
-    flash, world = Flash(told, 2.5, rng), World()
-    device = Device(told, flash, world.ticks)  # type: ignore[arg-type]
+    device_config = config(schedule={"allowed": 0})
+    flash, world = Flash(device_config, 2.5, rng), World()
+    device = Device(device_config, flash, world.ticks)  # type: ignore[arg-type]
     numbers = []
     for slot in range(300):
         world.now = slot * 100
@@ -150,8 +150,8 @@ def test_storage_that_fails_once_costs_a_slot_and_no_number(tmp_path: Path) -> N
                 numbers.append(read_reading(device.cloak((21, 1), 0))[0])
         except PowerCutError:
             continue
-        # whenever the power goes now, the device starts again, and with a number that is new
-        state = load_state(flash, told["generation"])
+        # if the power is cut now, the device starts again with a new number
+        state = load_state(flash, device_config["generation"])
         assert state.counter > (max(numbers) & 0xFFFFFFF if numbers else -1)
     assert len(set(numbers)) == len(numbers) > 50
 

@@ -1,4 +1,4 @@
-"""The budget of a device: never more than allowed in a window, whatever the slots."""
+"""The budget of a device: never more than allowed in any window."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The wire form: one way to write each message, and no other is read."""
+"""The wire form: each message has exactly one valid form."""
 
 import json
 import random
@@ -45,7 +45,7 @@ def test_a_status_comes_back_as_it_was_written_and_is_json(state: str, used: int
 
 
 def accepted(payload: bytes, pattern: re.Pattern[bytes]) -> bool:
-    """What a parser that shares nothing with ours would take."""
+    """Whether an independent parser accepts the message."""
     match = pattern.fullmatch(payload)
     return match is not None and all(abs(int(group)) <= LARGEST for group in match.groups() if group[-1:].isdigit())
 

@@ -1,4 +1,4 @@
-"""What keeps a claim true: an object that cannot change, and a count of its releases."""
+"""Keeping a claim true: objects that cannot change, and a count of releases."""
 
 import os
 from threading import Lock

@@ -82,21 +82,21 @@ def _add(
         top <<= 1
     top >>= 1
     mask = np.uint64((1 << 63) - 1)
-    found, high, low = np.zeros(_WIDTH, np.int64), np.zeros(_WIDTH, np.uint64), np.zeros(_WIDTH, np.uint64)
+    count_below, high, low = np.zeros(_WIDTH, np.int64), np.zeros(_WIDTH, np.uint64), np.zeros(_WIDTH, np.uint64)
     for first in range(0, count, _WIDTH):
         width = min(_WIDTH, count - first)
         for k in range(width):
             high[k] = words[first + k, 0] & mask
             low[k] = words[first + k, 1]
-            found[k] = 0
+            count_below[k] = 0
         step = top
         while step:
             for k in range(_WIDTH):
-                probe = min(found[k] + step, size)
+                probe = min(count_below[k] + step, size)
                 cut = upper[probe - 1]
                 above = (cut > high[k]) | ((cut == high[k]) & (lower[probe - 1] > low[k]))
-                found[k] = found[k] if above else probe
+                count_below[k] = count_below[k] if above else probe
             step >>= 1
         for k in range(width):
-            steps = factor * found[k]
+            steps = factor * count_below[k]
             out[first + k] += -steps if words[first + k, 0] > mask else steps

@@ -35,15 +35,15 @@ def look_up(table: "Cuts", word: int) -> int:
         raise TableError("a random word has 128 bits")
     size = len(table) // WORD_BYTES
     goal = (word & _MASK).to_bytes(WORD_BYTES, "big")
-    found = 0
+    below = 0
     step = 1
     while step <= size:
         step <<= 1
     step >>= 1
     while step:
-        probe = min(found + step, size)
+        probe = min(below + step, size)
         start = (probe - 1) * WORD_BYTES
         # big-endian bytes compare like numbers, and take less memory
-        found += (probe - found) * (table[start : start + WORD_BYTES] <= goal)
+        below += (probe - below) * (table[start : start + WORD_BYTES] <= goal)
         step >>= 1
-    return found * (1 - 2 * (word >> 127))
+    return below * (1 - 2 * (word >> 127))

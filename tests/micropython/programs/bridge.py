@@ -1,4 +1,4 @@
-"""On MicroPython: the connection that Node holds, and what the test has passed to the program."""
+"""On MicroPython: the connection that Node holds, and the arguments from the test."""
 
 import json
 
@@ -10,12 +10,12 @@ _device = open("/dev/link", "r+b")  # noqa: PTH123, SIM115 - open for as long as
 
 
 def connect(host: str, port: int, tls: bool = False, ca: str | None = None) -> None:
-    """Begin to open a connection; an earlier one is dropped. `ca` is the text of a certificate."""
+    """Start to open a connection and drop an earlier one. `ca` is the text of a certificate."""
     _link.connect(host, port, tls, ca)
 
 
 def state() -> str:
-    """One of `opening`, `open` and `closed`. It changes between two calls of step() only."""
+    """`opening`, `open` or `closed`. It changes only between two calls of step()."""
     return str(_link.state())
 
 
@@ -30,18 +30,18 @@ def reason() -> str:
 
 
 def write(data: bytes) -> None:
-    """Send; an OSError where no connection is open."""
+    """Send; raises OSError if no connection is open."""
     if data:
         _device.write(data)
 
 
 def read() -> bytes:
-    """What has arrived since the last call, perhaps nothing; also after the connection has been closed."""
+    """The bytes that have arrived since the last call, also after the connection has closed."""
     return _device.read()
 
 
 def close() -> None:
-    """Close when everything written has been sent."""
+    """Close once everything written has been sent."""
     _link.close()
 
 

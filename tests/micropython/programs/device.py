@@ -1,15 +1,15 @@
-"""A provisioned folder at work on MicroPython: everything but the socket is the device's own."""
+"""Run a provisioned folder on MicroPython with the code of the device, except for the socket."""
 
 import bridge  # type: ignore[import-not-found]  # the harness's
 
 from cloakwork.sensor.board import station
 from cloakwork.sensor.store import Folder
 
-told = bridge.args
+args = bridge.args
 at_work = station(
     Folder("."),
-    lambda: (told["numerator"], told["denominator"]),
-    transport=bridge.Transport(told["host"], told["port"], told["tls"], told["ca"]),
+    lambda: (args["numerator"], args["denominator"]),
+    transport=bridge.Transport(args["host"], args["port"], args["tls"], args["ca"]),
     note=print,
 )
 

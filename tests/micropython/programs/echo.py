@@ -1,4 +1,4 @@
-"""Send bytes that are hard to carry, and count how many come back as they were."""
+"""Send bytes that are hard to transport, and count how many come back unchanged."""
 
 import bridge  # type: ignore[import-not-found]
 

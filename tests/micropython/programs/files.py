@@ -1,4 +1,4 @@
-"""Change files in the ways that a device does, and say how far it got."""
+"""Change files as a device does, and print the progress."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Feed the client packets with errors in them, and print a digest of what it says: the same on every interpreter."""
+"""Feed the client damaged packets and print a digest of its events, which is the same on every interpreter."""
 
 import hashlib
 

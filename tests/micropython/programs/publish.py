@@ -1,4 +1,4 @@
-"""Publish `count` numbered messages with the device's own client, one after the other's acknowledgement."""
+"""Publish `count` numbered messages with the device's own client, each after the acknowledgement of the one before."""
 
 import time
 

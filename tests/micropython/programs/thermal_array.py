@@ -4,7 +4,7 @@ import sys
 
 
 class Anything:
-    """Takes every call, and has 64 pixels at -0.25 and 20.5 degrees in turn."""
+    """Accepts every call, and has 64 pixels that alternate between -0.25 and 20.5 degrees."""
 
     STA_IF = 0
 
@@ -15,7 +15,7 @@ class Anything:
     def connect(self, *_: str) -> None: ...
 
     def isconnected(self) -> bool:
-        """At once."""
+        """Return at once."""
         return True
 
     def readfrom_mem(self, *_: int) -> bytes:
@@ -26,14 +26,14 @@ class Anything:
 
 
 class Module:
-    """The modules that a board has and this build has not."""
+    """Modules that a board has and this build lacks."""
 
     I2C = Pin = WLAN = Anything
     STA_IF = 0
 
     @staticmethod
     def settime() -> None:
-        """As if the network had been asked."""
+        """Pretend to ask the network."""
 
 
 for name in ("machine", "network", "ntptime"):
