@@ -1,4 +1,4 @@
-"""Checks of a page that a person with a screen reader, a keyboard or weak eyes would want."""
+"""Accessibility checks of a page: screen reader, keyboard and contrast."""
 
 from pathlib import Path
 from typing import Any

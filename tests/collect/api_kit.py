@@ -1,5 +1,6 @@
-"""What the tests of the HTTP interface share: a small site, a real store and intake, and a client for each role."""
+"""Shared by tests of the HTTP interface: a small site, a real store and intake, and a client for each role."""
 
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
 
+PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates: httpx2 would, for each request
 NOW = time.time_ns() // 1_000_000
 SITE = """
 name = "{name}"

@@ -1,4 +1,4 @@
-"""A collector that is made up, for tests of the page: the same routes and shapes, and a clock that the test moves.
+"""A fake collector for tests of the page: the same routes and shapes, and a clock that the test moves.
 
 Time stands still until `advance` lets some of it pass, with all the results that fall into it.
 """
@@ -31,7 +31,7 @@ HEADERS = {
 
 
 class Stop(Exception):  # noqa: N818 - it is an answer, not a fault
-    """An error of the API, with its status and code."""
+    """An error response, with its status and code."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class FakeApi:
         return f"http://127.0.0.1:{self.server.server_address[1]}/"
 
     def advance(self, milliseconds: int) -> None:
-        """Let time pass, and tell of what is new."""
+        """Let time pass, and send the new results."""
         before = self.now
         self.now += milliseconds
         for name, site in self.sites.items():
@@ -68,7 +68,7 @@ class FakeApi:
             listener.put((kind, data))
 
     def cut(self) -> None:
-        """From now on nobody gets an answer."""
+        """Stop answering."""
         self.down = True
         for listener in list(self.listeners):
             listener.put(None)
@@ -95,7 +95,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle is no fault; anything else the page will show."""
+        """A browser may disconnect at any time; the page shows all other errors."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -183,10 +183,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise Stop(403, "refused", "Send the header X-Cloakwork: 1.")
         if "code" in told:
             if told["code"] not in self.api.codes:
-                raise Stop(401, "no-token", "This address was used already or is too old; ask for a token.")
+                raise Stop(401, "no-token", "This address has been used or has expired.")
             self.api.codes.remove(told["code"])
         elif told.get("token") != TOKEN:
-            raise Stop(401, "unauthorised", "This token is not known, or was revoked. Ask for a new one.")
+            raise Stop(401, "unauthorised", "This token is unknown.")
         self.api.signed_in = True
         self._json({"role": "analyst"}, Set_Cookie=f"{COOKIE}; HttpOnly; SameSite=Strict; Path=/")
 

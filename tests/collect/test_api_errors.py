@@ -1,4 +1,4 @@
-"""Errors have one shape and give nothing away; answers have safe headers; logs hold no secret and no payload."""
+"""Errors have one shape and reveal nothing; responses have security headers; logs hold no secret and no payload."""
 
 import logging
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.collect.api_kit import Bench, bench, reading, served
+from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
 
 TELLING = "hunter2-21.25"
 
@@ -58,7 +58,7 @@ def test_one_shape_for_every_error(made: Bench) -> None:
     assert shape(client.request("BREW", "/v1/sites")) == "wrong-method"
 
 
-def test_a_mistake_of_ours_tells_nobody_what_it_was_about(
+def test_an_internal_error_reveals_nothing(
     made: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -78,7 +78,11 @@ def test_a_mistake_of_ours_tells_nobody_what_it_was_about(
 def test_no_log_and_no_error_has_a_secret_or_a_payload(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Over a real server, whose own log counts as well."""
     answers: list[httpx2.Response] = []
-    with caplog.at_level(logging.DEBUG), served(tmp_path) as (made, address), httpx2.Client(base_url=address) as client:
+    with (
+        caplog.at_level(logging.DEBUG),
+        served(tmp_path) as (made, address),
+        httpx2.Client(verify=PLAIN, base_url=address) as client,
+    ):
         device, operator = made.bearer("device"), made.bearer("operator")
         wrong = f"cw_{TELLING:_<43}"
         bodies: list[object] = [
@@ -124,7 +128,7 @@ SAFE = {
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/sites", "/v1/nothing", "/static/nothing", "/v1/session"])
-def test_every_answer_has_safe_headers_and_no_version(made: Bench, path: str) -> None:
+def test_every_response_has_security_headers_and_no_version(made: Bench, path: str) -> None:
     for who in ("anonymous", "operator"):
         answer = made.client.get(path, headers=made.bearer(who))
         assert {name: answer.headers[name] for name in SAFE} == SAFE
@@ -136,7 +140,7 @@ def test_every_answer_has_safe_headers_and_no_version(made: Bench, path: str) ->
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_no_other_site_may_read_an_answer(made: Bench) -> None:
+def test_no_other_site_may_read_a_response(made: Bench) -> None:
     asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     answer = made.client.options("/v1/readings", headers=asked)
     assert answer.status_code == 405

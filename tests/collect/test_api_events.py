@@ -1,4 +1,4 @@
-"""Live news over a real server: soon, resumed, and ended when it should be."""
+"""Event streams of a real server: sent, resumed and ended."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
-from tests.collect.api_kit import NOW, Bench, result, served
+from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 
 QUICK = ApiSettings(follow_s=0.1, token_s=0.2)
 LAZY = ApiSettings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
@@ -40,7 +40,7 @@ class Listener:
 
     def _read(self, url: str, headers: dict[str, str]) -> None:
         try:
-            with httpx2.stream("GET", url, headers=headers, timeout=30) as answer:
+            with httpx2.stream("GET", url, headers=headers, verify=PLAIN, timeout=60) as answer:
                 self.status = answer.status_code
                 self.kind = answer.headers["content-type"]
                 event: dict[str, str] = {}
@@ -94,20 +94,16 @@ def save(made: Bench, when: int, site: str = "hall") -> None:
     made.store.results.save([result(when, site=site)])
 
 
-def test_a_result_is_told_within_a_second(running: tuple[Bench, str]) -> None:
+def test_a_result_is_sent_to_listeners(running: tuple[Bench, str]) -> None:
     made, address = running
     listener = Listener(address, made.bearer("analyst"))
     assert listener.kind.startswith("text/event-stream")
-    waits = []
     for k in range(1, 4):
-        began = time.monotonic()
         made.hub.publish_result(result(NOW + k))
         told = listener.next()
-        waits.append(time.monotonic() - began)
         assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
         assert told["map"] is None
         assert told["sources"][0]["place"] == "3"
-    assert sorted(waits)[1] < 1.0, "the median: one wait may be that of a busy machine"
 
 
 def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Bench, str]) -> None:
@@ -117,7 +113,7 @@ def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Benc
     assert listener.next()["time"] == NOW + 1000
 
 
-def test_what_comes_at_once_after_a_stream_has_opened_is_news(tmp_path: Path) -> None:
+def test_everything_after_the_opening_of_a_stream_is_sent(tmp_path: Path) -> None:
     """However long it takes until the store is looked at again; what was there before is none, for whoever comes."""
     with served(tmp_path, ApiSettings(follow_s=2.0)) as (made, address):
         save(made, NOW)
@@ -134,7 +130,7 @@ def test_what_comes_at_once_after_a_stream_has_opened_is_news(tmp_path: Path) ->
         assert NOW not in times
 
 
-def test_reports_problems_and_lag_are_told(running: tuple[Bench, str]) -> None:
+def test_reports_problems_and_lag_are_sent(running: tuple[Bench, str]) -> None:
     made, address = running
     listener = Listener(address, made.bearer("operator"))
     made.store.reports.add([DeviceReport("hall", "s1", "online", 4, 30, NOW)])
@@ -148,7 +144,7 @@ def test_reports_problems_and_lag_are_told(running: tuple[Bench, str]) -> None:
     assert lag["site"] == "hall"
 
 
-def test_who_comes_back_is_told_what_they_missed(tmp_path: Path) -> None:
+def test_a_reconnecting_client_gets_what_it_missed(tmp_path: Path) -> None:
     with served(tmp_path, QUICK) as (made, address):
         for k in range(4):
             save(made, NOW + k)
@@ -165,7 +161,7 @@ def marks(listener: Listener, count: int) -> list[tuple[int, str | None]]:
     return [(told["time"], told["id"]) for told in (listener.next() for _ in range(count))]
 
 
-def test_the_id_of_several_sites_is_that_of_the_one_which_is_least_far(tmp_path: Path) -> None:
+def test_the_id_of_several_sites_is_that_of_the_site_furthest_behind(tmp_path: Path) -> None:
     with served(tmp_path, QUICK) as (made, address):
         analyst = made.bearer("analyst")
         save(made, NOW)
@@ -199,7 +195,7 @@ def test_results_that_were_erased_count_for_no_id(tmp_path: Path) -> None:
         assert [before.next()["id"], after.next()["id"]] == [str(NOW + 1), "0"]
 
 
-def test_other_sites_are_not_heard_of(running: tuple[Bench, str]) -> None:
+def test_a_stream_has_no_events_of_other_sites(running: tuple[Bench, str]) -> None:
     made, address = running
     limited = Listener(address, made.bearer("yard"), "")
     everything = Listener(address, made.bearer("analyst"), "")
@@ -215,8 +211,8 @@ def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
         listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
         made.hub.publish_result(result(NOW + 4000))
         assert listener.next()["time"] == NOW + 4000
-        httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"))
-        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED
+        httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"), verify=PLAIN)
+        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED.code
 
 
 def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
@@ -226,23 +222,23 @@ def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[
     made.hub.publish_result(result(NOW + 5000))
     assert listener.next()["time"] == NOW + 5000
     made.store.tokens.revoke(new.token.id)
-    assert listener.ended() == StreamEnd.REVOKED
+    assert listener.ended() == StreamEnd.REVOKED.code
 
 
 def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
     with served(tmp_path, LAZY) as (made, address):
-        with httpx2.Client(base_url=address) as browser:
+        with httpx2.Client(verify=PLAIN, base_url=address) as browser:
             answer = browser.post("/v1/session", json={"token": made.secrets["operator"]})
             cookie = f"cloakwork={answer.cookies['cloakwork']}"
             listener = Listener(address, {"Cookie": cookie})
             other = Listener(address, made.bearer("operator"))
             assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
-        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED
+        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED.code
         made.hub.publish_result(result(NOW + 6000))
         assert other.next()["time"] == NOW + 6000, "that of another goes on"
 
 
-def test_a_client_that_goes_is_noticed(tmp_path: Path) -> None:
+def test_a_disconnect_is_noticed(tmp_path: Path) -> None:
     with served(tmp_path) as (made, address):
         host = urlsplit(address)
         with socket.create_connection((host.hostname, host.port), timeout=60) as link:
@@ -272,19 +268,21 @@ def deaf(made: Bench, address: str) -> Iterator[socket.socket]:
         yield link
 
 
-def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(send_s=20.0)) as (made, address), deaf(made, address) as link:
+def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Path) -> None:
+    with served(tmp_path, ApiSettings(stream_queue=8, send_s=60.0)) as (made, address), deaf(made, address) as link:
         listener = Listener(address, made.bearer("operator"), "?site=yard")
-        end = time.monotonic() + 120
-        dropped = False
-        k = 0
-        while not dropped and time.monotonic() < end:
+        dropped, k, count = threading.Event(), 0, made.hub.on_drop
+
+        def on_drop() -> None:
+            count()
+            dropped.set()
+
+        made.hub.on_drop = on_drop
+        while not dropped.wait(0.02):  # slower than the queue of a client that reads would overflow
             k += 1
+            assert k < 5000
             made.hub.publish_result(replace(result(NOW + k), status="x" * 200_000))
-            time.sleep(0.001)
-            if k % 50 == 0:
-                dropped = "cloakwork_event_streams_dropped_total 1.0" in made.app.state.context.metrics.text().decode()
-        assert dropped
+        assert "cloakwork_event_streams_dropped_total 1.0" in made.app.state.context.metrics.text().decode()
         told = b""
         while b"event: end" not in told:
             piece = link.recv(65536)
@@ -299,7 +297,7 @@ def test_a_client_that_does_not_read_is_dropped_and_told_so_while_others_hear_on
         assert listener.next()["site"] == "yard"
 
 
-def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_never_reads_again_is_disconnected(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
         end = time.monotonic() + 60
         k = 0
@@ -312,17 +310,17 @@ def test_a_client_that_never_reads_again_is_let_go(tmp_path: Path) -> None:
         assert made.hub.streams == 0
 
 
-def test_a_silent_stream_says_that_it_lives_and_a_long_one_is_ended(tmp_path: Path) -> None:
+def test_a_silent_stream_has_heartbeats_and_a_long_one_ends(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
         listener = Listener(address, made.bearer("analyst"))
-        assert listener.ended() == StreamEnd.TIME
+        assert listener.ended() == StreamEnd.TIME.code
         assert listener.comments >= 2
 
 
 def test_streams_are_bounded_and_end_when_the_collector_stops(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(streams_per_token=2, streams=3)) as (made, address):
         own = [Listener(address, made.bearer("analyst")) for _ in range(2)]
-        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("analyst")).status_code == 429
+        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("analyst"), verify=PLAIN).status_code == 429
         other = Listener(address, made.bearer("operator"))
-        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("operator")).status_code == 429
-    assert {listener.ended() for listener in (*own, other)} == {StreamEnd.CLOSING}
+        assert httpx2.get(f"{address}/v1/events", headers=made.bearer("operator"), verify=PLAIN).status_code == 429
+    assert {listener.ended() for listener in (*own, other)} == {StreamEnd.CLOSING.code}

@@ -1,4 +1,4 @@
-"""Health: one device can neither hide others nor make the page claim more than there is."""
+"""Health: one device can neither hide others nor distort their figures."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -50,13 +50,13 @@ def report(
     return DeviceReport("hall", sensor, state, used, allowed, unix_ms() if received is None else received)
 
 
-def test_the_budget_is_the_plans_whatever_a_device_states(made: Bench) -> None:
+def test_the_budget_is_the_plans_whatever_a_device_reports(made: Bench) -> None:
     made.store.reports.add([report("s1", 7, allowed=999)])
     told = sensors(made)["s1"]
     assert (told["used"], told["allowed"]) == (7, 30)
 
 
-def test_what_was_counted_here_stands_where_a_device_says_less(made: Bench) -> None:
+def test_the_higher_of_the_reported_and_the_stored_count_is_used(made: Bench) -> None:
     slot = from_now()
     made.store.reports.add([report("s1", 1), report("s2", 9)])
     made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2") for k in range(1, 6)])
@@ -66,9 +66,7 @@ def test_what_was_counted_here_stands_where_a_device_says_less(made: Bench) -> N
 
 
 @pytest.mark.parametrize(("state", "age"), [("offline", 0), ("online", 61_000)])
-def test_a_last_will_and_a_report_of_an_earlier_window_say_nothing_of_this_one(
-    made: Bench, state: str, age: int
-) -> None:
+def test_a_last_will_or_an_old_report_does_not_count_for_this_window(made: Bench, state: str, age: int) -> None:
     slot = from_now()
     made.store.reports.add([report("s1", 20, state=state, received=unix_ms() - age)])
     assert sensors(made)["s1"]["used"] is None
@@ -76,7 +74,7 @@ def test_a_last_will_and_a_report_of_an_earlier_window_say_nothing_of_this_one(
     assert sensors(made)["s1"]["used"] == 1, "a reading does not make an old report young"
 
 
-def test_more_readings_than_allowed_are_over_budget_whatever_the_device_says(made: Bench) -> None:
+def test_more_readings_than_allowed_are_over_budget_whatever_the_device_reports(made: Bench) -> None:
     made.store.reports.add([report("s1", 0)])
     made.store.readings.add([reading("s1", k, unix_ms() - 50_000 + 100 * k) for k in range(31)])
     told = sensors(made)["s1"]
@@ -92,7 +90,7 @@ def test_a_backlog_is_not_over_budget(made: Bench) -> None:
     assert told["broken"] == []
 
 
-def test_what_broke_the_claim_stays_with_its_sensor(made: Bench) -> None:
+def test_reasons_that_break_the_claim_stay_with_their_sensor(made: Bench) -> None:
     rows = [ProblemCount("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
     made.store.problems.add(rows)
     told = sensors(made)
@@ -122,7 +120,7 @@ def test_times_between_the_slots_hide_no_sensor(made: Bench) -> None:
     assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
 
 
-def test_devices_with_another_period_are_seen_all_the_same(made: Bench) -> None:
+def test_devices_with_another_period_are_still_seen(made: Bench) -> None:
     slot = from_now()
     made.store.readings.add([reading("s1", 1, slot(0) + 1), reading("s2", 1, slot(0) + 1)])
     told = sensors(made)
@@ -136,7 +134,7 @@ def test_a_reading_is_never_seen_later_than_now(made: Bench) -> None:
     assert sensors(made)["s1"]["last_reading"] <= unix_ms()
 
 
-def test_one_sensors_alarms_hide_none_of_anothers(made: Bench) -> None:
+def test_the_alarms_of_one_sensor_hide_no_other_alarms(made: Bench) -> None:
     slot = from_now()
     made.store.readings.add([reading("s2", 1, slot(2))])
     made.store.readings.add([reading("s2", 1, slot(1))])
@@ -159,7 +157,7 @@ def test_failures_hide_no_result(made: Bench) -> None:
     assert len(made.store.results.page("hall", failed=True).items) == 30
 
 
-def test_an_attack_up_to_now_is_not_one_up_to_the_year_2100(made: Bench) -> None:
+def test_a_wrong_clock_does_not_move_the_window_of_an_attack(made: Bench) -> None:
     slot = from_now()
     made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 4)])
     made.store.readings.add([reading("s1", 99, FAR)])
@@ -170,9 +168,7 @@ def test_an_attack_up_to_now_is_not_one_up_to_the_year_2100(made: Bench) -> None
     assert told["longer"]["epsilon"] == pytest.approx(longer_window(watched()).epsilon)
 
 
-def test_a_window_with_too_many_readings_is_cut_to_its_end_and_says_so(
-    made: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_with_too_many_readings_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slot = from_now()
     monkeypatch.setattr("cloakwork.collect.api.result_models.MOST_READINGS", 8)
     monkeypatch.setattr("cloakwork.collect.api.result_models.PAGE", 3)

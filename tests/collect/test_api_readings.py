@@ -84,7 +84,7 @@ def test_a_device_writes_its_own_sensor_only_and_a_batch_is_stored_whole_or_not_
         {"true_value": 4},
     ],
 )
-def test_what_is_not_a_reading_is_refused_counted_and_not_repeated(made: Bench, change: dict[str, object]) -> None:
+def test_an_invalid_reading_is_refused_counted_and_not_repeated(made: Bench, change: dict[str, object]) -> None:
     for body in (reading(1) | change, [reading(2), reading(1) | change]):
         answer = post(made, body)
         assert answer.status_code == 422
@@ -100,7 +100,7 @@ def test_what_is_not_a_reading_is_refused_counted_and_not_repeated(made: Bench, 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff", b"[" * 100_000, b'{"v":1,"seq":NaN}']
 )
-def test_what_is_not_even_json_is_refused_alike(made: Bench, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused_alike(made: Bench, body: bytes) -> None:
     headers = made.bearer("device") | {"Content-Type": "application/json"}
     answer = made.client.post("/v1/readings", content=body, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
@@ -113,7 +113,7 @@ def test_the_ends_of_the_range_are_accepted_and_a_batch_has_up_to_a_thousand(mad
     assert post(made, [reading(k) for k in range(1, 1002)]).status_code == 422
 
 
-def test_a_device_whose_sensor_is_not_collected_any_more_is_told_so(made: Bench) -> None:
+def test_a_device_whose_sensor_is_no_longer_collected_gets_an_error(made: Bench) -> None:
     secret = made.store.tokens.create(Role.DEVICE, "hall", "gone").secret
     answer = made.client.post(
         "/v1/readings", json=reading(1, sensor="gone"), headers={"Authorization": f"Bearer {secret}"}
@@ -122,9 +122,7 @@ def test_a_device_whose_sensor_is_not_collected_any_more_is_told_so(made: Bench)
     assert made.intake.state.problems == {Reason.UNKNOWN_SENSOR: 1}
 
 
-def test_a_busy_intake_and_a_store_that_is_away_say_when_to_try_again(
-    made: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_intake_and_an_unavailable_store_ask_to_retry(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(_: object) -> None:
         raise BusyError("full")
 
@@ -156,7 +154,7 @@ def test_readings_come_back_newest_first_in_steps_and_in_the_unit(made: Bench) -
     assert old["reading"] is None
 
 
-def test_pages_of_results_are_whole_and_what_is_no_cursor_is_refused(made: Bench) -> None:
+def test_pages_of_results_are_complete_and_invalid_cursors_are_refused(made: Bench) -> None:
     made.store.readings.add([Reading("hall", "s1", k, NOW + k, 1, NOW) for k in range(25)])
     made.store.results.save([result(NOW + k) for k in range(25)])
     found: list[int] = []
@@ -188,14 +186,14 @@ def test_the_latest_result_has_its_map_and_its_sources(made: Bench) -> None:
     assert made.client.get(f"/v1/sites/hall/results/{NOW + 1}", headers=made.bearer("analyst")).status_code == 404
 
 
-def test_a_result_that_failed_has_no_numbers_that_json_lacks(made: Bench) -> None:
+def test_a_failed_result_has_null_for_numbers_that_are_not_finite(made: Bench) -> None:
     made.store.readings.add([Reading("hall", "s1", 1, NOW, 1, NOW)])
     made.store.results.save([replace(result(), status="failed: why", gap=float("nan"), fit=float("inf"), map=None)])
     found = get(made, f"/v1/sites/hall/results/{NOW}")
     assert (found["gap"], found["fit"], found["map"]) == (None, None, None)
 
 
-def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
+def test_an_attack_combines_the_frames_of_a_window(made: Bench) -> None:
     sensors, start = watched().ids, NOW - 10_000
     steps = {sensor.id: round(20.0 / sensor.step) for sensor in watched().plan.sensors}
     rows = [Reading("hall", one, k, start + 2000 * k, steps[one], NOW) for k in range(5) for one in sensors]
@@ -210,7 +208,7 @@ def test_an_attack_puts_the_frames_of_a_window_together(made: Bench) -> None:
     assert answer.status_code == 404
 
 
-def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
+def test_health_covers_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
     period = watched().schedule.period_ms
     now = unix_ms() // period * period - period // 2  # off the slots, on which times would count before others
     made.store.readings.add([Reading("hall", "s1", k, now + k, 1, now) for k in (1, 2)])
@@ -241,7 +239,7 @@ def test_health_tells_of_sensors_recovery_broker_store_problems_and_alarms(made:
     assert [(alarm["sensor"], alarm["seq"]) for alarm in found["alarms"]] == [("s1", 1)]
 
 
-def test_erasing_takes_a_part_unless_everything_is_meant(made: Bench) -> None:
+def test_erasing_needs_a_part_or_an_explicit_everything(made: Bench) -> None:
     made.store.readings.add([Reading("hall", one, 1, NOW + k, 1, NOW) for k, one in enumerate(("s1", "s2", "s3"))])
 
     def erase(**asked: object) -> tuple[int, Any]:
@@ -325,7 +323,7 @@ def test_the_geometry_of_a_floor_of_walls_and_doors() -> None:
     assert len(found.places) == 8
 
 
-def test_walls_and_doors_of_a_drawing_part_exactly_the_cells_that_the_model_parts() -> None:
+def test_walls_separate_exactly_the_cells_that_the_model_separates() -> None:
     one = frozen(DRAWING)
     found = geometry("flat", one)
     physics = one.site.physics

@@ -1,20 +1,94 @@
-"""Results over HTTP: which is the latest."""
+"""Results and zones over HTTP."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from cloakwork.collect.storage import Reading, unix_ms
-from tests.collect.api_kit import bench, result, watched
+from fastapi.testclient import TestClient
+
+from cloakwork.collect.api import make_app
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.intake import Intake
+from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
+from tests.collect import api_kit
+from tests.collect.api_kit import NOW, Still
+from tests.collect.live_kit import moment, readings, values
+from tests.collect.zone_kit import FLAT, found, watched
+
+NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
+
+
+@contextmanager
+def client(folder: Path, one: CollectedSite, *results: Result) -> Iterator[tuple[TestClient, Store]]:
+    with open_store(str(folder / "store.db")) as store:
+        intake = Intake(store, {one.name: frozenset(one.ids)}, on_new=lambda _: None, on_report=lambda _: None)
+        intake.start()
+        try:
+            for k, result in enumerate(results):  # a result is kept only with the readings that it is from
+                store.readings.add([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
+            store.results.save(results)
+            app = make_app(store, {one.name: one}, intake, Still())
+            headers = {"Authorization": f"Bearer {store.tokens.create(Role.ANALYST).secret}"}
+            with TestClient(app, headers=headers) as made:
+                yield made, store
+        finally:
+            intake.stop()
+
+
+def get(made: TestClient, path: str) -> Any:
+    answer = made.get(f"/v1/sites/flat{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_site_lists_its_zones(tmp_path: Path) -> None:
+    with client(tmp_path, watched(NAMED)) as (made, _):
+        [zone] = get(made, "")["zones"]
+        places = watched(NAMED).site.zones[0].places.tolist()
+        assert zone == {"id": "living", "label": "Living room", "places": places}
+
+
+def test_unnamed_rooms_have_no_places(tmp_path: Path) -> None:
+    with client(tmp_path, watched()) as (made, _):
+        assert [zone["places"] for zone in get(made, "")["zones"]] == [[], []]
+
+
+def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
+    one = watched()
+    with client(tmp_path, one, found(one, NOW - 1000, zone=1), found(one, NOW, zone=0)) as (made, _):
+        here = {"id": "room-1", "expected": 0.9, "probability": 0.9, "occupied": True}
+        there = {"id": "room-2", "expected": 0.0, "probability": 0.0, "occupied": False}
+        assert get(made, "/latest")["zones"] == [here, there]
+        assert [zone["occupied"] for zone in get(made, f"/results/{NOW - 1000}")["zones"]] == [False, True]
+        assert [result["zones"] for result in get(made, "/results")["items"]] == [None, None]
+
+
+def test_a_result_without_a_map_or_of_other_places_has_no_zones(tmp_path: Path) -> None:
+    one = watched()
+    bare = Result(**{**found(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
+    with client(tmp_path, one, bare) as (made, _):
+        assert get(made, f"/results/{NOW}")["zones"] is None
+
+
+def test_an_attack_has_zones_too(tmp_path: Path) -> None:
+    one = watched(epsilon=30.0)
+    with client(tmp_path, one) as (made, store):
+        for number in range(4):
+            store.readings.add(readings(one, number, values(one, (1.25, 1.25), seed=number)))
+        attack = get(made, f"/attack?time={moment(one, 3)}")
+    assert [zone["occupied"] for zone in attack["zones"]] == [True, False]
 
 
 def test_results_from_when_the_clock_was_ahead_do_not_hide_the_latest(tmp_path: Path, store_url: str) -> None:
-    now, period = unix_ms(), watched().schedule.period_ms
+    now, period = unix_ms(), api_kit.watched().schedule.period_ms
     times = [now - period, now + period, now + 3_600_000]
-    with bench(tmp_path, url=store_url) as made:
+    with api_kit.bench(tmp_path, url=store_url) as made:
         made.store.readings.add([Reading("hall", "s1", k, when, 5, now) for k, when in enumerate(times)])
-        assert made.store.results.save([result(times[2])]) == 1
+        assert made.store.results.save([api_kit.result(times[2])]) == 1
         ask = made.client.get("/v1/sites/hall/latest", headers=made.bearer("analyst"))
         assert ask.status_code == 404
         for when in times[:2]:  # a device may be ahead by a little
-            assert made.store.results.save([result(when)]) == 1
+            assert made.store.results.save([api_kit.result(when)]) == 1
             ask = made.client.get("/v1/sites/hall/latest", headers=made.bearer("analyst"))
             assert ask.json()["time"] == when

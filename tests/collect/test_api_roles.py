@@ -1,4 +1,4 @@
-"""Every route for every role: a route that is not in the table here fails the first test."""
+"""Every route for every role: a route that is missing in this table fails the first test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def ask(made: Bench, method: str, path: str, who: str) -> int:
     return made.client.request(method, filled, headers=made.bearer(who), json=body).status_code
 
 
-def test_every_route_of_the_app_is_in_the_table_and_behind_the_gate(made: Bench) -> None:
+def test_every_route_is_in_the_table_and_guarded(made: Bench) -> None:
     found = {
         (method, route.path)
         for route in made.app.routes
@@ -78,7 +78,7 @@ def test_every_route_of_the_app_is_in_the_table_and_behind_the_gate(made: Bench)
 
 @pytest.mark.parametrize("who", ROLES)
 @pytest.mark.parametrize(("method", "path"), list(RULES))
-def test_a_role_gets_what_it_may_and_nothing_else(made: Bench, method: str, path: str, who: str) -> None:
+def test_a_role_can_use_its_routes_and_no_others(made: Bench, method: str, path: str, who: str) -> None:
     status = ask(made, method, path, who)
     if path == "/v1/session" and method == "POST":
         assert status == {"anonymous": 401, "device": 403}.get(who, 200)
@@ -107,7 +107,7 @@ def test_a_token_for_one_site_lists_and_follows_that_site_only(made: Bench) -> N
     assert made.client.get("/v1/events", headers=made.bearer("yard")).status_code == 200
 
 
-def test_figures_of_all_sites_are_not_for_a_token_of_one(made: Bench) -> None:
+def test_metrics_need_a_token_for_all_sites(made: Bench) -> None:
     refused = made.client.get("/metrics", headers=made.bearer("yard"))
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
     assert "hall" not in refused.text
@@ -120,7 +120,7 @@ def test_a_route_without_roles_cannot_be_made() -> None:
         router.get("/open")(lambda: None)
 
 
-def test_the_document_tells_of_every_route_who_may_use_it_and_how_it_fails(made: Bench) -> None:
+def test_the_document_lists_roles_and_errors_of_every_route(made: Bench) -> None:
     document = made.client.get("/openapi.json", headers=made.bearer("device")).json()
     assert set(document["components"]["securitySchemes"]) == {"token", "session"}
     hidden = {"/", "/static/{name}", "/openapi.json"}
@@ -159,7 +159,7 @@ def test_the_operator_of_one_site_manages_the_tokens_of_that_site_only(made: Ben
     assert client.post("/v1/sites/hall/erase", json={"everything": True}, headers=own).status_code == 404
 
 
-def test_a_token_of_a_device_is_for_a_sensor_that_there_is(made: Bench) -> None:
+def test_a_device_token_needs_an_existing_sensor(made: Bench) -> None:
     def make(**asked: str) -> tuple[int, str]:
         answer = made.client.post("/v1/tokens", json={"role": "device"} | asked, headers=made.bearer("operator"))
         return answer.status_code, answer.json().get("error", {}).get("code", "")

@@ -1,4 +1,4 @@
-"""Tokens and sessions: who they stand for, what a browser may do with a cookie, and how they end."""
+"""Tokens and sessions: their rights, their cookies, and how they end."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ import pytest
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.api.credentials import MOST_CACHED, SessionTable, TokenCache
+from cloakwork.collect.api.credentials import SessionTable, TokenCache
 from cloakwork.collect.storage import Role, Token
 from cloakwork.collect.storage.token_table import TokenTable
 from cloakwork.errors import StoreAwayError
@@ -35,7 +35,7 @@ def log_in(made: Bench, who: str = "operator") -> str:
     return answer.headers["set-cookie"]
 
 
-def test_a_session_reads_as_its_token_does(made: Bench) -> None:
+def test_a_session_has_the_rights_of_its_token(made: Bench) -> None:
     log_in(made, "analyst")
     assert made.client.get("/v1/session").json() == {"role": "analyst", "site": None, "label": "an analyst"}
     assert made.client.get("/v1/sites").status_code == 200
@@ -96,7 +96,7 @@ def test_logging_out_ends_the_session_and_not_the_token(made: Bench) -> None:
     assert made.client.get("/v1/sites", headers=made.bearer("operator")).status_code == 200
 
 
-def test_logging_in_again_ends_the_session_before(made: Bench) -> None:
+def test_logging_in_again_ends_the_previous_session(made: Bench) -> None:
     first = log_in(made).partition(";")[0]
     made.client.post("/v1/session", json={"token": made.secrets["operator"]}, headers={"Cookie": first})
     made.client.cookies.clear()
@@ -118,14 +118,14 @@ def test_a_revoked_token_ends_at_once_and_so_do_its_sessions(made: Bench) -> Non
     assert made.client.post("/v1/session", json={"token": made.secrets["analyst"]}).status_code == 401
 
 
-def test_a_revoked_device_writes_nothing_any_more(made: Bench) -> None:
+def test_a_revoked_device_can_no_longer_write(made: Bench) -> None:
     assert made.client.post("/v1/readings", json=reading(1), headers=made.bearer("device")).status_code == 200
     made.client.delete(f"/v1/tokens/{made.ids['device']}", headers=made.bearer("operator"))
     assert made.client.post("/v1/readings", json=reading(2), headers=made.bearer("device")).status_code == 401
     assert len(made.store.readings.page("hall").items) == 1
 
 
-def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_remembered(tmp_path: Path) -> None:
+def test_a_token_revoked_elsewhere_ends_when_its_cache_entry_expires(tmp_path: Path) -> None:
     with bench(tmp_path, ApiSettings(token_s=0.2)) as made:
         cookie = log_in(made, "analyst").partition(";")[0]
         made.client.cookies.clear()
@@ -137,7 +137,7 @@ def test_a_token_that_another_process_revokes_ends_within_the_time_that_it_is_re
         assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
 
 
-def test_a_token_that_another_process_has_just_made_opens_a_session(made: Bench) -> None:
+def test_a_token_made_elsewhere_opens_a_session_at_once(made: Bench) -> None:
     log_in(made, "analyst")
     assert made.client.get("/v1/sites").status_code == 200
     made.secrets["new"] = made.store.tokens.create(Role.ANALYST).secret
@@ -153,7 +153,7 @@ def test_sessions_do_not_outlive_the_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer cw_short", "cw_x", "Bearer \u00ff"])
-def test_what_is_no_token_opens_nothing(made: Bench, header: str) -> None:
+def test_an_invalid_token_opens_nothing(made: Bench, header: str) -> None:
     answer = made.client.get("/v1/sites", headers={b"Authorization": header.encode("latin-1")})
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")
@@ -226,7 +226,8 @@ def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None
     assert store.asked == 2, "the answer from before the revocation was used again"
 
 
-def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded() -> None:
+def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloakwork.collect.api.credentials.MOST_CACHED", 50)
     store = Slow()
     store.go_on.set()
     tokens = tokens_of(store)
@@ -237,13 +238,13 @@ def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded() -> 
 
     asyncio.run(ask("cw_" + 43 * "A", "cw_" + 43 * "A"))
     assert store.asked == 1
-    many = [f"cw_{k:042d}B" for k in range(MOST_CACHED)]
+    many = [f"cw_{k:042d}B" for k in range(50)]
     asyncio.run(ask(*many))
     assert not tokens.knows("cw_" + 43 * "A")
     assert tokens.knows(many[-1])
 
 
-def test_all_who_ask_at_once_whether_a_token_holds_are_answered_by_one_look() -> None:
+def test_simultaneous_validity_checks_share_one_lookup() -> None:
     store = Slow()
     store.go_on.set()
     tokens = tokens_of(store)
@@ -259,7 +260,7 @@ def test_all_who_ask_at_once_whether_a_token_holds_are_answered_by_one_look() ->
     assert store.asked == 2
 
 
-def test_a_look_goes_on_without_the_one_who_began_it_and_what_it_came_too_early_for_is_looked_up_again() -> None:
+def test_a_lookup_outlives_its_first_caller_and_is_repeated_for_newer_tokens() -> None:
     store = Slow()
     tokens = tokens_of(store)
     new = replace(TOKEN, id="new")

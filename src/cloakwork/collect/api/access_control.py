@@ -14,11 +14,11 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.capacity import ConcurrencyLimiter, KeyedLocks, RateLimiter
+from cloakwork.collect.api.capacity import ConcurrencyLimiter, KeyedLocks, RateLimiter, WorkerThreads
 from cloakwork.collect.api.credentials import Caller, OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import documented_errors
 from cloakwork.collect.api.http_limits import BODY_LIMIT, address_of
-from cloakwork.collect.storage import Role
+from cloakwork.collect.storage import Role, Store
 from cloakwork.errors import ApiError
 
 READERS = (Role.ANALYST, Role.OPERATOR)
@@ -78,11 +78,11 @@ class GuardedRoute(APIRoute):
 class AccessControl:
     """Identifies callers, limits their rates and checks their roles."""
 
-    def __init__(self, tokens: TokenCache, sessions: SessionTable, codes: OneTimeCodes, settings: ApiSettings) -> None:
-        self.tokens = tokens
-        self.sessions = sessions
-        self.codes = codes
+    def __init__(self, store: Store, workers: WorkerThreads, settings: ApiSettings) -> None:
         self.settings = settings
+        self.tokens = TokenCache(store, workers, seconds=settings.token_s)
+        self.codes = OneTimeCodes(seconds=settings.code_s)
+        self.sessions = SessionTable(settings.sessions, settings.sessions_per_token, settings.session_s)
         self._failures = RateLimiter(rate=settings.failure_rate, burst=settings.failure_burst)
         self._strangers = RateLimiter(rate=settings.sign_in_rate, burst=settings.sign_in_burst)
         self._at_once = ConcurrencyLimiter()

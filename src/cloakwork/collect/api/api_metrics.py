@@ -42,11 +42,9 @@ class ApiMetrics:
         self._dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
 
     def count_result(self, result: Result) -> None:
-        """A frame was recovered."""
         self._solved.labels(result.site).observe(result.took_ms / 1000)
 
     def count_store_call(self, operation: str, seconds: float) -> None:
-        """The store was called."""
         self._store.labels(operation).observe(seconds)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -64,23 +62,17 @@ class ApiMetrics:
         self.registry.register(_PartsCollector(sites, intake, live, broker))
 
     def text(self) -> bytes:
-        """All figures in the text format."""
         return generate_latest(self.registry)
 
 
 class _PartsCollector(Collector):
     def __init__(self, sites: Sequence[str], intake: Intake, live: LiveRecovery, broker: MqttClient | None) -> None:
-        self._sites = sites
-        self._intake = intake
-        self._live = live
-        self._broker = broker
+        self._sites, self._intake, self._live, self._broker = sites, intake, live, broker
 
     def describe(self) -> list[Metric]:
-        """Nothing in advance: the parts need not have started."""
-        return []
+        return []  # nothing in advance: the parts need not have started
 
     def collect(self) -> Iterator[Metric]:
-        """The figures of this moment."""
         state = self._intake.state
         readings = CounterMetricFamily("cloakwork_readings", "Readings by verdict.", labels=["verdict"])
         readings.add_metric([ReadingStatus.NEW], state.stored)

@@ -9,79 +9,43 @@ from cloakwork.errors import InputError
 class ApiSettings:
     """Limits and times of the HTTP interface; the defaults suit a building.
 
-    Attributes
-    ----------
-    tls
-        Whether clients connect by https, here or at a proxy: cookies are then sent by https only.
-    body_bytes, small_bytes, body_s
-        The largest body of a device, that of any other client, and how long a body may take to arrive.
-    connections, connections_per_address, head_s, read_s
-        Connections in total (fewer where the process may not open so many files) and from one address; how long a
-        client may take to begin a request, and to read what is buffered of a response.
-    device_rate, device_burst
-        Requests a second of one device, and how many at once after a pause.
-    readings_per_request
-        A batch counts as one request for every so many readings in it, or for as many bytes as those may have.
-    reader_rate, reader_burst
-        The same for one analyst or operator.
-    rows_per_request
-        A page of results or readings counts as one request for every so many rows that it may have.
-    failure_rate, failure_burst
-        Wrong tokens a second from one address before it has to wait.
-    sign_in_rate, sign_in_burst
-        Attempts to sign in to the page a second from one address.
-    device_at_once, reader_at_once
-        Requests of one token that may be under way.
-    writes_at_once, reads_at_once
-        Calls of the store that may be under way, for devices and for readers.
-    streams, streams_per_token, stream_queue, stream_s
-        Event streams in total and for one token, how many events may wait for a slow client, and after how long a
-        stream ends (a browser reconnects automatically, and misses nothing).
-    heartbeat_s, follow_s, send_s
-        How often a stream sends a comment to stay open, how often the store is polled for news, and how long a client
-        may take to read an event.
-    token_s
-        How long a valid token is not looked up again: a token that another process revokes works for so long.
-    sessions, sessions_per_token, session_s
-        Sessions of the page in total and for one token, and how long one lasts.
-    code_s
-        How long a one-time code in an address can be used.
+    A `rate` is per second, a `burst` allowed at once after a pause; names that end in `_s` are seconds.
     """
 
-    tls: bool = False
-    body_bytes: int = 1 << 20
-    small_bytes: int = 2048
-    body_s: float = 20.0
-    connections: int = 1000
+    tls: bool = False  # clients connect by https, here or at a proxy: cookies are sent by https only
+    body_bytes: int = 1 << 20  # largest body of a device
+    small_bytes: int = 2048  # largest body of any other client
+    body_s: float = 20.0  # for a body to arrive
+    connections: int = 1000  # fewer where the process may not open so many files
     connections_per_address: int = 400
-    head_s: float = 10.0
-    read_s: float = 60.0
-    device_rate: float = 50.0
+    head_s: float = 10.0  # for a client to begin a request
+    read_s: float = 60.0  # for a client to read what is buffered of a response
+    device_rate: float = 50.0  # requests of one device
     device_burst: float = 100.0
-    readings_per_request: int = 20
-    reader_rate: float = 50.0
+    readings_per_request: int = 20  # in a batch, or their size in bytes, that count as one request
+    reader_rate: float = 50.0  # requests of one analyst or operator
     reader_burst: float = 200.0
-    rows_per_request: int = 100
-    failure_rate: float = 0.2
+    rows_per_request: int = 100  # of a page of results or readings that count as one request
+    failure_rate: float = 0.2  # wrong tokens from one address
     failure_burst: float = 10.0
-    sign_in_rate: float = 2.0
+    sign_in_rate: float = 2.0  # attempts to sign in to the page from one address
     sign_in_burst: float = 30.0
-    device_at_once: int = 8
+    device_at_once: int = 8  # requests of one token under way
     reader_at_once: int = 32
-    writes_at_once: int = 24
-    reads_at_once: int = 12
-    streams: int = 200
+    writes_at_once: int = 24  # calls of the store under way, for devices
+    reads_at_once: int = 12  # and for readers
+    streams: int = 200  # event streams in total
     streams_per_token: int = 16
-    stream_queue: int = 256
-    stream_s: float = 3600.0
-    heartbeat_s: float = 15.0
-    follow_s: float = 0.5
-    send_s: float = 20.0
-    token_s: float = 1.0
-    sessions: int = 1000
+    stream_queue: int = 256  # events that may wait for a slow client
+    stream_s: float = 3600.0  # until a stream ends; a browser reconnects and misses nothing
+    heartbeat_s: float = 15.0  # between comments that keep a stream open
+    follow_s: float = 0.5  # between polls of the store for news
+    send_s: float = 20.0  # for a client to read an event
+    token_s: float = 1.0  # until a valid token is checked again, in case another process revoked it
+    sessions: int = 1000  # of the page, in total
     sessions_per_token: int = 16
     session_s: float = 12 * 3600.0
-    code_s: float = 600.0
+    code_s: float = 600.0  # until a one-time code in an address expires
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):

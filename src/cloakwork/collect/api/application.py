@@ -17,26 +17,21 @@ from cloakwork.collect.api import (
     routes_results,
     routes_sites,
 )
-from cloakwork.collect.api.access_control import AccessControl, GuardedRoute
-from cloakwork.collect.api.api_metrics import ApiMetrics
+from cloakwork.collect.api.access_control import GuardedRoute
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.capacity import WorkerThreads
-from cloakwork.collect.api.credentials import OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import (
     ResponseMiddleware,
     documented_errors,
     error_schemas,
     install_error_handlers,
 )
-from cloakwork.collect.api.event_hub import EventHub, StorePoller, StreamEnd
+from cloakwork.collect.api.event_hub import EventHub, StreamEnd
 from cloakwork.collect.api.http_limits import BodyLimitMiddleware
-from cloakwork.collect.api.result_models import AttackCache
 from cloakwork.collect.api.route_context import ApiContext
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Store
-from cloakwork.errors import InputError
 from cloakwork.mqtt import MqttClient
 
 VERSION = "1"
@@ -79,7 +74,7 @@ def make_app(
     `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. Only a demonstration
     has a `simulation`, whose truth clients may ask for.
     """
-    context = _make_context(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings())
+    context = ApiContext(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings())
     app = FastAPI(
         title="Cloakwork collector",
         summary=SUMMARY,
@@ -103,34 +98,6 @@ def make_app(
     app.add_middleware(ResponseMiddleware, tls=context.settings.tls, on_response=context.metrics.count_request)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
-
-
-def _make_context(
-    store: Store,
-    sites: Mapping[str, CollectedSite],
-    intake: Intake,
-    live: LiveRecovery,
-    broker: MqttClient | None,
-    hub: EventHub,
-    settings: ApiSettings,
-) -> ApiContext:
-    for name, watched in sites.items():
-        if name != watched.name:
-            message = f"the site {watched.name} is given as {name!r}: use its own name as the key."
-            raise InputError(message, name=name, site=watched.name)
-    metrics = ApiMetrics()
-    metrics.include(list(sites), intake, live, broker)
-    hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
-    workers = WorkerThreads(
-        writes=settings.writes_at_once, reads=settings.reads_at_once, on_call=metrics.count_store_call
-    )
-    sessions = SessionTable(most=settings.sessions, per_token=settings.sessions_per_token, seconds=settings.session_s)
-    tokens = TokenCache(store, workers, seconds=settings.token_s)
-    access = AccessControl(tokens, sessions, OneTimeCodes(seconds=settings.code_s), settings)
-    poller = StorePoller(store, workers, hub, live, every_s=settings.follow_s)
-    return ApiContext(
-        store, sites, intake, live, broker, hub, workers, access, metrics, settings, AttackCache(store), poller
-    )
 
 
 @asynccontextmanager

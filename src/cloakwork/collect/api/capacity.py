@@ -39,9 +39,7 @@ class RateLimiter:
     def __init__(
         self, *, rate: float, burst: float, most: int = MOST_KEYS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._clock = clock
+        self._rate, self._burst, self._clock = rate, burst, clock
         self._buckets: LRUCache[str, _Bucket] = LRUCache(most)
 
     def take(self, key: str, amount: float = 1.0) -> float:
@@ -101,7 +99,6 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, key: str) -> AsyncIterator[None]:
-        """Hold the lock of a key while the block runs."""
         lock = self._locks.setdefault(key, asyncio.Lock())  # holders and waiters keep it alive
         async with lock:
             yield
@@ -113,7 +110,7 @@ class WorkerThreads:
     `on_call` is called with the name of each call and the seconds that it took.
     """
 
-    def __init__(self, *, writes: int, reads: int, on_call: Callable[[str, float], None]) -> None:
+    def __init__(self, writes: int, reads: int, on_call: Callable[[str, float], None]) -> None:
         self._counts = {"write": writes, "read": reads, "heavy": 1, "suspect": 1}
         self._held: Counter[str] = Counter()
         self._limiters: dict[str, CapacityLimiter] = {}

@@ -29,7 +29,6 @@ class Caller:
 
     @property
     def role(self) -> Role:
-        """The role of its token."""
         return self.token.role
 
     def sees(self, site: str) -> bool:
@@ -47,10 +46,7 @@ class TokenCache:
     def __init__(
         self, store: Store, workers: WorkerThreads, *, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._store = store
-        self._workers = workers
-        self._seconds = seconds
-        self._clock = clock
+        self._store, self._workers, self._seconds, self._clock = store, workers, seconds, clock
         self._checked: LRUCache[bytes, tuple[Token, float]] = LRUCache(MOST_CACHED)
         self._valid: frozenset[str] = frozenset()
         self._listed_at = -float("inf")
@@ -103,7 +99,6 @@ class TokenCache:
         self._listed_at = began
 
     def forget(self, token_id: str) -> None:
-        """Drop a revoked token."""
         self._changes += 1
         self._valid -= {token_id}
         for key in [key for key, (token, _) in self._checked.items() if token.id == token_id]:
@@ -122,12 +117,9 @@ class SessionTable:
     """
 
     def __init__(
-        self, *, most: int, per_token: int, seconds: float, clock: Callable[[], float] = time.monotonic
+        self, most: int, per_token: int, seconds: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._most = most
-        self._per_token = per_token
-        self._seconds = seconds
-        self._clock = clock
+        self._most, self._per_token, self._seconds, self._clock = most, per_token, seconds, clock
         self._key = secrets.token_bytes(32)
         self._open: dict[bytes, tuple[Token, float]] = {}  # the oldest first, with the time at which each ends
 
@@ -150,11 +142,9 @@ class SessionTable:
         return Caller(self._open[key][0], key) if self.is_open(key) else None
 
     def is_open(self, key: bytes) -> bool:
-        """Whether a session goes on."""
         return key in self._open and self._open[key][1] > self._clock()
 
     def end(self, key: bytes) -> None:
-        """Log out."""
         self._open.pop(key, None)
 
     def forget(self, token_id: str) -> None:
@@ -184,7 +174,6 @@ class OneTimeCodes:
         self._lock = Lock()
 
     def make(self, token: Token) -> str:
-        """A new code for this token."""
         text = secrets.token_urlsafe(24)
         with self._lock:
             self._open[_digest(text)] = token

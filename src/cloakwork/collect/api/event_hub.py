@@ -18,6 +18,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
@@ -47,25 +48,16 @@ class EventKind(StrEnum):
 
 
 class StreamEnd(StrEnum):
-    """Why a stream ended: the code in its last event; `text` is for people."""
+    """Why a stream ended, for people; `code` is for programs."""
 
-    SLOW = "slow"
-    REVOKED = "revoked"
-    CLOSING = "closing"
-    TIME = "time"
+    SLOW = "too slow: events arrived faster than the client read them. Reconnect, and fetch what was missed"
+    REVOKED = "the token was revoked, or the session ended"
+    CLOSING = "the collector is stopping. Reconnect in a moment"
+    TIME = "this stream reached its time limit. Reconnect; nothing is missed"
 
     @property
-    def text(self) -> str:
-        """What happened, and what to do."""
-        return _END_TEXTS[self]
-
-
-_END_TEXTS = {
-    StreamEnd.SLOW: "too slow: events arrived faster than the client read them. Reconnect, and fetch what was missed",
-    StreamEnd.REVOKED: "the token was revoked, or the session ended",
-    StreamEnd.CLOSING: "the collector is stopping. Reconnect in a moment",
-    StreamEnd.TIME: "this stream reached its time limit. Reconnect; nothing is missed",
-}
+    def code(self) -> str:
+        return self.name.lower()
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,6 @@ class ApiEvent:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Identifies the events that this one replaces."""
         return self.kind, self.site, self.topic
 
 
@@ -169,44 +160,38 @@ class EventHub:
             self._gather(result_event(result))
 
     def publish_reports(self, reports: Sequence[DeviceReport]) -> None:
-        """Devices reported their state."""
         for report in reports if self._queues else ():
             self._publish(EventKind.REPORT, report.site, report._asdict(), report.sensor)
 
     def publish_problems(self, problems: Sequence[ProblemCount]) -> None:
-        """Messages were unusable."""
         for problem in problems if self._queues else ():
             data = asdict(problem) | {"code": reason_code(problem.reason)}
             self._publish(EventKind.PROBLEM, problem.site, data, f"{problem.sensor} {problem.reason}")
 
     def publish_lag(self, site: str, lag: RecoveryState) -> None:
-        """How far recovery is behind."""
         if self._queues:
             data = {"site": site} | asdict(lag) | {"reason": WITHHELD if lag.reason else ""}
             self._publish(EventKind.LAG, site, data)
 
     @property
     def followed(self) -> frozenset[str]:
-        """The sites of all open streams."""
         return frozenset(site for queue in self._queues for site in queue.sites)
 
     @property
     def streams(self) -> int:
-        """The number of open streams."""
         return len(self._queues)
 
-    def open(self, caller: Caller, sites: frozenset[str], *, most: int, per_token: int, queue: int) -> EventQueue:
+    def open(self, caller: Caller, sites: frozenset[str], settings: ApiSettings) -> EventQueue:
         """Open a stream; refused where there are too many."""
         own = sum(other.caller.token.id == caller.token.id for other in self._queues)
-        if own >= per_token or len(self._queues) >= most:
+        if own >= settings.streams_per_token or len(self._queues) >= settings.streams:
             message = f"This token has {own} open streams, of {len(self._queues)} in total. Close one first."
             raise ApiError(429, "too-many-streams", message, retry_s=5)
-        opened = EventQueue(caller, sites, queue)
+        opened = EventQueue(caller, sites, settings.stream_queue)
         self._queues.add(opened)
         return opened
 
     def close(self, queue: EventQueue) -> None:
-        """A client has gone."""
         self._queues.discard(queue)
 
     def end(self, reason: StreamEnd, *, token: str | None = None, session: bytes | None = None) -> None:

@@ -52,7 +52,6 @@ class LimitedListener(socket.socket):
 
     @property
     def connections(self) -> int:
-        """How many are open."""
         return self._open.total()
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -67,7 +66,6 @@ class LimitedListener(socket.socket):
         return _CountedConnection(connection, self, address), peer
 
     def release(self, address: str) -> None:
-        """Count one connection of an address less."""
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
@@ -87,12 +85,11 @@ class _CountedConnection(socket.socket):
         self._release = weakref.finalize(self, listener.release, address)
 
     def close(self) -> None:
-        """Close it."""
         super().close()
         self._release()
 
 
-class TimedProtocol(H11Protocol):
+class _TimedProtocol(H11Protocol):
     """One connection, aborted when a request does not begin, or a response is not read, for too long.
 
     The head of a request must be complete `head_s` seconds after the connection was made, or after the previous
@@ -105,36 +102,30 @@ class TimedProtocol(H11Protocol):
     _read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all timers."""
         _cancel(self._head_timer)
         _cancel(self._read_timer)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Use the bytes that have arrived."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:  # a request is under way
             _cancel(self._head_timer)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
         self._await_head()  # first, since the next request may have arrived already
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
         super().pause_writing()
         _cancel(self._read_timer)
         self._read_timer = self.loop.call_later(self.read_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
         super().resume_writing()
         _cancel(self._read_timer)
 
@@ -143,9 +134,9 @@ class TimedProtocol(H11Protocol):
         self._head_timer = self.loop.call_later(self.head_s, self.transport.abort)
 
 
-def timed_protocol(settings: ApiSettings) -> type[TimedProtocol]:
+def timed_protocol(settings: ApiSettings) -> type[H11Protocol]:
     """The protocol of a server with these settings."""
-    return type("TimedProtocol", (TimedProtocol,), {"head_s": settings.head_s, "read_s": settings.read_s})
+    return type("TimedProtocol", (_TimedProtocol,), {"head_s": settings.head_s, "read_s": settings.read_s})
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -165,7 +156,6 @@ class BodyLimitMiddleware:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

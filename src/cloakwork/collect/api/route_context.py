@@ -3,7 +3,6 @@
 import base64
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path
@@ -30,22 +29,32 @@ SiteName = Annotated[Name, Path(description="Name of a site.")]
 _CURSOR = re.compile(r"[A-Za-z0-9_.-]{1,120}").fullmatch
 
 
-@dataclass(frozen=True)
 class ApiContext:
     """Everything that the routes of one app work with. `broker` is None where readings arrive by HTTP only."""
 
-    store: Store
-    sites: Mapping[str, CollectedSite]
-    intake: Intake
-    live: LiveRecovery
-    broker: MqttClient | None
-    hub: EventHub
-    workers: WorkerThreads
-    access: AccessControl
-    metrics: ApiMetrics
-    settings: ApiSettings
-    attacks: AttackCache
-    poller: StorePoller
+    def __init__(
+        self,
+        store: Store,
+        sites: Mapping[str, CollectedSite],
+        intake: Intake,
+        live: LiveRecovery,
+        broker: MqttClient | None,
+        hub: EventHub,
+        settings: ApiSettings,
+    ) -> None:
+        for name, watched in sites.items():
+            if name != watched.name:
+                message = f"the site {watched.name} is given as {name!r}: use its own name as the key."
+                raise InputError(message, name=name, site=watched.name)
+        self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
+        self.hub, self.settings = hub, settings
+        self.metrics = metrics = ApiMetrics()
+        metrics.include(list(sites), intake, live, broker)
+        hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
+        self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
+        self.access = AccessControl(store, self.workers, settings)
+        self.attacks = AttackCache(store)
+        self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
 
     def site(self, name: str, caller: Caller) -> CollectedSite:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
@@ -56,7 +65,6 @@ class ApiContext:
         return watched
 
     def site_names(self, caller: Caller) -> list[str]:
-        """The sites that the caller may see."""
         return [name for name in self.sites if caller.sees(name)]
 
 
@@ -81,7 +89,6 @@ class PageQuery(BaseModel):
     ] = None
 
     def store_arguments(self) -> dict[str, Any]:
-        """The period and the page as arguments of the store's methods."""
         return {"since": self.since, "until": self.until, "limit": self.limit, "after": _decode_cursor(self.after)}
 
 

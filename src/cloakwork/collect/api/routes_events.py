@@ -61,7 +61,6 @@ class EventStreamResponse(EventSourceResponse):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the stream."""
         self._context.metrics.streams.inc()
         try:
             with suppress(OSError):  # the client has disconnected, or no longer reads
@@ -83,7 +82,7 @@ class EventStreamResponse(EventSourceResponse):
                 if event.data not in sent:
                     yield self._encoded(event)
             await self._check(began)
-        data = json.dumps({"reason": queue.end_reason.text, "code": queue.end_reason})
+        data = json.dumps({"reason": queue.end_reason, "code": queue.end_reason.code})
         yield ServerSentEvent(data, event=EventKind.END, sep="\n")
 
     async def _check(self, began: float) -> None:
@@ -130,14 +129,7 @@ async def events(
     if site is not None:
         context.site(site, caller)
     sites = frozenset([site] if site is not None else context.site_names(caller))
-    settings = context.settings
-    queue = context.hub.open(
-        caller,
-        sites,
-        most=settings.streams,
-        per_token=settings.streams_per_token,
-        queue=settings.stream_queue,
-    )
+    queue = context.hub.open(caller, sites, context.settings)
     try:
         await context.poller.follow(sites)
         if last_event_id is None:

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -18,13 +17,8 @@ from cloakwork.errors import ApiError
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".webmanifest": "application/manifest+json",
-    ".woff2": "font/woff2",
 }
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 INDEX = "index.html"
@@ -40,13 +34,12 @@ class PageFile:
     etag: str
 
 
-def load_page(folder: Traversable | None = None) -> dict[str, PageFile]:
+def load_page() -> dict[str, PageFile]:
     """The files of the page by name, read once: requests are looked up here and never reach the disk."""
-    root = resources.files("cloakwork.collect") / "page" if folder is None else folder
     files: dict[str, PageFile] = {}
-    for entry in root.iterdir() if root.is_dir() else ():
+    for entry in (resources.files("cloakwork.collect") / "page").iterdir():
         media_type = MEDIA_TYPES.get("." + entry.name.rpartition(".")[2])
-        if media_type is not None and entry.is_file():
+        if media_type is not None:
             body = entry.read_bytes()
             files[entry.name] = PageFile(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
     return files

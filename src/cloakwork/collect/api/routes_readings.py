@@ -120,14 +120,7 @@ async def list_readings(
 
 def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:
     items = [
-        ReadingBody(
-            sensor=row.sensor,
-            seq=row.seq,
-            time=row.time,
-            value=row.value,
-            reading=row.value * steps[row.sensor] if row.sensor in steps else None,
-            received=row.received,
-        )
+        ReadingBody(**row._asdict(), reading=row.value * steps[row.sensor] if row.sensor in steps else None)
         for row in page.items
     ]
     return ReadingsBody(items=items, next=encode_cursor(page.next))

@@ -1,4 +1,4 @@
-"""Connections that never say what they want are ended, and nobody has more of them than their share."""
+"""Idle connections are closed, and connections are limited."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.storage import Role, open_store
 from tests.broker import make_certificates
-from tests.collect.api_kit import watched
+from tests.collect.api_kit import PLAIN, watched
 
 QUICK = ApiSettings(head_s=0.5, read_s=0.5)
 SLOW = replace(QUICK, head_s=60.0)
@@ -99,7 +99,7 @@ def asks(port: int, source: str = "127.0.0.1") -> bool:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-", HEALTH + b"GET /he"])
-def test_a_request_that_does_not_come_is_not_waited_for(tmp_path: Path, said: bytes) -> None:
+def test_a_connection_without_a_request_is_closed(tmp_path: Path, said: bytes) -> None:
     with serving(tmp_path) as (_, port), ExitStack() as stack:
         links = [stack.enter_context(connect(port)) for _ in range(30)]
         for link in links:
@@ -111,7 +111,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(tmp_path: Path, said: by
 @pytest.mark.parametrize(
     "head", [b"", b"POST /v1/readings HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n"], ids=["head", "body"]
 )
-def test_one_that_comes_a_letter_at_a_time_is_not_waited_for(tmp_path: Path, head: bytes) -> None:
+def test_a_request_that_trickles_in_is_cut_off(tmp_path: Path, head: bytes) -> None:
     """Of the second the answer, that a token is needed, is long written while its body still comes."""
     with serving(tmp_path) as (_, port), connect(port) as link:
         link.sendall(head)
@@ -127,7 +127,7 @@ def test_one_that_comes_a_letter_at_a_time_is_not_waited_for(tmp_path: Path, hea
 
 
 def test_a_request_may_take_longer_than_its_head_and_connections_are_used_again(tmp_path: Path) -> None:
-    with serving(tmp_path) as (service, port), httpx2.Client(base_url=service.url) as client:
+    with serving(tmp_path) as (service, port), httpx2.Client(verify=PLAIN, base_url=service.url) as client:
         token = service.store.tokens.create(Role.ANALYST).secret
         with client.stream("GET", "/v1/events", headers={"Authorization": f"Bearer {token}"}) as stream:
             assert stream.status_code == 200
@@ -157,7 +157,7 @@ def uses_again(port: int) -> bool:
     return True
 
 
-def test_who_does_not_read_the_answers_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_responses_is_disconnected(tmp_path: Path) -> None:
     with serving(tmp_path) as (service, port), connect(port) as link:
         ask = b"GET /static/style.css HTTP/1.1\r\nHost: x\r\n\r\n"
         link.settimeout(0.2)
@@ -173,7 +173,7 @@ def test_who_does_not_read_the_answers_is_let_go(tmp_path: Path) -> None:
         assert not service.failed
 
 
-def test_connections_are_counted_for_each_address_and_in_all(tmp_path: Path) -> None:
+def test_connections_are_limited_per_address_and_in_total(tmp_path: Path) -> None:
     with (
         serving(tmp_path, replace(SLOW, connections=10, connections_per_address=6)) as (service, port),
         ExitStack() as stack,
@@ -193,14 +193,14 @@ def test_connections_are_counted_for_each_address_and_in_all(tmp_path: Path) -> 
         assert asks(port, "127.0.0.2")
 
 
-def test_a_proxy_has_all_connections(tmp_path: Path) -> None:
+def test_a_proxy_may_use_all_connections(tmp_path: Path) -> None:
     settings = replace(SLOW, connections=8, connections_per_address=2)
     with serving(tmp_path, settings, ListenAddress(port=0, proxied=True)) as (service, port), ExitStack() as stack:
         hold(stack, service, port, 7)
         assert asks(port)
 
 
-def test_who_never_ends_the_handshake_of_tls_counts_too(tmp_path: Path) -> None:
+def test_an_unfinished_tls_handshake_counts_as_a_connection(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     listen = ListenAddress(port=0, certificate=tmp_path / "server.pem", private_key=tmp_path / "server.key")
     trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
@@ -224,7 +224,7 @@ def test_who_never_ends_the_handshake_of_tls_counts_too(tmp_path: Path) -> None:
         assert gone(quiet)
 
 
-def test_nobody_fills_the_log_with_what_is_not_http(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_that_are_not_http_do_not_fill_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with serving(tmp_path, SLOW) as (_, port):
         for said in (
             b"\x16\x03\x01 nonsense\r\n\r\n",
