@@ -75,7 +75,7 @@ def points(name: str, values: ArrayLike | Sequence[object], *, error: type[Input
     """Return `values` as points in the plane, shape (k, 2)."""
     array = _floats(values)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not len(array) or not np.isfinite(array).all():
-        raise error(f"{name}: give a list of (x, y) pairs of finite numbers.", given=values)
+        raise error(f"{name}: give a list of (x, y) pairs of finite numbers.", **{name: values})
     return array
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cloakwork.accuracy import CramerRao, Method, cramer_rao
 from cloakwork.accuracy.information import covariances_of_one, mean_length, radius_90
-from cloakwork.accuracy.slopes import slopes_everywhere
+from cloakwork.accuracy.slopes import slopes_at
 from cloakwork.accuracy.whitening import whiten
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics import (
@@ -233,7 +233,7 @@ def test_differences_on_a_fine_grid_are_derivatives() -> None:
 )
 @pytest.mark.parametrize("strengths_known", [True, False])
 def test_all_places_at_once_are_each_place_on_its_own(physics: Physics, strengths_known: bool) -> None:
-    slopes = slopes_everywhere(whiten(physics, 0.1))
+    slopes = slopes_at(whiten(physics, 0.1))
     assert slopes is not None
     together = covariances_of_one(slopes, strengths_known=strengths_known)
     for place in range(0, physics.places, 5):
@@ -245,7 +245,7 @@ def test_all_places_at_once_are_each_place_on_its_own(physics: Physics, strength
 def test_one_sensor_sees_no_direction_on_a_plane() -> None:
     plane = HeatPlane(n=(6, 6), m=[(0.4, 0.45)], T=0.05)
     assert np.isinf(cramer_rao(plane, [(0.7, 0.8)], 0.1).std).all()
-    slopes = slopes_everywhere(whiten(plane, 0.1))
+    slopes = slopes_at(whiten(plane, 0.1))
     assert slopes is not None
     assert np.isinf(covariances_of_one(slopes, strengths_known=True).diagonal(axis1=1, axis2=2)).all()
 

@@ -88,14 +88,17 @@ def test_the_numerical_range_gives_the_matrix_back(physics: Physics) -> None:
 
 def test_readings_of_the_wrong_shape_or_not_finite_are_refused(physics: Physics) -> None:
     n = physics.places
-    with pytest.raises(InputError, match=rf"sources has shape \({n + 1},\): the last axis must have length {n}"):
+    with pytest.raises(InputError) as problem:
         physics.apply(np.zeros(n + 1))
+    assert problem.value.values == {"shape": (n + 1,), "width": n}
     bad = np.zeros((2, n))
     bad[1, 1] = np.nan
-    with pytest.raises(InputError, match=r"sources\[1, 1\] is not a finite number"):
+    with pytest.raises(InputError) as problem:
         physics.apply(bad)
-    with pytest.raises(InputError, match="give an array of numbers"):
+    assert problem.value.where == (1, 1)
+    with pytest.raises(InputError) as problem:
         physics.apply(["warm"] * n)
+    assert problem.value.width == n
 
 
 @settings(max_examples=20, deadline=None)
@@ -118,22 +121,25 @@ def test_a_source_may_be_in_any_corner_of_the_plane(corner: tuple[float, float])
 
 
 @pytest.mark.parametrize(
-    ("at", "weights", "message"),
+    ("at", "weights"),
     [
-        ([0.5], [1.0, 2.0], r"1 positions but weights of shape \(2,\)"),
-        ([0.5], [float("nan")], r"weights\[0\] is nan"),
-        ([0.1, 0.5], [1.0, -1.0], r"weights\[1\] is -1.0"),
-        ([float("nan")], None, "at=nan: give one number"),
-        (["here"], None, "at='here': give one number"),
-        ([(0.1, 0.2)], None, "give one number"),
-        ([1.3], None, "at=1.3 is outside"),
+        ([0.5], [1.0, 2.0]),
+        ([0.5], [float("nan")]),
+        ([0.1, 0.5], [1.0, -1.0]),
+        ([float("nan")], None),
+        (["here"], None),
+        ("here", None),
+        ([(0.1, 0.2)], None),
+        ([1.3], None),
     ],
 )
-def test_impossible_sources_are_refused(at: list[object], weights: list[float] | None, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_impossible_sources_are_refused(at: list[object], weights: list[float] | None) -> None:
+    with pytest.raises(InputError) as problem:
         sources(HeatLine(n=10, m=3, T=0.1), at, weights)
+    assert ("at" if weights is None else "weights") in problem.value.values
 
 
 def test_a_model_without_known_sensors_refuses_position_errors() -> None:
-    with pytest.raises(PhysicsError, match="does not know where its sensors are"):
+    with pytest.raises(PhysicsError) as problem:
         Matrix(np.eye(3), Space.line(3)).joint_slope(displacement=0.1)
+    assert problem.value.position == 0.1

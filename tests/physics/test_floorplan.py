@@ -142,31 +142,32 @@ def test_ten_thousand_cells_need_no_square_matrix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"sensors_at": []}, r"sensors_at: give a list of \(x, y\) pairs"),
-        ({"sensors_at": [(1.0, 1.0, 1.0)]}, r"give a list of \(x, y\) pairs"),
-        ({"sensors_at": [(1.0, float("nan"))]}, "pairs of finite numbers"),
-        ({"sensors_at": [(1.0, 1.0), (0.2, 0.2)]}, r"sensor 1: \(0\.2, 0\.2\) is not on the floor"),
-        ({"sensors_at": [(9.0, 1.0)]}, r"sensor 0: \(9, 1\) is not on the floor.* 4 m x 2\.5 m plan"),
-        ({"regime": "steady"}, r"regime='steady': give Steady\(reach=...\) or Pulse\(length=...\)"),
-        ({"footprint": -0.1}, "footprint=-0.1: give a finite number, 0 or above"),
-        ({"footprint": float("nan")}, "footprint=nan"),
-        ({"gain": 0.0}, "gain=0.0"),
+        {"sensors_at": []},
+        {"sensors_at": [(1.0, 1.0, 1.0)]},
+        {"sensors_at": [(1.0, float("nan"))]},
+        {"sensors_at": [(1.0, 1.0), (0.2, 0.2)]},
+        {"sensors_at": [(9.0, 1.0)]},
+        {"regime": "steady"},
+        {"footprint": -0.1},
+        {"footprint": float("nan")},
+        {"gain": 0.0},
     ],
 )
-def test_impossible_plans_are_refused(wrong: dict[str, Any], message: str) -> None:
+def test_impossible_plans_are_refused(wrong: dict[str, Any]) -> None:
     arguments: dict[str, Any] = {"rooms": FLAT, "sensors_at": [(1.0, 1.0)], "regime": Steady(1.0)} | wrong
-    with pytest.raises(PhysicsError, match=message):
+    with pytest.raises(PhysicsError) as problem:
         FloorPlan(**arguments)
+    assert problem.value.values.keys() & {*wrong, "sensor"}
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
 def test_impossible_regimes_are_refused(bad: float) -> None:
-    with pytest.raises(PhysicsError, match=r"reach=.*give a finite number above 0"):
-        Steady(reach=bad)
-    with pytest.raises(PhysicsError, match=r"length=.*give a finite number above 0"):
-        Pulse(length=bad)
+    for name, regime in (("reach", Steady), ("length", Pulse)):
+        with pytest.raises(PhysicsError) as problem:
+            regime(bad)
+        assert name in problem.value.values
 
 
 def test_the_slope_covers_a_source_as_wide_as_a_cell_that_slides_through_a_doorway() -> None:

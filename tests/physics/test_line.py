@@ -99,32 +99,33 @@ def test_a_spread_factor_multiplies_the_diffusion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"n": 0}, "n=0: give a whole number, 1 or above"),
-        ({"n": 2.5}, "n=2.5: give a whole number"),
-        ({"n": True}, "n=True: give a whole number"),
-        ({"m": 0}, "m=0: give a whole number"),
-        ({"m": []}, "give a number of sensors or a list of their positions"),
-        ({"m": "three"}, "give a number of sensors or a list of their positions"),
-        ({"m": [[0.1, 0.2]]}, "give a number of sensors or a list of their positions"),
-        ({"m": [0.5, 1.5]}, r"sensor 1 at 1\.5 is outside.*positions run from 0 to 1"),
-        ({"m": [-0.1]}, "sensor 0 at -0.1 is outside"),
-        ({"m": [0.5, float("nan")]}, "sensor 1 at nan is outside"),
-        ({"T": 0}, "T=0: give a finite number above 0"),
-        ({"T": -1.0}, "T=-1.0"),
-        ({"T": float("nan")}, "T=nan"),
-        ({"T": float("inf")}, "T=inf"),
-        ({"T": "0.05"}, "T='0.05': give a number"),
-        ({"length": 0.0}, "length=0.0"),
-        ({"gain": -2.0}, "gain=-2.0"),
-        ({"placement": "nowhere"}, "nowhere"),
+        {"n": 0},
+        {"n": 2.5},
+        {"n": True},
+        {"m": 0},
+        {"m": []},
+        {"m": "three"},
+        {"m": [[0.1, 0.2]]},
+        {"m": [0.5, 1.5]},
+        {"m": [-0.1]},
+        {"m": [0.5, float("nan")]},
+        {"T": 0},
+        {"T": -1.0},
+        {"T": float("nan")},
+        {"T": float("inf")},
+        {"T": "0.05"},
+        {"length": 0.0},
+        {"gain": -2.0},
+        {"placement": "nowhere"},
     ],
 )
-def test_impossible_lines_are_refused(wrong: dict[str, Any], message: str) -> None:
+def test_impossible_lines_are_refused(wrong: dict[str, Any]) -> None:
     arguments: dict[str, Any] = {"n": 10, "m": 5, "T": 0.05} | wrong
-    with pytest.raises(PhysicsError, match=message):
+    with pytest.raises(PhysicsError) as problem:
         HeatLine(**arguments)
+    assert problem.value.values.keys() & {*wrong, "sensor"}
 
 
 def test_an_early_reading_of_a_pulse_is_more_revealing() -> None:

@@ -55,7 +55,7 @@ def test_over_a_plane_too_few_pairs_are_refused() -> None:
     space = Space(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[0, 1], [1, 2]]), np.ones(2), Metric.PLANE)
     model = Matrix(np.eye(3), space)
     for slopes in (model.joint_slope, model.sensor_slopes, model.pair_slopes):
-        with pytest.raises(PhysicsError, match="Matrix over a plane needs all pairs of places"):
+        with pytest.raises(PhysicsError, match="all pairs"):
             slopes()
     assert model.apply([1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
 
@@ -63,7 +63,7 @@ def test_over_a_plane_too_few_pairs_are_refused() -> None:
 def test_over_a_plane_pairs_given_twice_do_not_stand_for_missing_ones() -> None:
     places = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     space = Space(places, np.array([[0, 1], [1, 2], [1, 0]]), np.ones(3), Metric.PLANE)
-    with pytest.raises(PhysicsError, match="needs all pairs"):
+    with pytest.raises(PhysicsError, match="all pairs"):
         Matrix(np.array([[0.0, 1.0, 5.0]]), space).joint_slope()
 
 
@@ -76,26 +76,28 @@ def test_the_numbers_given_are_copied() -> None:
 
 
 def test_a_matrix_has_no_diffusion_to_vary() -> None:
-    with pytest.raises(PhysicsError, match="a matrix has no diffusion to vary"):
+    with pytest.raises(PhysicsError) as problem:
         Matrix(np.eye(2), Space.line(2)).with_spread(2.0)
+    assert problem.value.factor == 2.0
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    "values",
     [
-        (np.ones(3), r"shape \(3,\): give sensors x places"),
-        (np.ones((0, 3)), r"shape \(0, 3\)"),
-        (np.ones((3, 0)), r"shape \(3, 0\)"),
-        (np.ones((2, 4)), "4 columns but the space has 3 places"),
-        (np.array([[1.0, np.nan, 0.0]]), "entries that are not finite"),
-        (np.array([[1.0, np.inf, 0.0]]), "entries that are not finite"),
+        np.ones(3),
+        np.ones((0, 3)),
+        np.ones((3, 0)),
+        np.ones((2, 4)),
+        np.array([[1.0, np.nan, 0.0]]),
+        np.array([[1.0, np.inf, 0.0]]),
     ],
 )
-def test_impossible_matrices_are_refused(values: Any, message: str) -> None:
-    with pytest.raises(PhysicsError, match=message):
+def test_impossible_matrices_are_refused(values: Any) -> None:
+    with pytest.raises(PhysicsError) as problem:
         Matrix(values, Space.line(3))
+    assert problem.value.values.keys() & {"shape", "values"}
 
 
 def test_unconnected_places_are_refused_where_a_slope_is_asked_for() -> None:
-    with pytest.raises(PhysicsError, match="no neighbour pair connects"):
+    with pytest.raises(PhysicsError, match="unconnected"):
         Matrix(np.array([[0.0, 0.0, 1.0, 5.0]]), Space.path([(0, 1), (1, 2)], places=4)).joint_slope()

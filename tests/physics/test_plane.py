@@ -73,28 +73,29 @@ def test_a_spread_factor_multiplies_the_diffusion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"n": (4,)}, "give two numbers, for x and for y"),
-        ({"n": (4, 4, 4)}, "give two numbers"),
-        ({"n": 4}, "give two numbers"),
-        ({"n": (4, 0)}, "n=0: give a whole number"),
-        ({"n": (4, 1.5)}, "n=1.5: give a whole number"),
-        ({"m": (3, 0)}, "m=0: give a whole number"),
-        ({"m": []}, r"m: give a list of \(x, y\) pairs"),
-        ({"m": 4}, "m"),
-        ({"m": [(0.1, float("nan"))]}, r"m: give a list of \(x, y\) pairs of finite numbers"),
-        ({"m": [(0.1, 0.2, 0.3)]}, r"m: give a list of \(x, y\) pairs"),
-        ({"m": [(0.5, 0.5), (0.5, 1.5)]}, r"sensor 1 at \[0.5, 1.5\] is outside the plane"),
-        ({"m": [(-0.1, 0.5)]}, "sensor 0 at .* is outside the plane"),
-        ({"T": 0.0}, "give a finite number above 0"),
-        ({"T": float("nan")}, "give a finite number above 0"),
-        ({"size": (1.0,)}, "give two numbers"),
-        ({"size": (1.0, -1.0)}, "give a finite number above 0"),
-        ({"gain": float("inf")}, "give a finite number above 0"),
+        {"n": (4,)},
+        {"n": (4, 4, 4)},
+        {"n": 4},
+        {"n": (4, 0)},
+        {"n": (4, 1.5)},
+        {"m": (3, 0)},
+        {"m": []},
+        {"m": 4},
+        {"m": [(0.1, float("nan"))]},
+        {"m": [(0.1, 0.2, 0.3)]},
+        {"m": [(0.5, 0.5), (0.5, 1.5)]},
+        {"m": [(-0.1, 0.5)]},
+        {"T": 0.0},
+        {"T": float("nan")},
+        {"size": (1.0,)},
+        {"size": (1.0, -1.0)},
+        {"gain": float("inf")},
     ],
 )
-def test_impossible_planes_are_refused(wrong: dict[str, Any], message: str) -> None:
+def test_impossible_planes_are_refused(wrong: dict[str, Any]) -> None:
     arguments: dict[str, Any] = {"n": (4, 4), "m": (2, 2), "T": 0.05} | wrong
-    with pytest.raises(PhysicsError, match=message):
+    with pytest.raises(PhysicsError) as problem:
         HeatPlane(**arguments)
+    assert problem.value.values.keys() & {*wrong, "sensor"}

@@ -51,8 +51,9 @@ def test_y_grows_upwards() -> None:
     rooms = Rooms.from_text("..\n. ", cell=2.0)
     assert rooms.space.places.tolist() == [[1.0, 1.0], [1.0, 3.0], [3.0, 3.0]]
     assert rooms.cell_at(1.0, 1.0) == 0
-    with pytest.raises(PhysicsError, match=r"\(3, 1\) is not on the floor"):
+    with pytest.raises(PhysicsError) as problem:
         rooms.cell_at(3.0, 1.0)
+    assert problem.value.at == (3.0, 1.0)
 
 
 def test_doors_are_counted_by_their_touching_cells() -> None:
@@ -77,18 +78,18 @@ def test_a_wall_cuts_only_what_it_covers() -> None:
 
 
 def test_a_slanted_wall_has_no_gaps() -> None:
-    with pytest.raises(PhysicsError, match="2 parts without a way between them"):
+    with pytest.raises(PhysicsError, match="2 unconnected parts"):
         Rooms.from_walls((4, 4), cell=0.25, walls=[((0, 0.4), (4, 3.3))])
 
 
 @pytest.mark.parametrize("x", [1.25, 1.2500001, 1.2499999])
 def test_a_wall_through_the_middle_of_cells_still_parts_the_floor(x: float) -> None:
-    with pytest.raises(PhysicsError, match="2 parts without a way between them"):
+    with pytest.raises(PhysicsError, match="2 unconnected parts"):
         Rooms.from_walls((2.5, 1.0), cell=0.5, walls=[((x, 0), (x, 1))])
 
 
 def test_a_diagonal_wall_through_the_middle_of_cells_still_parts_the_floor() -> None:
-    with pytest.raises(PhysicsError, match="parts without a way between them"):
+    with pytest.raises(PhysicsError, match="unconnected parts"):
         Rooms.from_walls((2, 2), cell=0.5, walls=[((0, 0), (2, 2))])
 
 
@@ -98,48 +99,50 @@ def test_line_endings_and_blanks_at_the_end_do_not_matter(same: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawing", "message"),
+    ("drawing", "attribute"),
     [
-        ("", "the drawing is empty"),
-        ("\n  \n", "the drawing is empty"),
-        ("###\n# #\n###", "the drawing has no floor: draw at least one"),
-        ("#####\n#..x#\n#####", "drawing, line 2, column 4: 'x' has no meaning"),
-        ("..\n.\t.", r"line 2, column 2: '\\t' has no meaning"),
-        ("..#..\n..#..", r"2 parts .*one at \(0\.5, 0\.5\), another at \(3\.5, 0\.5\)"),
-        (". .", "2 parts"),
-        (".\n#\n+", "2 parts"),
-        ("." * 1_000_001, "1000001 x 1 cells: use at most 1,000,000"),
+        ("", "drawing"),
+        ("\n  \n", "drawing"),
+        ("###\n# #\n###", "drawing"),
+        ("#####\n#..x#\n#####", "line"),
+        ("..\n.\t.", "line"),
+        ("..#..\n..#..", "places"),
+        (". .", "places"),
+        (".\n#\n+", "places"),
+        ("." * 1_000_001, "cells"),
     ],
 )
-def test_unreadable_drawings_are_refused(drawing: str, message: str) -> None:
-    with pytest.raises(PhysicsError, match=message):
+def test_unreadable_drawings_are_refused(drawing: str, attribute: str) -> None:
+    with pytest.raises(PhysicsError) as problem:
         Rooms.from_text(drawing, cell=1.0)
+    assert attribute in problem.value.values
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "attribute"),
     [
-        ({"cell": 0.0}, "cell=0.0: give a finite number above 0"),
-        ({"cell": float("nan")}, "cell=nan"),
-        ({"cell": 0.3}, "a side of 4 m is not a whole number of cells of 0.3 m"),
-        ({"size": (4.0, 0.0)}, "size=0.0"),
-        ({"size": (4.0, float("inf"))}, "size=inf"),
-        ({"size": (4000.0, 4000.0)}, "4000 x 4000 cells"),
-        ({"walls": [((0, 0), (1,))]}, "is not a wall: give"),
-        ({"walls": [((0, 0), (0, float("nan")))]}, "is not a wall"),
-        ({"doors": ["front"]}, "'front' is not a wall"),
-        ({"walls": [((2, 0), (2, 4))]}, "2 parts without a way between them"),
+        ({"cell": 0.0}, "cell"),
+        ({"cell": float("nan")}, "cell"),
+        ({"cell": 0.3}, "cell"),
+        ({"size": (4.0, 0.0)}, "size"),
+        ({"size": (4.0, float("inf"))}, "size"),
+        ({"size": (4000.0, 4000.0)}, "cells"),
+        ({"walls": [((0, 0), (1,))]}, "wall"),
+        ({"walls": [((0, 0), (0, float("nan")))]}, "wall"),
+        ({"doors": ["front"]}, "wall"),
+        ({"walls": [((2, 0), (2, 4))]}, "places"),
     ],
 )
-def test_impossible_walls_are_refused(arguments: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"size": (4.0, 4.0), "cell": 1.0} | arguments
-    with pytest.raises(PhysicsError, match=message):
-        Rooms.from_walls(given.pop("size"), **given)
+def test_impossible_walls_are_refused(arguments: dict[str, Any], attribute: str) -> None:
+    options: dict[str, Any] = {"size": (4.0, 4.0), "cell": 1.0} | arguments
+    with pytest.raises(PhysicsError) as problem:
+        Rooms.from_walls(options.pop("size"), **options)
+    assert attribute in problem.value.values
 
 
 @pytest.mark.parametrize("at", [(-0.1, 1.0), (9.1, 1.0), (1.0, 5.1), (0.5, 0.5), (float("nan"), 1.0)])
 def test_a_point_in_a_wall_or_outside_has_no_cell(at: tuple[float, float]) -> None:
-    with pytest.raises(PhysicsError, match="is not on the floor"):
+    with pytest.raises(PhysicsError, match="not on the floor"):
         Rooms.from_text(TWO_ROOMS, cell=1.0).cell_at(*at)
 
 

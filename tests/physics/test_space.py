@@ -78,8 +78,9 @@ def test_names_are_labels_numbers_or_coordinates() -> None:
 def test_labels_are_looked_up_by_name() -> None:
     space = Graph(nx.path_graph(["hall", "attic", ("a", 1)]), tau=1.0).space
     assert [space.index(name) for name in ("attic", ("a", 1), "hall")] == [1, 2, 0]
-    with pytest.raises(PhysicsError, match="'cellar' is not a node: the nodes are 'hall', 'attic'"):
+    with pytest.raises(PhysicsError, match="'hall', 'attic'") as problem:
         space.index("cellar")
+    assert problem.value.at == "cellar"
 
 
 def test_many_labels_are_not_all_listed() -> None:
@@ -88,47 +89,49 @@ def test_many_labels_are_not_all_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "at", "message"),
+    ("space", "at"),
     [
-        (Space.path([[0, 1]]), 2, "2 is not a place: places are numbered 0 to 1"),
-        (Space.path([[0, 1]]), -1, "-1 is not a place"),
-        (Space.path([[0, 1]]), 0.5, "0.5 is not a place"),
-        (Space.line(10), 1.2, "at=1.2 is outside: the nearest place is 0.2 away"),
-        (Space.line(10), -0.2, "at=-0.2 is outside"),
-        (Space.line(10), float("nan"), "at=nan: give one number"),
-        (Space.line(10), (0.1, 0.2), "give one number"),
-        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, 0.5, r"at=0.5: give \(x, y\)"),
-        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, (0.5, 9.0), "is outside"),
+        (Space.path([[0, 1]]), 2),
+        (Space.path([[0, 1]]), -1),
+        (Space.path([[0, 1]]), 0.5),
+        (Space.line(10), 1.2),
+        (Space.line(10), -0.2),
+        (Space.line(10), float("nan")),
+        (Space.line(10), (0.1, 0.2)),
+        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, 0.5),
+        (HeatPlane(n=(3, 3), m=(1, 1), T=1.0).space, (0.5, 9.0)),
     ],
 )
-def test_positions_outside_are_refused(space: Space, at: object, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_positions_outside_are_refused(space: Space, at: object) -> None:
+    with pytest.raises(InputError) as problem:
         space.index(at)
+    assert problem.value.at is at
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ({"places": np.empty((0, 1)), "pairs": [], "lengths": []}, "give one row a place, at least one"),
-        ({"places": np.ones(3)}, "give one row a place"),
-        ({"lengths": [1.0]}, "2 neighbour pairs but 1 lengths"),
-        ({"pairs": [[0, 1], [1, 3]]}, r"names a place outside 0\.\.2"),
-        ({"pairs": [[0, 1], [-1, 2]]}, r"names a place outside 0\.\.2"),
-        ({"lengths": [1.0, 0.0]}, "a length that is not a finite number above 0"),
-        ({"lengths": [1.0, float("nan")]}, "a length that is not a finite number above 0"),
-        ({"lengths": [1.0, float("inf")]}, "a length that is not a finite number above 0"),
-        ({"labels": ("a", "b")}, "3 places but 2 labels"),
+        {"places": np.empty((0, 1)), "pairs": [], "lengths": []},
+        {"places": np.ones(3)},
+        {"lengths": [1.0]},
+        {"pairs": [[0, 1], [1, 3]]},
+        {"pairs": [[0, 1], [-1, 2]]},
+        {"lengths": [1.0, 0.0]},
+        {"lengths": [1.0, float("nan")]},
+        {"lengths": [1.0, float("inf")]},
+        {"labels": ("a", "b")},
     ],
 )
-def test_impossible_spaces_are_refused(arguments: dict[str, Any], message: str) -> None:
-    given_arguments: dict[str, Any] = {
+def test_impossible_spaces_are_refused(arguments: dict[str, Any]) -> None:
+    all_arguments: dict[str, Any] = {
         "places": np.arange(3.0)[:, None],
         "pairs": [[0, 1], [1, 2]],
         "lengths": [1.0, 1.0],
         "metric": Metric.PATH,
     } | arguments
-    with pytest.raises(PhysicsError, match=message):
-        Space(**given_arguments)
+    with pytest.raises(PhysicsError) as problem:
+        Space(**all_arguments)
+    assert problem.value.values.keys() & {*arguments, "shape"}
 
 
 def test_what_a_space_holds_cannot_be_changed() -> None:
@@ -137,17 +140,18 @@ def test_what_a_space_holds_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "pairs", "lengths", "metric", "says"),
+    ("places", "pairs", "lengths", "metric", "attribute"),
     [
-        ([[0.0], [1.0], [2.0]], [(0, 1), (1, 2)], [100.0, 100.0], Metric.LINE, "1 apart but have length 100"),
-        ([[0.0], [1.0], [2.0]], [(0, 1)], [1.0], Metric.LINE, "follow each other on the line but are not neighbours"),
-        ([[0.0, 0.0], [1.0, 0.0]], [(0, 1)], [3.0], Metric.PLANE, "1 apart but have length 3"),
-        ([[0.0, 0.0], [1.0, 0.0]], [(0, 0)], [1.0], Metric.PATH, "joins a place to itself"),
-        ([[0.0, 0.0], [1.0, 0.0]], [(0.9, 1.9)], [1.0], Metric.PATH, "not whole"),
+        ([[0.0], [1.0], [2.0]], [(0, 1), (1, 2)], [100.0, 100.0], Metric.LINE, "pair"),
+        ([[0.0], [1.0], [2.0]], [(0, 1)], [1.0], Metric.LINE, "pair"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0, 1)], [3.0], Metric.PLANE, "pair"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0, 0)], [1.0], Metric.PATH, "pairs"),
+        ([[0.0, 0.0], [1.0, 0.0]], [(0.9, 1.9)], [1.0], Metric.PATH, "pairs"),
     ],
 )
 def test_a_space_whose_pairs_do_not_make_its_metric_is_refused(
-    places: list[list[float]], pairs: list[tuple[float, float]], lengths: list[float], metric: Metric, says: str
+    places: list[list[float]], pairs: list[tuple[float, float]], lengths: list[float], metric: Metric, attribute: str
 ) -> None:
-    with pytest.raises(PhysicsError, match=says):
+    with pytest.raises(PhysicsError) as problem:
         Space(np.array(places), pairs, lengths, metric)  # type: ignore[arg-type]
+    assert attribute in problem.value.values

@@ -40,7 +40,7 @@ def test_without_a_tolerance_the_model_stands_alone() -> None:
     [
         (LINE, Tolerance(diffusion=0.3)),
         (LINE, Tolerance(diffusion=0.3, gain=0.1, position=0.02)),
-        (HeatPlane(n=(4, 4), m=(2, 2), T=0.05), Tolerance(diffusion=0.5, gain=0.2)),
+        (HeatPlane(n=(4, 4), m=(2, 2), T=0.3), Tolerance(diffusion=0.2, gain=0.2)),
         (Graph(nx.star_graph(6), tau=0.4), Tolerance(diffusion=0.5, position=1.0)),
         (FLAT, Tolerance(diffusion=0.2, doors=True)),
         (FLAT, Tolerance(gain=0.05, position=0.5, doors=True)),
@@ -102,37 +102,40 @@ def test_diffusion_and_doors_are_tried_together() -> None:
     assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
 
 
-def test_the_declared_set_is_said_in_words() -> None:
-    said = " | ".join(Tolerance(diffusion=0.1, gain=0.02, position=0.25, doors=True).sentences())
-    for part in ("between 0.9 and 1.1", "gain within 2 %", "within 0.25 of its stated position", "open or shut"):
-        assert part in said
+def test_sentences_name_every_declared_error() -> None:
+    text = " | ".join(Tolerance(diffusion=0.1, gain=0.02, position=0.25, doors=True).sentences())
+    for part in ("between 0.9 and 1.1", "gain within 2 %", "within 0.25", "a shut door is a wall"):
+        assert part in text
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"diffusion": 1.0}, "diffusion=1.0: a relative error of 1 or more"),
-        ({"diffusion": -0.1}, "diffusion=-0.1"),
-        ({"gain": float("nan")}, "gain=nan"),
-        ({"position": float("inf")}, "position=inf"),
-        ({"gain": "2 %"}, "gain='2 %': give a number"),
+        {"diffusion": 1.0},
+        {"diffusion": -0.1},
+        {"gain": float("nan")},
+        {"position": float("inf")},
+        {"gain": "2 %"},
     ],
 )
-def test_impossible_tolerances_are_refused(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(PhysicsError, match=message):
+def test_impossible_tolerances_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PhysicsError) as problem:
         Tolerance(**wrong)
+    assert problem.value.values.keys() & {*wrong, "sensor"}
 
 
 def test_doors_of_a_model_without_doors_are_refused() -> None:
-    with pytest.raises(PhysicsError, match="HeatLine has no doors"):
+    with pytest.raises(PhysicsError) as problem:
         Family(LINE, Tolerance(doors=True)).joint_slope()
+    assert problem.value.doors is True
 
 
 def test_too_many_doors_are_refused() -> None:
     rooms = Rooms.from_text(".+" * 7 + ".", cell=1.0)
     plan = FloorPlan(rooms, [(0.5, 0.5)], Pulse(length=1.0))
-    with pytest.raises(PhysicsError, match="7 doors give 128 plans: at most 6 doors"):
+    with pytest.raises(PhysicsError) as problem:
         Family(plan, Tolerance(doors=True)).joint_slope()
+    assert problem.value.doors == 7
 
 
 def test_values_between_those_evaluated_are_covered() -> None:
@@ -148,7 +151,3 @@ def test_a_node_at_exactly_the_declared_distance_counts() -> None:
     for _, _, edge in path.edges(data=True):
         edge["length"] = 0.1
     assert 3 in Graph(path, tau=0.5, sensors=[0]).nearby_places(0.3)[0]
-
-
-def test_a_shut_door_is_said_to_be_a_wall() -> None:
-    assert "which side of it a source is on is not hidden" in Tolerance(doors=True).sentences()[0]

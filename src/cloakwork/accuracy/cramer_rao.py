@@ -1,4 +1,4 @@
-"""How well the places of sources can be known: the information that the readings hold."""
+"""How exactly sources can be located: the information in the readings."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy.information import inverse_information, mean_length, radius_90
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
-from cloakwork.accuracy.whitening import PlaceComparison, Whitened, compare_places, whiten
+from cloakwork.accuracy.whitening import Whitened, check_positions, compare_places, whiten
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Physics
 
@@ -19,23 +19,13 @@ MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 
 @dataclass(frozen=True, eq=False)
 class CramerRao:
-    """The least spread with which unbiased methods locate k given sources, in units of the space.
+    """The least spread of unbiased estimates of the positions of k sources, in units of the space.
 
-    Parameters
-    ----------
-    std
-        Standard deviation of each source's position along each axis, shape (k, axes). Infinite where the readings do
-        not hold the information, 0 where walls on both sides leave no room to move.
-    covariance
-        Of all positions together, source by source, shape (k axes, k axes). An infinite entry is the limit of
-        information that fades to none.
-    radius
-        Circle around each true position that holds 90 % of normal errors of this size, shape (k,).
-    expected_emd
-        Mean earth mover distance of a method that reaches the limit with the strengths right.
-    method
-        Where the numbers come from. `Method.TWO_POINTS` means that derivatives have no meaning (a graph): `std` is then
-        a Hammersley-Chapman-Robbins bound on the distance, `radius` and `expected_emd` are two-point bounds.
+    `std` (k, axes) is the standard deviation along each axis: infinite if the readings hold no information, 0 between
+    two walls. `covariance` (k axes, k axes) covers all positions, source by source. `radius` (k,) is the circle around
+    each position that holds 90 % of normal errors. `expected_emd` is the mean earth mover distance at the limit, with
+    the right strengths. With `Method.TWO_POINTS` (a graph, which has no derivatives) `std` is a bound on the distance
+    after Hammersley, Chapman and Robbins, and `radius` and `expected_emd` are two-point bounds.
     """
 
     std: FloatArray
@@ -47,7 +37,7 @@ class CramerRao:
 
     @property
     def per_axis(self) -> FloatArray:
-        """Root mean square over the axes of the standard deviation of each source, shape (k,)."""
+        """Root mean square of the standard deviation over the axes, shape (k,)."""
         return np.asarray(np.sqrt((self.std**2).mean(axis=1)))
 
 
@@ -59,41 +49,36 @@ def cramer_rao(
     strengths: ArrayLike | None = None,
     strengths_known: bool = True,
 ) -> CramerRao:
-    """How exactly sources at the given places can be located from noisy readings.
+    """Bound how exactly sources at given positions can be located from noisy readings.
 
     Parameters
     ----------
     at
-        Positions as for `sources`; on `HeatLine` and `HeatPlane` anywhere, elsewhere the nearest place counts.
+        Positions as for `sources`: any on `HeatLine` and `HeatPlane`; elsewhere the nearest places.
     sigma
-        Standard deviation of the noise: one number, or one for each sensor.
+        Standard deviation of the noise: one number, or one per sensor.
     strengths
-        Strength of each source; 1 when left out.
+        Strength of each source; 1 by default.
     strengths_known
-        Whether the method knows the strengths, or has to find them too.
+        Whether the method knows the strengths or must estimate them.
 
     Notes
     -----
-    With J the derivative of the readings by all positions (and strengths, if unknown), divided by sigma, every unbiased
-    estimate has covariance at least (J'J)^-1. Maximum likelihood reaches it when the noise is small. A method with a
-    bias, or one that knows that sources sit on a coarse grid, can do better.
+    With J the derivative of the readings by all positions (and by unknown strengths), divided by sigma, every unbiased
+    estimate has a covariance of at least (J'J)^-1. Maximum likelihood attains it for small noise. A biased method, or
+    one that knows that sources are on a coarse grid, can do better.
 
-    On a line expected_emd = sum of strength share x std x sqrt(2/pi), the mean of a normal error; as the crow flies it
-    is the mean length of the error, in rooms the mean walking distance sqrt(2/pi) (std_x + std_y). Errors in the
-    strengths come on top.
+    On a line, expected_emd = sum of strength share x std x sqrt(2/pi), the mean of a normal error; on a plane it is the
+    mean length of the error, in rooms the mean walking distance sqrt(2/pi) (std_x + std_y). Errors in the strengths
+    come on top.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine
     >>> limit = cramer_rao(HeatLine(n=100, m=50, T=0.05), [0.24, 0.76], sigma=0.1476)
     >>> limit.std.round(4).tolist(), round(limit.expected_emd, 4)
     ([[0.0139], [0.0137]], 0.011)
     """
     whitened = whiten(physics, sigma)
-    if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray):
-        raise InputError(f"at={at!r}: give a list of positions, such as [{at!r}].", at=at)
-    if not len(at):
-        raise InputError("at is empty: give the position of at least one source.", at=at)
+    check_positions(at)
     weights = _strengths(strengths, len(at))
     slopes = slopes_at(whitened, at)
     if slopes is None:
@@ -106,17 +91,17 @@ def cramer_rao(
     return CramerRao(std, covariance, radius_90(blocks), _shared(moves, weights), slopes.method, strengths_known)
 
 
-def _strengths(given: ArrayLike | None, k: int) -> FloatArray:
-    if given is None:
+def _strengths(values: ArrayLike | None, k: int) -> FloatArray:
+    if values is None:
         return np.ones(k)
     try:
-        strengths = np.asarray(given, dtype=np.float64)
+        strengths = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         strengths = np.empty(0)
     if strengths.shape != (k,) or not (np.isfinite(strengths).all() and (strengths >= 0).all() and strengths.any()):
         raise InputError(
-            f"strengths={given!r}: give a finite number of 0 or above for each of the {k} sources, not all 0.",
-            strengths=given,
+            f"strengths={values!r}: give a finite number, 0 or above, for each of the {k} sources, not all 0.",
+            strengths=values,
         )
     return strengths
 
@@ -133,7 +118,7 @@ def _joint_covariance(slopes: Slopes, strengths: FloatArray, strengths_known: bo
 
 
 def _mean_moves(blocks: FloatArray, metric: Metric) -> FloatArray:
-    """Mean distance of normal errors with these covariances, shape (k,)."""
+    """Mean distance of normal errors with the given covariances, shape (k,)."""
     if metric is Metric.PATH:
         return np.asarray(MEAN_OF_NORMAL * np.sqrt(np.diagonal(blocks, axis1=1, axis2=2)).sum(axis=1))
     return mean_length(blocks)
@@ -147,14 +132,14 @@ def _shared(moves: FloatArray, strengths: FloatArray) -> float:
 def _from_two_points(
     whitened: Whitened, at: Sequence[object], strengths: FloatArray, strengths_known: bool
 ) -> CramerRao:
-    """Each source on its own, the others known: less to find out, so still a lower bound."""
-    found: list[PlaceComparison] = []
-    for position, strength in zip(at, strengths.tolist(), strict=True):
-        place = whitened.space.index(position)
-        found.append(compare_places(whitened, place, strength=strength, strengths_known=strengths_known))
-    std = np.array([[one.std] for one in found])
-    radius = np.array([one.radius for one in found])
-    moves = np.array([one.mean_error for one in found])
+    """Bound each source on its own with the others known: an easier problem, so still a lower bound."""
+    comparisons = [
+        compare_places(whitened, int(place), strength=strength, strengths_known=strengths_known)
+        for place, strength in zip(whitened.space.indices(at), strengths.tolist(), strict=True)
+    ]
+    std = np.array([[comparison.std] for comparison in comparisons])
+    radius = np.array([comparison.radius for comparison in comparisons])
+    moves = np.array([comparison.mean_error for comparison in comparisons])
     return CramerRao(
         std, np.diag(std[:, 0] ** 2), radius, _shared(moves, strengths), Method.TWO_POINTS, strengths_known
     )

@@ -1,4 +1,9 @@
-"""Earth mover distance between two maps, and two plainer distances."""
+"""Earth mover distance between two maps, by an exact minimum-cost flow, and two plainer distances.
+
+The flow uses successive shortest paths: from each place with something left to send, Dijkstra's method over reduced
+costs finds the nearest place that still lacks something, through forward arcs and backwards along arcs that carry flow.
+Potentials keep the reduced costs non-negative and prove the result optimal.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,28 +15,26 @@ from cloakwork.physics import Metric, Space
 
 CRUMB = 1e-15
 MOST_ARCS = 20_000_000
-FEW_PAIRS = 400_000  # up to here distances between places are cheaper than flows through them
+FEW_PAIRS = 400_000  # up to here, distances between places are cheaper than flows through them
 
 
 def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
-    """How far weight must be carried, on average, to turn one map into the other, in units of the space.
+    """The mean distance that weight must travel to turn one map into the other, in units of the space.
 
-    Both maps are scaled to a total of 1 first.
+    Both maps are first scaled to a total of 1.
 
     Notes
     -----
-    Balanced optimal transport, exact. On a line the sum of |cumulative difference| times the spacing; on a plane the
-    transport between the places whose weights differ; along paths (graphs, floor plans) the same with walking
-    distances, or the cheapest flow over the neighbour pairs when most places differ. Walls count.
+    Exact balanced optimal transport. On a line: the sum of |cumulative difference| times the spacing. On a plane: the
+    transport between the places whose weights differ. Along paths (graphs, floor plans): the same with walking
+    distances, or the cheapest flow over the neighbour pairs if most places differ.
 
-    Examples
-    --------
     >>> space = Space.line(4)
     >>> emd([1, 0, 0, 0], [0, 0, 1, 0], space)
     0.5
     """
     if not isinstance(space, Space):
-        raise MeasureError(f"the third argument is a {type(space).__name__}: give the space, such as line.space.")
+        raise MeasureError(f"space={space!r}: give the space of a model, such as line.space.", space=space)
     difference = _normalised("first", first, space) - _normalised("second", second, space)
     if space.metric is Metric.LINE:
         return float(np.abs(np.cumsum(difference)[:-1]) @ space.lengths)
@@ -44,56 +47,58 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     else:
         cost = _flow(difference, space.pairs, space.lengths)
     if cost < 0:
-        raise MeasureError(
-            "the maps have weight in parts of the space that no path connects: the distance is undefined."
-        )
+        raise MeasureError("the maps have weight in unconnected parts: their distance is undefined.", space=space)
     return cost
 
 
 def l1(first: ArrayLike, second: ArrayLike) -> float:
-    """Sum of absolute differences of two maps, not scaled."""
+    """Sum of absolute differences of two maps, without scaling.
+
+    >>> l1([1, 0, 0], [0, 0.5, 0])
+    1.5
+    """
     return float(np.abs(_difference(first, second)).sum())
 
 
 def l2(first: ArrayLike, second: ArrayLike) -> float:
-    """Root of the sum of squared differences of two maps, not scaled."""
+    """Root of the sum of squared differences of two maps, without scaling.
+
+    >>> l2([3, 0], [0, 4])
+    5.0
+    """
     return float(np.sqrt((_difference(first, second) ** 2).sum()))
 
 
 def _difference(first: ArrayLike, second: ArrayLike) -> FloatArray:
-    a = np.asarray(first, dtype=np.float64)
-    if a.ndim != 1:
-        raise MeasureError(f"the first map has shape {a.shape}: give one map, shape (n,).")
-    a = frames("first", a, a.shape[0], error=MeasureError)
-    b = frames("second", second, a.shape[0], error=MeasureError)
-    if b.ndim != 1:
-        raise MeasureError(f"the second map has shape {b.shape}: give one map, shape (n,).")
-    return a - b
+    places = np.asarray(first, dtype=np.float64).size
+    return _single_map("first", first, places) - _single_map("second", second, places)
+
+
+def _single_map(name: str, values: ArrayLike, places: int) -> FloatArray:
+    weights = frames(name, values, places, error=MeasureError)
+    if weights.ndim != 1:
+        raise MeasureError(f"the {name} map has shape {weights.shape}: give one map.", shape=weights.shape)
+    return weights
 
 
 def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
-    weights = frames(name, values, len(space), error=MeasureError)
-    if weights.ndim != 1:
-        raise MeasureError(f"the {name} map has shape {weights.shape}: give one map, shape ({len(space)},).")
+    weights = _single_map(name, values, len(space))
     if weights.min() < 0:
-        raise MeasureError(f"the {name} map has a negative weight at place {int(weights.argmin())}.")
+        place = int(weights.argmin())
+        raise MeasureError(f"the {name} map has a negative weight at place {place}.", place=place)
     largest = float(weights.max())
     if largest <= 0:
-        raise MeasureError(
-            f"the {name} map is empty: the distance to a map without weight is undefined. "
-            "Check found.status; an empty map means that the readings fit no source at all."
-        )
-    scaled = weights / largest  # so that the sum cannot overflow
+        raise MeasureError(f"the {name} map is empty: see the status of its recovery for the reason.", map=name)
+    scaled = weights / largest  # so the sum cannot overflow
     return np.asarray(scaled / scaled.sum())
 
 
 def _transport(difference: FloatArray, space: Space) -> float:
-    """From each place with too much to each with too little, at the distance between the two."""
+    """Carry weight from each place with too much to those with too little, at their distance."""
     givers, takers = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
     if len(givers) * len(takers) > MOST_ARCS:
-        raise MeasureError(
-            f"{len(givers)} x {len(takers)} pairs of places differ: give sparser maps (drop small weights first)."
-        )
+        arcs = len(givers) * len(takers)
+        raise MeasureError(f"{arcs:,} pairs of places differ: drop small weights from the maps first.", pairs=arcs)
     if len(givers) > len(takers):
         return _transport(-difference, space)
     distances = np.stack([space.distances(int(giver))[takers] for giver in givers])
@@ -105,9 +110,8 @@ def _transport(difference: FloatArray, space: Space) -> float:
 
 
 def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, one_way: bool = False) -> float:
-    """Lay the arcs out node by node, each with its reverse, and solve; -1 if not everything can be sent."""
+    """Order the arcs by node, each with its reverse, and solve; -1 if some weight cannot be sent."""
     n, p = len(excess), len(pairs)
-    # each pair gives an arc and its reverse; a two-way pair gives a second arc and reverse the other way
     there, back = pairs[:, 0], pairs[:, 1]
     tails = np.concatenate([there, back] if one_way else [there, back, back, there])
     heads = np.concatenate([back, there] if one_way else [back, there, there, back])
@@ -126,7 +130,7 @@ def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, one_way: 
 
 @compiled_part
 def _push(heap: IntArray, keys: FloatArray, place: IntArray, size: int, node: int) -> int:
-    """Put a node into the heap, or move it up after its key became smaller."""
+    """Put a node into the heap, or move it up after its key has decreased."""
     at = place[node]
     if at < 0:
         at = size
@@ -146,7 +150,7 @@ def _push(heap: IntArray, keys: FloatArray, place: IntArray, size: int, node: in
 
 @compiled_part
 def _pop(heap: IntArray, keys: FloatArray, place: IntArray, size: int) -> int:
-    """Take the node with the least key off the heap, which then holds size - 1."""
+    """Remove and return the node with the smallest key."""
     top = int(heap[0])
     place[top] = -2
     size -= 1
@@ -182,9 +186,9 @@ def cheapest_flow(
 ) -> float:
     """Send every positive excess to the negative ones; the cost, or -1 if some cannot be sent.
 
-    Arcs of node v are start[v]:start[v+1], to `ends` at `costs`; `twins` is the reverse of each arc, with the opposite
-    cost and the flow that can be undone as its `capacity` (infinite for a forward arc). Amounts up to `crumb` are
-    dropped.
+    The arcs of node v are start[v]:start[v+1], to `ends` at `costs`. `twins` holds the reverse of each arc, with the
+    opposite cost and the flow that can be undone as its `capacity` (infinite for a forward arc). Amounts up to `crumb`
+    are dropped.
     """
     n = len(start) - 1
     potential = np.zeros(n)
@@ -219,7 +223,7 @@ def cheapest_flow(
                         came[other] = arc
                         size = _push(heap, distance, place, size, other)
             if sink < 0:
-                # roundings of the sinks may leave a little over; more than that has nowhere to go
+                # roundings may leave a little over; a larger rest cannot be sent
                 if excess[source] > 4 * n * crumb:
                     return -1.0
                 break

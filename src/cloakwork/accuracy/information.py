@@ -11,13 +11,13 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy.slopes import Slopes
 from cloakwork.accuracy.whitening import SHARE
 
-SINGULAR = 1e-12  # of the largest singular value, with all parameters scaled alike: below it is rounding
-COUPLED = 1e-12  # a parameter with a larger part in a direction without information cannot be known
-ALIKE = 1e-10  # 1 - correlation^2 of two parameters below which they cannot be told apart
+SINGULAR = 1e-12  # of the largest singular value, with equally scaled parameters: smaller ones are rounding
+COUPLED = 1e-12  # a parameter with a larger share in a direction without information is unknown
+ALIKE = 1e-10  # 1 - correlation^2 below which two parameters are indistinguishable
 
 
 def inverse_information(rows: FloatArray) -> FloatArray:
-    """(J J')^-1 for J with one row a parameter, shape (q, m) to (q, q); infinite in directions without information.
+    """(J J')^-1 for J with one row per parameter, (q, m) to (q, q); infinite in directions without information.
 
     >>> inverse_information(np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 1.0]])).tolist()
     [[0.25, 0.0, 0.0], [0.0, inf, -inf], [0.0, -inf, inf]]
@@ -37,7 +37,7 @@ def inverse_information(rows: FloatArray) -> FloatArray:
 
 
 def covariances_of_one(slopes: Slopes, *, strengths_known: bool) -> FloatArray:
-    """Covariance of the position of a lone unit source, for each of k places on its own, shape (k, axes, axes)."""
+    """Least covariance of the position of a single unit source at each of k places, shape (k, axes, axes)."""
     information = np.einsum("akm,bkm->kab", slopes.along, slopes.along)
     squares = information.diagonal(axis1=1, axis2=2).copy()
     seen = squares > slopes.floor**2
@@ -51,7 +51,7 @@ def covariances_of_one(slopes: Slopes, *, strengths_known: bool) -> FloatArray:
 
 
 def _inverted(information: FloatArray, seen: NDArray[np.bool_], free: NDArray[np.bool_]) -> FloatArray:
-    """Inverse of each 1 x 1 or 2 x 2 information; infinite where nothing is seen, 0 where there is no room to move."""
+    """Invert each 1 x 1 or 2 x 2 information: infinite where nothing is seen, 0 where a source cannot move."""
     diagonal = np.where(seen & free, information.diagonal(axis1=1, axis2=2), np.inf)
     variances = np.where(free, np.where(seen, 1 / diagonal, np.inf), 0.0)
     covariances = np.zeros_like(information)
@@ -73,9 +73,7 @@ ONE_SIDED = float(special.ndtri((1 + SHARE) / 2))  # 1.645: the 90 % radius of o
 
 
 def radius_90(covariances: FloatArray) -> FloatArray:
-    """Radius of the circle around the truth that holds 90 % of normal errors, shape (...) from (..., d, d), d = 1 or 2.
-
-    Infinite where a variance is.
+    """Radius of the circle that holds 90 % of normal errors, (..., d, d) to (...), d = 1 or 2.
 
     >>> [round(float(radius_90(np.diag(variances))), 4) for variances in ([1.0], [1.0, 0.0], [1.0, 1.0])]
     [1.6449, 1.6449, 2.146]
@@ -87,12 +85,12 @@ def radius_90(covariances: FloatArray) -> FloatArray:
 
 
 def mean_length(covariances: FloatArray) -> FloatArray:
-    """Mean length of normal errors, shape (...) from (..., d, d), d = 1 or 2.
+    """Mean length of normal errors, (..., d, d) to (...), d = 1 or 2.
 
     Notes
     -----
     sqrt(2/pi) a E(1 - b^2/a^2) for standard deviations a >= b along the axes of the ellipse, with E the complete
-    elliptic integral: sqrt(2/pi) a where b = 0, sqrt(pi/2) a where b = a.
+    elliptic integral: sqrt(2/pi) a for b = 0, sqrt(pi/2) a for b = a.
 
     >>> [round(float(mean_length(np.diag(variances))), 4) for variances in ([1.0], [1.0, 1.0])]
     [0.7979, 1.2533]
@@ -103,7 +101,7 @@ def mean_length(covariances: FloatArray) -> FloatArray:
 
 
 def _axes_of_ellipse(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Standard deviations along the two axes of the ellipse, the longer first; (infinite, 0) if a variance is."""
+    """Standard deviations along the axes of the ellipse, the longer first; (infinite, 0) if a variance is infinite."""
     variances = np.diagonal(covariances, axis1=-2, axis2=-1)
     known = np.isfinite(variances).all(axis=-1)
     if variances.shape[-1] == 1:
@@ -117,7 +115,7 @@ def _axes_of_ellipse(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=1)
 def _radius_table() -> tuple[FloatArray, FloatArray]:
-    """90 % radius for standard deviations 1 and q, for q from 0 to 1.
+    """The 90 % radius for standard deviations 1 and q, for q from 0 to 1.
 
     P(R <= r) is the integral of phi(r sin t) erf(r cos t / (q sqrt 2)) r cos t over |t| <= pi/2; bisection inverts it.
     """

@@ -1,4 +1,4 @@
-"""What no method can beat: Le Cam's comparison of two places."""
+"""A bound that no method can beat: Le Cam's comparison of two places."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy.information import covariances_of_one, radius_90
-from cloakwork.accuracy.slopes import AxisNeighbours, Ray, Slopes, axis_neighbours, columns_of, slopes_everywhere
+from cloakwork.accuracy.slopes import AxisNeighbours, Ray, Slopes, axis_neighbours, columns_of, slopes_at
 from cloakwork.accuracy.whitening import Whitened, refuse_one_place, spread_places, two_point_errors, whiten
 from cloakwork.physics import Physics
 
-ALL_PAIRS = 50_000_000  # numbers gone through, up to which every pair of places is tried
+ALL_PAIRS = 50_000_000  # most numbers read for trying every pair of places
 STARTS = 24
 STARTS_EACH = 2
 BEST_SEPARATION = 1.5036  # maximises x Phi(-x/2)
@@ -23,18 +23,10 @@ DOWN = 1 - 1e-12
 
 @dataclass(frozen=True)
 class LeCam:
-    """A floor under the mean earth mover distance of every method, for single unit sources.
+    """Lower bounds on the mean earth mover distance of every method, for single unit sources, rounded down.
 
-    Parameters
-    ----------
-    value
-        At its worst place, no method has a smaller mean distance. Rounded down.
-    pair
-        The two places between which it cannot decide; one place twice if both positions are near it, between places.
-    distance
-        How far apart they are.
-    average
-        Averaged over all places, no method has a smaller mean distance. Rounded down.
+    No method has a smaller mean distance than `value` at its worst place, or than `average` over all places. `pair`
+    holds the two places that cannot be distinguished, `distance` apart; one place twice if both positions are near it.
     """
 
     value: float
@@ -44,34 +36,29 @@ class LeCam:
 
 
 def le_cam(physics: Physics, sigma: ArrayLike) -> LeCam:
-    """A mean earth mover distance that no method can beat, whatever it is, in units of the space.
+    """Bound the mean earth mover distance of every method from below, in units of the space.
 
-    Parameters
-    ----------
-    sigma
-        Standard deviation of the noise: one number, or one for each sensor.
+    `sigma` is the standard deviation of the noise: one number, or one per sensor.
 
     Notes
     -----
-    For every estimator f^ and every two places i, j (two-point method of Le Cam; it replaces Gilbert and McMillan,
+    For every estimator f^ and any two places i, j (Le Cam's two-point method; it replaces Gilbert and McMillan,
     Theorem 15, whose use of Fano's inequality does not hold):
 
         max over e in {e_i, e_j} of E[EMD(e, f^)]  >=  d(i, j) Phi(-||(M_i - M_j) / sigma|| / 2)
 
-    since EMD(e_i, f^) + EMD(e_j, f^) >= d(i, j), so that the mean of the two risks is at least d(i, j)/2 times the
-    integral of the smaller of the two densities, and that is 2 Phi(-separation/2) for normal noise. `value` is the
-    largest over pairs: all of them where that is quick, otherwise those that a search finds; each is a valid bound.
+    since EMD(e_i, f^) + EMD(e_j, f^) >= d(i, j): the mean of the two risks is at least d(i, j)/2 times the integral of
+    the smaller density, which is 2 Phi(-separation/2) for normal noise. `value` is the largest bound over all pairs,
+    or over those that a search finds if there are many; each is valid.
 
     `average`: with weights c_ij >= 0 on pairs, sum_j c_ij <= 1 for each i, the risks r_i >= 0 have
     mean r_i >= (1/n) sum over pairs of c_ij (r_i + r_j), and r_i + r_j is at least twice the two-point bound. Pairs are
-    taken at one distance along one axis, whichever is best, or the edges of a graph; c = 1 / (how often i or j occurs).
+    those at the best distance along an axis, or the edges of a graph; c = 1 / (how often i or j occurs).
 
-    Sources are on the places. Where they may be anywhere (`HeatPlane`, and `HeatLine` with that placement), pairs less
-    than a step apart count too, and `average` is over the places and the same places moved by less than a step. With
-    sources on the places alone both numbers vanish when the noise is so small that no two places are mixed up.
+    Sources are at the places. If they may be anywhere (`HeatPlane`, and `HeatLine` with that placement), pairs less
+    than a step apart count too, and `average` includes the places moved by less than a step. With sources at the
+    places only, both bounds vanish once the noise is too small to confuse two places.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine
     >>> limit = le_cam(HeatLine(n=100, m=50, T=0.05), sigma=0.15)
     >>> round(limit.value, 4), round(limit.average, 4)
@@ -79,11 +66,11 @@ def le_cam(physics: Physics, sigma: ArrayLike) -> LeCam:
     """
     whitened = whiten(physics, sigma)
     refuse_one_place(physics)
-    return two_point_limit(whitened, slopes_everywhere(whitened))
+    return two_point_limit(whitened, slopes_at(whitened))
 
 
 def two_point_limit(whitened: Whitened, slopes: Slopes | None) -> LeCam:
-    """The same for columns already divided by the noise, with their slopes at all places where there are any."""
+    """`le_cam` for whitened columns and their slopes at all places, if there are any."""
     n, m = whitened.columns.shape
     straight = axis_neighbours(whitened.space)
     sweeps = list(_edges(whitened) if straight is None else _runs(whitened, straight))
@@ -105,14 +92,14 @@ def two_point_limit(whitened: Whitened, slopes: Slopes | None) -> LeCam:
 
 
 def _hardest(slopes: Slopes | None) -> IntArray:
-    """Places where the readings tell least about the position of a source, in whatever direction."""
+    """The places where the readings hold the least information about the position of a source."""
     if slopes is None:
         return np.empty(0, dtype=np.int64)
     return np.argsort(-radius_90(covariances_of_one(slopes, strengths_known=True)), kind="stable")[:STARTS]
 
 
 def _worst_pair(whitened: Whitened, starts: Iterable[int]) -> tuple[int, int]:
-    """From each start to the place it is worst mixed up with, and on from there while it gets worse."""
+    """From each start, go to the place most easily confused with it, and on while the bound grows."""
     pair, worst, visited = (0, 1), -np.inf, set[int]()
     for start in starts:
         place, reached = start, -np.inf
@@ -130,7 +117,7 @@ def _worst_pair(whitened: Whitened, starts: Iterable[int]) -> tuple[int, int]:
 
 
 def _log_errors(distances: FloatArray, separations: FloatArray) -> FloatArray:
-    """Logarithm of the two-point bounds, which still knows the worst pair when all bounds are 0."""
+    """Logarithm of the two-point bounds, which ranks pairs even if all bounds underflow to 0."""
     reached = np.isfinite(distances) & (distances > 0)
     logs = np.full(len(distances), -np.inf)
     logs[reached] = np.log(distances[reached]) + special.log_ndtr(-separations[reached] / 2)
@@ -139,7 +126,7 @@ def _log_errors(distances: FloatArray, separations: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Sweep:
-    """Two-point bounds of many pairs at once, and what they mean for the average over places."""
+    """Two-point bounds of many pairs, and the bound on the average over places that they give."""
 
     first: IntArray
     errors: FloatArray
@@ -148,7 +135,7 @@ class _Sweep:
 
 
 def _runs(whitened: Whitened, straight: AxisNeighbours) -> Iterator[_Sweep]:
-    """Each place with the one some steps ahead, for growing numbers of steps along each axis."""
+    """Compare each place with the one some steps ahead, for growing numbers of steps along each axis."""
     n = len(whitened.space)
     for axis in range(straight.axes):
         ray = Ray(straight.ahead[axis], straight.to_ahead[axis])
@@ -169,7 +156,7 @@ def _runs(whitened: Whitened, straight: AxisNeighbours) -> Iterator[_Sweep]:
 
 
 def _between_places(whitened: Whitened, slopes: Slopes | None) -> Iterator[_Sweep]:
-    """Each place with a position less than a step before it, where sources may be anywhere.
+    """Compare each place with a position less than a step before it, if sources may be anywhere.
 
     With slope s the bound d Phi(-s d / 2) is largest at s d = 1.504.
     """
@@ -189,7 +176,7 @@ def _between_places(whitened: Whitened, slopes: Slopes | None) -> Iterator[_Swee
 
 
 def _edges(whitened: Whitened) -> Iterator[_Sweep]:
-    """Neighbours on a graph. A path between two places is at least as long as the shortest edge at either."""
+    """Compare neighbours on a graph; a path is at least as long as the shortest edge at either end."""
     i, j = whitened.space.pairs.T
     n, lengths = len(whitened.space), whitened.space.lengths
     shortest = np.full(n, np.inf)

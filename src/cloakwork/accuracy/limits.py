@@ -1,6 +1,7 @@
-"""What can be learnt at all with a given noise, in numbers and in plain words."""
+"""The limits of locating sources with a given noise, in numbers and in plain English."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,31 +10,22 @@ from cloakwork._checks import FloatArray, rounded_down
 from cloakwork.accuracy.information import covariances_of_one, radius_90
 from cloakwork.accuracy.le_cam import two_point_limit
 from cloakwork.accuracy.resolution import smallest_gaps
-from cloakwork.accuracy.slopes import Method, Slopes, slopes_everywhere
+from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
 from cloakwork.accuracy.whitening import Whitened, compare_places, refuse_one_place, sample_size, spread_places, whiten
 from cloakwork.physics import Physics
 
-NEGLIGIBLE = 0.01  # of a step: a smaller mean error is none at all
+NEGLIGIBLE = 0.01  # of a step: a smaller mean error counts as none
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The statistical limits of one model with one noise, in units of the space; typical is the median over places.
+    """The statistical limits of a model with its noise, in units of the space; "typical" is the median over places.
 
-    Parameters
-    ----------
-    typical_std, worst_std
-        Least standard deviation per axis (root mean square) of the position of a single unit source.
-    typical_radius, worst_radius
-        Circle that holds 90 % of errors of that size; `typical_radius_of_unknown` if the strength is not known.
-    typical_resolution, worst_resolution
-        Two unit sources closer than this are not told apart; `typical_resolution_of_unknown` without their strength.
-    average_emd, worst_emd
-        No method has a smaller mean earth mover distance, averaged over all places or at its worst place.
-    extent, step
-        How far the space reaches (nearly: from the place that is farthest from the first), and from place to place.
-    method
-        Where `std` and `radius` come from.
+    `std` is the least standard deviation per axis (root mean square) of the position of a single unit source, `radius`
+    the circle that holds 90 % of such errors. Two unit sources closer than `resolution` are indistinguishable. Values
+    `of_unknown` hold if the strengths are unknown. No method has a mean earth mover distance below `average_emd` over
+    all places, or below `worst_emd` at its worst place. `extent` is about the diameter of the space, `step` the
+    distance between neighbours, and `method` the origin of `std` and `radius`.
     """
 
     typical_std: float
@@ -51,7 +43,7 @@ class Limits:
     method: Method
 
     def sentences(self, unit: str = "") -> tuple[str, ...]:
-        """What the numbers mean, for people; `unit` is written behind each distance, such as "m"."""
+        """The numbers in plain English; `unit`, such as "m", follows each distance."""
         return (self._single(unit), self._pair(unit), self._floor(unit))
 
     def __str__(self) -> str:
@@ -60,63 +52,57 @@ class Limits:
     def _single(self, unit: str) -> str:
         if not self.typical_radius < self.extent / 2:
             return "With this noise a single source of unit strength cannot be located at a typical place."
-        found = "can at best be found to within"
+        located = "can at best be located to within"
         if self.method is Method.TWO_POINTS:
-            found = "is found by no method to within less than"
+            located = "cannot be located by any method to within less than"
         worst = f"{_text(self.worst_radius, unit)} at the worst place"
         if not self.worst_radius < self.extent / 2:
             worst = "at the worst place not at all"
         return (
-            f"With this noise a single source of unit strength {found} {_text(self.typical_radius, unit)} "
+            f"With this noise a single source of unit strength {located} {_text(self.typical_radius, unit)} "
             f"nine times in ten at a typical place ({worst})."
         )
 
     def _pair(self, unit: str) -> str:
         if not self.typical_resolution < self.extent:
-            return "Two unit sources cannot be told from both in the middle, however far apart they are."
+            return "Two unit sources cannot be distinguished from both in the middle, at any distance."
         unknown = self.typical_resolution_of_unknown
-        more = _text(unknown, unit) if unknown < self.extent else "however far apart"
+        more = _text(unknown, unit) if unknown < self.extent else "any distance"
         return (
-            f"Two unit sources closer than {_text(self.typical_resolution, unit)} ({more}, if their strength is not "
-            "known) cannot be told from both in the middle at a typical place: the best test errs one time in four."
+            f"Two unit sources closer than {_text(self.typical_resolution, unit)} ({more}, if their strength is "
+            "unknown) cannot be distinguished from both in the middle at a typical place: the best test errs one time "
+            "in four."
         )
 
     def _floor(self, unit: str) -> str:
         if self.worst_emd < NEGLIGIBLE * self.step:
-            return "No two places are mixed up: a single source that sits on one of the places can be found exactly."
+            return "No two places are confused: a single source at one of the places can be located exactly."
         return (
-            "A weaker bound that allows for any bias: no method can bring the mean distance (EMD) of a single source "
-            f"below {_text(self.average_emd, unit)} over all places, or below {_text(self.worst_emd, unit)} at its "
-            "worst place."
+            "A weaker bound that allows for any bias: no method has a mean distance (EMD) to a single source below "
+            f"{_text(self.average_emd, unit)} over all places, or below {_text(self.worst_emd, unit)} at its worst "
+            "place."
         )
 
 
 def limits(physics: Physics, sigma: ArrayLike) -> Limits:
-    """How well sources can be located with this noise, by any method.
+    """Compute how well any method can locate sources with this noise.
 
-    Parameters
-    ----------
-    sigma
-        Standard deviation of the noise: one number, or one for each sensor (of a cloak: `cloak.sigma`).
+    `sigma` is the standard deviation of the noise: one number, or one per sensor (of a cloak: `cloak.sigma`).
 
     Notes
     -----
-    The limits of `cramer_rao` for one unit source at each place, of `resolution`, and of `le_cam`. On large spaces the
-    resolution is that of 500 places spread evenly, on graphs everything per place is that of up to 256 places.
+    The limits of `cramer_rao` for one unit source at each place, of `resolution` and of `le_cam`. On large spaces the
+    resolution covers 500 evenly spread places; on graphs all values per place cover up to 256 places.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine
-    >>> found = limits(HeatLine(n=100, m=50, T=0.05), sigma=0.1476)
-    >>> round(found.typical_radius, 3), round(found.typical_resolution, 2), round(found.average_emd, 4)
+    >>> limit = limits(HeatLine(n=100, m=50, T=0.05), sigma=0.1476)
+    >>> round(limit.typical_radius, 3), round(limit.typical_resolution, 2), round(limit.average_emd, 4)
     (0.021, 0.12, 0.0041)
-    >>> found.sentences("m")[2]  # doctest: +ELLIPSIS
-    'A weaker bound ...: no method can bring the mean distance (EMD) of a single source below 0.0041 m over all ...'
     """
     whitened = whiten(physics, sigma)
     refuse_one_place(physics)
-    slopes = slopes_everywhere(whitened)
-    known, unknown = _Single.of(whitened, slopes, True), _Single.of(whitened, slopes, False)
+    slopes = slopes_at(whitened)
+    known, unknown = (_single_source(whitened, slopes, strengths_known=known) for known in (True, False))
     gaps = smallest_gaps(whitened, strengths_known=True)
     gaps_of_unknown = smallest_gaps(whitened, gaps.places, strengths_known=False)
     floor = two_point_limit(whitened, slopes)
@@ -137,22 +123,20 @@ def limits(physics: Physics, sigma: ArrayLike) -> Limits:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Single:
-    """Least spread of a single unit source at each of many places, each of shape (k,)."""
-
+class _Spread(NamedTuple):
     std: FloatArray
     radius: FloatArray
 
-    @classmethod
-    def of(cls, whitened: Whitened, slopes: Slopes | None, strengths_known: bool) -> "_Single":
-        if slopes is None:
-            places = spread_places(len(whitened.space), sample_size(whitened))
-            found = [compare_places(whitened, int(place), strengths_known=strengths_known) for place in places]
-            return cls(np.array([one.std for one in found]), np.array([one.radius for one in found]))
-        covariances = covariances_of_one(slopes, strengths_known=strengths_known)
-        variances = np.diagonal(covariances, axis1=1, axis2=2)
-        return cls(np.sqrt(variances.mean(axis=1)), radius_90(covariances))
+
+def _single_source(whitened: Whitened, slopes: Slopes | None, *, strengths_known: bool) -> _Spread:
+    """Least spread of a single unit source at each of many places, each of shape (k,)."""
+    if slopes is None:
+        places = spread_places(len(whitened.space), sample_size(whitened)).tolist()
+        comparisons = [compare_places(whitened, place, strengths_known=strengths_known) for place in places]
+        return _Spread(np.array([pair.std for pair in comparisons]), np.array([pair.radius for pair in comparisons]))
+    covariances = covariances_of_one(slopes, strengths_known=strengths_known)
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    return _Spread(np.sqrt(variances.mean(axis=1)), radius_90(covariances))
 
 
 def _extent(physics: Physics) -> float:

@@ -8,13 +8,13 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, heat_kernel
 
-POINTS = 2001  # of the grid on which an infimum is found
+POINTS = 2001  # of the grid for an infimum
 DOWN = 1 - 1e-9
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The letters of the proof, for a line of length 1: `B` rounded up, `C1`, `C3`, `C4`, `C5` rounded down.
+    """The constants of the proof for a line of length 1: `B` rounded up, `C1`, `C3`, `C4`, `C5` rounded down.
 
     `pairs` is p, the number of sensors used on each side of a source; `margin` is A, infinite for one source.
     """
@@ -31,7 +31,7 @@ class Constants:
 
 @dataclass(frozen=True, eq=False)
 class LineSetting:
-    """Sources, sensors and places of a line scaled to length 1, all sorted."""
+    """Sources, sensors and places of a line, sorted and scaled to length 1."""
 
     sources: FloatArray
     sensors: FloatArray
@@ -40,56 +40,55 @@ class LineSetting:
 
     @classmethod
     def from_line(cls, line: HeatLine, sources: FloatArray) -> "LineSetting":
-        """The line's, with sources at the given positions."""
+        """Scale a line with sources at the given positions."""
         sensors = np.sort(line.sensor_positions) / line.length
         return cls(sources / line.length, sensors, line.space.places[:, 0] / line.length, line.T / line.length**2)
 
     @property
     def k(self) -> int:
-        """Number of sources."""
         return len(self.sources)
 
     @property
     def spacing(self) -> float:
-        """Mean distance between sensors; 1 if there is one only."""
+        """Mean distance between sensors; 1 for a single sensor."""
         m = len(self.sensors)
         return float((self.sensors[-1] - self.sensors[0]) / (m - 1)) if m > 1 else 1.0
 
     @property
     def even(self) -> bool:
-        """Whether all gaps between sensors are the same."""
+        """Whether all gaps between sensors are equal."""
         gaps = np.diff(self.sensors)
         return len(gaps) == 0 or bool(np.abs(gaps - self.spacing).max() <= 1e-9 * self.spacing and self.spacing > 0)
 
     @property
     def pairs(self) -> int:
-        """Number p of sensors that are used on each side of a source."""
+        """Number p of sensors used on each side of a source."""
         return int(math.sqrt(self.T / 2) / self.spacing) if self.spacing > 0 else 0
 
     @property
     def smallest_gap(self) -> float:
-        """Distance of the two nearest sources; infinite for one source."""
+        """Distance between the two nearest sources; infinite for one source."""
         return float(np.diff(self.sources).min(initial=np.inf))
 
     @property
     def sensors_on_each_side(self) -> int:
-        """The fewest sensors on one side of a source."""
+        """The smallest number of sensors on one side of a source."""
         return min(min(len(side) for side in self._sides(x)) for x in self.sources.tolist())
 
     def around(self, source: float) -> tuple[FloatArray, FloatArray]:
-        """The p sensors before a source and the p after it; number j of the one belongs to number j of the other."""
+        """The p sensors before a source and the p after it, paired by index."""
         before, after = self._sides(source)
         return before[len(before) - self.pairs :], after[: self.pairs]
 
     def _sides(self, source: float) -> tuple[FloatArray, FloatArray]:
-        """All sensors before and after a source; one at the source has no slope and is on neither side."""
+        """All sensors before and after a source, without one at the source, which has no slope."""
         near = 1e-9 * self.spacing
         return self.sensors[self.sensors < source - near], self.sensors[self.sensors > source + near]
 
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """W_j(z) = a_j g(z - left_j) + b_j g(right_j - z): for each pair of sensors a function that peaks at the source."""
+    """W_j(z) = a_j g(z - left_j) + b_j g(right_j - z): a function that peaks at the source, per pair of sensors."""
 
     source: float
     left: FloatArray
@@ -111,8 +110,8 @@ class Peaks:
     def curvatures(self) -> FloatArray:
         """Inf of -W_j''/2 over [right_j - sqrt(2T), left_j + sqrt(2T)], rounded down, shape (p,).
 
-        On a grid that holds the ends, less what a fourth derivative of at most 3 (a + b) g(0) / (2T)^2 allows between
-        two of its points.
+        On a grid that includes the ends, less the change between two points that a fourth derivative of at most
+        3 (a + b) g(0) / (2T)^2 allows.
         """
         a, b = self.heights
         scale = math.sqrt(2 * self.T)
@@ -134,11 +133,11 @@ def _bend(offset: FloatArray, T: float) -> FloatArray:
 
 
 def proof_constants(setting: LineSetting, misfit: float) -> Constants:
-    """All constants, for readings of the found map that differ from the true ones by `misfit` at most (l2 norm)."""
+    """Compute the constants, for a map whose readings differ from the true ones by at most `misfit` (l2 norm)."""
     T, k, p = setting.T, setting.k, setting.pairs
     peaks = [Peaks(x, *setting.around(x), T) for x in setting.sources.tolist()]
     totals = np.array([peak.values(np.array([peak.source])).sum() for peak in peaks])
-    alike = totals.min() / totals  # weighs the sources such that their totals are the same
+    alike = totals.min() / totals  # equalises the totals of the sources
     curvatures = [peak.curvatures() for peak in peaks]
     falls = [_least_fall(peak, setting.places) for peak in peaks]
     margin = (setting.smallest_gap - math.sqrt(2 * T)) / 2
@@ -157,7 +156,7 @@ def proof_constants(setting: LineSetting, misfit: float) -> Constants:
 
 
 def _least_fall(peak: Peaks, places: FloatArray) -> float:
-    """Least drop of the sum of all W_j from the source to a place outside sqrt(T/2) of it."""
+    """Least drop of the sum of all W_j from the source to a place farther than sqrt(T/2) from it."""
     outside = places[np.abs(places - peak.source) >= math.sqrt(peak.T / 2) * (1 - 1e-12)]
     top = peak.values(np.array([peak.source])).sum()
     return float((top - peak.values(outside).sum(axis=0)).min(initial=np.inf))

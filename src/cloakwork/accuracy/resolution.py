@@ -10,27 +10,29 @@ from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy.slopes import Ray, axis_neighbours, rays
-from cloakwork.accuracy.whitening import CHUNK, Whitened, refuse_one_place, sample_size, spread_places, whiten
-from cloakwork.errors import InputError
+from cloakwork.accuracy.whitening import (
+    CHUNK,
+    Whitened,
+    check_positions,
+    refuse_one_place,
+    sample_size,
+    spread_places,
+    whiten,
+)
 from cloakwork.physics import Physics
 
 ERROR_RATE = 0.25
-TOLD_APART = -2 * float(special.ndtri(ERROR_RATE))  # 1.349: the separation at which the best test errs so often
+RESOLVED = -2 * float(special.ndtri(ERROR_RATE))  # 1.349: the separation at which the best test errs this often
 MOST_PLACES = 500
-BLOCK = 128  # places that are tried at once, nearest first
+BLOCK = 128  # places compared at once, nearest first
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """For each of some places the distance below which a second source cannot be told from the first.
+    """The distance at some places below which two sources cannot be distinguished.
 
-    Parameters
-    ----------
-    places
-        Numbers of the places, shape (k,).
-    values
-        Two unit sources, one of them there, are taken for both in the middle at least one time in four by every test
-        as long as they are closer than this, shape (k,). Infinite if that is so at every distance.
+    Every test confuses two unit sources, one of them at `places[i]`, with both in the middle at least one time in four
+    while they are closer than `values[i]`; infinite if that holds at every distance. Both have shape (k,).
     """
 
     places: IntArray
@@ -51,34 +53,27 @@ class Resolution:
 def resolution(
     physics: Physics, sigma: ArrayLike, *, at: Sequence[object] | None = None, strengths_known: bool = True
 ) -> Resolution:
-    """How far apart two unit sources have to be before anyone can see that they are two.
+    """Compute how far apart two unit sources must be before any test can separate them.
 
-    Parameters
-    ----------
-    sigma
-        Standard deviation of the noise: one number, or one for each sensor.
-    at
-        Positions of the first source; up to 500 places spread evenly when left out (fewer on large graphs).
-    strengths_known
-        Whether it is known that the total strength is 2. If not, one source in the middle may have any strength.
+    `sigma` is the standard deviation of the noise: one number, or one per sensor. `at` are positions of the first
+    source, by default up to 500 evenly spread places (fewer on large graphs). If the strengths are unknown, a single
+    source in the middle may have any strength.
 
     Notes
     -----
-    Two hypotheses: unit sources at i and at j, or weight t at the place z midway between the two. The best test (the
-    likelihood ratio) between them, if both are as likely, errs with probability
+    Two hypotheses: unit sources at i and at j, or weight t at the place z midway between them. The best test (the
+    likelihood ratio), if both are equally likely, errs with probability
 
         Phi(-separation/2),  separation = ||(M_i + M_j - t M_z) / sigma||,  t = 2, or the closest t >= 0 if unknown,
 
-    which is 1/4 at a separation of 1.349. The resolution at i is the largest distance up to which it stays at 1/4 or
-    above in every direction. The separation grows with d^2 while d is small, as the first moments cancel, and values
-    between the places are interpolated so. (Shahram and Milanfar ask the same of two points of light.)
+    which is 1/4 at a separation of 1.349. The resolution at i is the largest distance up to which the error stays at
+    1/4 or above in every direction. For small d the separation grows with d^2, since the first moments cancel; values
+    between the places are interpolated accordingly. (Shahram and Milanfar ask the same of two points of light.)
 
-    j goes straight along the axes as far as the walls (on a plane also across), where z is a place. On a graph j is
-    every place, z is one of the two around the middle of a shortest path, whichever is harder to tell, and
-    nothing is interpolated. As the middle and the strengths are given to the test, no real method resolves more.
+    j moves along the axes up to the walls (on a plane also diagonally), with z a place. On a graph j is any place, z is
+    the harder of the two places around the middle of a shortest path, and nothing is interpolated. The test knows the
+    middle and the strengths, so no real method resolves more.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> [round(resolution(line, 0.01, strengths_known=known).typical, 3) for known in (True, False)]
@@ -86,16 +81,12 @@ def resolution(
     """
     whitened = whiten(physics, sigma)
     refuse_one_place(physics)
-    if at is None:
-        return smallest_gaps(whitened, strengths_known=strengths_known)
-    if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray) or not len(at):
-        raise InputError(f"at={at!r}: give a list of one position or more, or leave it out.", at=at)
-    places = np.array([physics.space.index(position) for position in at], dtype=np.int64)
+    places = None if at is None else physics.space.indices(check_positions(at))
     return smallest_gaps(whitened, places, strengths_known=strengths_known)
 
 
 def smallest_gaps(whitened: Whitened, places: IntArray | None = None, *, strengths_known: bool) -> Resolution:
-    """The same for columns already divided by the noise."""
+    """`resolution` for whitened columns."""
     straight = axis_neighbours(whitened.space)
     if places is None:
         most = MOST_PLACES if straight is not None else sample_size(whitened)
@@ -109,8 +100,8 @@ def smallest_gaps(whitened: Whitened, places: IntArray | None = None, *, strengt
 
 
 def _along(whitened: Whitened, places: IntArray, ray: Ray, strengths_known: bool) -> FloatArray:
-    """Distance along one direction at which the two are told apart; infinite if the wall comes first, shape (k,)."""
-    found = np.full(len(places), np.inf)
+    """Distance along one direction at which two sources separate; infinite if a wall comes first, shape (k,)."""
+    resolved = np.full(len(places), np.inf)
     active, middle, end = np.arange(len(places)), places, places
     distance, root = np.zeros(len(places)), np.zeros(len(places))
     while len(active):
@@ -120,33 +111,33 @@ def _along(whitened: Whitened, places: IntArray, ray: Ray, strengths_known: bool
         reached = distance[on] + ray.length[end[on]] + ray.length[between[on]]
         active, middle, end, before, low = active[on], ray.step(middle)[on], following[on], distance[on], root[on]
         high = np.sqrt(_separations(whitened, places[active], end, middle, strengths_known))
-        done = high >= np.sqrt(TOLD_APART)
-        share = (np.sqrt(TOLD_APART) - low[done]) / (high - low)[done]
-        found[active[done]] = before[done] + share * (reached - before)[done]
+        done = high >= np.sqrt(RESOLVED)
+        share = (np.sqrt(RESOLVED) - low[done]) / (high - low)[done]
+        resolved[active[done]] = before[done] + share * (reached - before)[done]
         left = ~done
         active, middle, end, distance, root = active[left], middle[left], end[left], reached[left], high[left]
-    return found
+    return resolved
 
 
 def _separations(
     whitened: Whitened, first: IntArray, second: IntArray, middle: IntArray, strengths_known: bool
 ) -> FloatArray:
     """||(M_i + M_j - t M_z) / sigma||, rounded up, shape (k,)."""
-    found = np.empty(len(first))
+    separations = np.empty(len(first))
     step = max(1, CHUNK // whitened.columns.shape[1])
     for start in range(0, len(first), step):
         piece = slice(start, start + step)
-        two, one = whitened.columns[first[piece]] + whitened.columns[second[piece]], whitened.columns[middle[piece]]
+        both, single = whitened.columns[first[piece]] + whitened.columns[second[piece]], whitened.columns[middle[piece]]
         squares = whitened.squares[middle[piece]]
-        closest = np.maximum(np.einsum("ij,ij->i", two, one), 0.0) / np.where(squares > 0, squares, 1.0)
-        weights = np.full(len(one), 2.0) if strengths_known else closest
-        apart = two - weights[:, None] * one
-        found[piece] = np.sqrt(np.einsum("ij,ij->i", apart, apart)) + np.sqrt(2 + weights**2) * whitened.error
-    return found
+        closest = np.maximum(np.einsum("ij,ij->i", both, single), 0.0) / np.where(squares > 0, squares, 1.0)
+        weights = np.full(len(single), 2.0) if strengths_known else closest
+        apart = both - weights[:, None] * single
+        separations[piece] = np.sqrt(np.einsum("ij,ij->i", apart, apart)) + np.sqrt(2 + weights**2) * whitened.error
+    return separations
 
 
 def _on_a_graph(whitened: Whitened, place: int, strengths_known: bool) -> float:
-    """Distance of the nearest place where a second source can be told apart from both in the middle."""
+    """Distance of the nearest place where a second source can be distinguished from both in the middle."""
     from_place, tree = csgraph.dijkstra(
         whitened.space.adjacency, directed=False, indices=[place], return_predecessors=True
     )
@@ -158,14 +149,14 @@ def _on_a_graph(whitened: Whitened, place: int, strengths_known: bool) -> float:
         second = others[start : start + BLOCK]
         first = np.full(len(second), place)
         apart = [_separations(whitened, first, second, each[second], strengths_known) for each in middles]
-        told = np.min(apart, axis=0) >= TOLD_APART
-        if told.any():
-            return float(distances[second[told]].min())
+        resolved = np.min(apart, axis=0) >= RESOLVED
+        if resolved.any():
+            return float(distances[second[resolved]].min())
     return np.inf
 
 
 def _middles(distances: FloatArray, before: IntArray, root: int) -> tuple[IntArray, IntArray]:
-    """The places just beyond and just before the middle of the path to each place, by doubling jumps."""
+    """The places just beyond and just before the middle of the path to each place, by jumps of doubling length."""
     upwards = np.where(before >= 0, before, root)
     jumps = [upwards]
     while (jumps[-1] != root).any():

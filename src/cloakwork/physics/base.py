@@ -1,4 +1,4 @@
-"""What every model of physics offers: how sources become readings, and how fast readings change with place."""
+"""The interface of every model: how sources become readings, and how fast readings change with place."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,16 +16,15 @@ from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
-MOST_RANGES = 32  # ranges of differently weighted models that are kept
-CHUNK = 2_000_000  # numbers held at once while columns of neighbouring places are compared
+MOST_RANGES = 32  # cached ranges of differently weighted models
+CHUNK = 2_000_000  # numbers in memory at once while neighbouring columns are compared
 
 
 @dataclass(frozen=True)
 class Slope:
-    """The fastest change of the readings per unit of distance that a unit source moves.
+    """The steepest change of the readings per unit of distance that a unit source moves, rounded up.
 
-    `value` is rounded outward; `pair` are the two places between which it happens
-    (the nearest two where the maximum is taken over a continuum).
+    `pair` holds the two places between which it occurs, or the two nearest ones if sources may be anywhere.
     """
 
     value: float
@@ -35,20 +34,19 @@ class Slope:
 class Physics(ABC):
     """A linear map from n places to m sensors, y = M f.
 
-    A concrete model gives `space`, `matrix` and `error`; everything else follows. Arrays of
-    sources have places on the last axis, arrays of readings have sensors there; any axes
-    before it are frames.
+    A model defines `space`, `matrix`, `error` and `with_spread`; the rest follows. The last axis of an array of
+    sources runs over places, that of readings over sensors; axes before it are frames.
     """
 
     @property
     @abstractmethod
     def space(self) -> Space:
-        """Where sources may be."""
+        """The places where sources may be, and the distances between them."""
 
     @property
     @abstractmethod
     def matrix(self) -> FloatArray:
-        """M, one row a sensor and one column a place, read-only."""
+        """M, shape (m, n), read-only: one row per sensor, one column per place."""
 
     @property
     @abstractmethod
@@ -61,13 +59,13 @@ class Physics(ABC):
 
     @property
     def covers_the_plane(self) -> bool:
-        """Whether this model finds its slopes over all of a plane itself, and not from pairs of neighbours."""
+        """Whether the model computes slopes over a whole plane rather than from pairs of neighbours."""
         return False
 
     def columns_at(self, positions: FloatArray) -> FloatArray | None:
-        """Columns of M for unit sources anywhere, shape (m, p) for positions (p, dimension).
+        """Columns of M for unit sources at any `positions` (p, dimension), shape (m, p).
 
-        None where a source can only be at one of the places.
+        None if sources can only be at the places.
         """
         del positions
         return None
@@ -83,7 +81,7 @@ class Physics(ABC):
         return int(self.matrix.shape[0])
 
     def apply(self, sources: ArrayLike) -> FloatArray:
-        """The true readings that sources cause: shape (..., n) in, (..., m) out."""
+        """True readings of the sources: shape (..., n) in, (..., m) out."""
         return np.asarray(frames("sources", sources, self.places) @ self.matrix.T)
 
     def adjoint(self, readings: ArrayLike) -> FloatArray:
@@ -91,7 +89,7 @@ class Physics(ABC):
         return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
 
     def range(self, weights: FloatArray | None = None) -> NumericalRange:
-        """The numerical range of M (of diag(weights) M when given), computed once for each `weights`."""
+        """The numerical range of M, or of diag(weights) M, cached per `weights`."""
         key = None if weights is None else weights.tobytes()
         if key not in self._ranges:
             if len(self._ranges) >= MOST_RANGES:
@@ -105,26 +103,25 @@ class Physics(ABC):
         return {}
 
     def describe(self) -> Description:
-        """Rank, spectrum, condition number, coherence, steepest slope, and the spectral bounds that hold."""
+        """Rank, spectrum, condition number, coherence, steepest slope and spectral bounds."""
         return describe(self.matrix, self.space, self.joint_slope().value, self.range(), self.bounds())
 
     def bounds(self) -> tuple[SpectralBound, ...]:
-        """Bounds on the slope that this kind of model has beyond the general ones."""
+        """Bounds on the slope that are specific to this kind of model."""
         return ()
 
     def rows(self, sensors: IntArray) -> CertifiedRows:
-        """Rows of M for sensors placed at the given places instead, shape (len(sensors), n), with their error."""
-        raise PhysicsError(
-            f"{type(self).__name__} has fixed sensors: rows for {len(sensors)} other places are not known."
-        )
+        """Rows of M for sensors at other places, shape (len(sensors), n), with their error."""
+        raise PhysicsError(f"{type(self).__name__} has fixed sensors: they cannot move.", sensors=sensors)
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Go through the neighbour pairs in pieces: (which pairs, columns M_i - M_j with shape (m, pairs))."""
+        """Yield the neighbour pairs in chunks: (which pairs, columns M_i - M_j of shape (m, pairs))."""
         n, distinct = len(self.space), self.space.adjacency.nnz // 2
         if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2 and not self.covers_the_plane:
             raise PhysicsError(
                 f"{type(self).__name__} over a plane needs all pairs of places: with Euclidean distance, neighbours "
-                "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH."
+                "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH.",
+                pairs=distinct,
             )
         yield from column_differences(self.matrix, self.space)
 
@@ -137,10 +134,10 @@ class Physics(ABC):
         return slopes
 
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
-        """Steepest change of all readings together: the largest slope in the l2 norm, rounded outward.
+        """The steepest change of all readings together, in the l2 norm, rounded up.
 
-        `weights` multiplies the sensors first (1/sigma when they differ); `displacement` is how far
-        each sensor may be from where the model puts it.
+        `weights` scales the sensors first (1/sigma if they differ); `displacement` is the largest distance of a sensor
+        from its modelled position.
         """
         largest = 1.0 if weights is None else float(np.max(weights))
         if displacement == 0:
@@ -151,7 +148,7 @@ class Physics(ABC):
         return self._outward(slopes, largest * moved.error * math.sqrt(self.sensors))
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        """Steepest change of each sensor's own reading, shape (m,), rounded outward."""
+        """The steepest change of each sensor's own reading, shape (m,), rounded up."""
         steepest, error = np.zeros(self.sensors), self.error
         if displacement > 0:
             moved = self._displaced(displacement)
@@ -162,7 +159,7 @@ class Physics(ABC):
         return np.asarray((steepest + self._slack(error)) * (1 + 1e-12))
 
     def _slack(self, error: float) -> float:
-        """What an error of M in the spectral norm can do to a slope."""
+        """The effect on a slope of an error of M in the spectral norm."""
         return float(np.sqrt(2) * error / self.space.lengths.min(initial=np.inf))
 
     def _outward(self, slopes: FloatArray, error: float) -> Slope:
@@ -173,25 +170,23 @@ class Physics(ABC):
         return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
 
     def _displaced(self, distance: float) -> CertifiedRows:
-        """Largest |M_li - M_lj| when sensor l may stand at any place within `distance`, shape (m, p)."""
+        """Largest |M_li - M_lj| over all places of sensor l within `distance`, shape (m, p)."""
         nearby = self.nearby_places(distance)
-        stood = np.unique(np.concatenate(nearby))
-        moved = self.rows(stood)
+        positions = np.unique(np.concatenate(nearby))
+        moved = self.rows(positions)
         largest = np.zeros((self.sensors, len(self.space.pairs)))
         for which, columns in column_differences(moved.values, self.space):
             for sensor, places in enumerate(nearby):
-                largest[sensor, which] = np.abs(columns[np.searchsorted(stood, places)]).max(axis=0)
+                largest[sensor, which] = np.abs(columns[np.searchsorted(positions, places)]).max(axis=0)
         return CertifiedRows(largest, moved.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
-        """For each sensor the places within `distance` of it."""
-        raise PhysicsError(
-            f"{type(self).__name__} does not know where its sensors are: leave out position errors ({distance:g})."
-        )
+        """The places within `distance` of each sensor."""
+        raise PhysicsError(f"position={distance:g}: {type(self).__name__} has no sensor positions.", position=distance)
 
 
 def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
-    """Columns of neighbours subtracted, a bounded piece at a time."""
+    """Yield the differences between columns of neighbouring places, in chunks of bounded size."""
     step = max(1, CHUNK // max(1, matrix.shape[0]))
     for start in range(0, len(space.pairs), step):
         which = slice(start, start + step)
@@ -200,29 +195,25 @@ def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice
 
 
 def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = None) -> FloatArray:
-    """A map with sources at the given positions (or nodes), shape (n,).
+    """Build a map with sources at the given positions, shape (n,).
 
     Parameters
     ----------
     at
-        Positions: numbers on a line, (x, y) on a plane or floor plan, node names on a graph.
-        Each source is put on the nearest place.
+        Numbers on a line, (x, y) on a plane or floor plan, node names on a graph. Each source moves to the nearest
+        place.
     weights
-        Strength of each source; 1 when left out. Zero or more.
+        Strength of each source, 0 or more; 1 by default.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine
     >>> sources(HeatLine(n=4, m=2, T=0.1), [0.25, 1.0]).tolist()
     [1.0, 0.0, 0.0, 1.0]
     """
-    if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray):
-        raise InputError(f"at={at!r}: give a list of positions, such as [{at!r}].", at=at)
-    given = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if given.shape != (len(at),):
-        raise InputError(f"{len(at)} positions but weights of shape {given.shape}: give one weight a position.")
-    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    places = physics.space.indices(at)
+    strengths = np.ones(len(at)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if strengths.shape != (len(at),):
+        raise InputError(f"weights has shape {strengths.shape}: give one per position, {len(at)}.", weights=weights)
+    bad = np.flatnonzero(~(np.isfinite(strengths) & (strengths >= 0)))
     if len(bad):
-        raise InputError(f"weights[{bad[0]}] is {given[bad[0]]}: a source's weight is finite and 0 or above.")
-    places = [physics.space.index(position) for position in at]
-    return np.bincount(np.array(places, dtype=np.int64), weights=given, minlength=physics.places).astype(np.float64)
+        raise InputError(f"weights[{bad[0]}] is {strengths[bad[0]]}: give a finite one, 0 or above.", weights=weights)
+    return np.bincount(places, weights=strengths, minlength=physics.places).astype(np.float64)

@@ -1,9 +1,9 @@
 """Certified steepest slopes of the Gaussian kernel over a continuum of places.
 
-A grid of points that holds the corners and edges of the domain, and a bound on the curvature around
-each point, turn a maximum over the grid into a maximum over the domain: where the squared slope S is
-largest its gradient vanishes (along the boundary, if it is largest there), so the nearest grid point
-has at least S - C r^2 / 2, with C the curvature bound and r half the grid's diagonal.
+A grid that includes the corners and edges of the domain, with a bound on the curvature around each point, turns a
+maximum over the grid into one over the domain: at the maximum of the squared slope S its gradient vanishes (along the
+boundary, if the maximum is there), so S is at least S_max - C r^2 / 2 at the nearest grid point, with C the curvature
+bound and r half the grid's diagonal.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinem
 
 @dataclass(frozen=True)
 class CertifiedMaximum:
-    """A certified maximum: `value` is at least the supremum; it was seen near `at`."""
+    """A bound `value` on a supremum, and the position `at` near which it occurs."""
 
     value: float
     at: tuple[float, ...]
@@ -31,10 +31,10 @@ def heat_kernel(offsets: FloatArray, T: float) -> FloatArray:
 
 
 def kernel_error(offsets: FloatArray, T: float, length: float) -> FloatArray:
-    """How many roundings a computed kernel value is off at the most, relative to it.
+    """Bound on the relative error of a computed kernel value, in roundings.
 
-    A handful for the arithmetic, those of the exponent multiplied by its size, and those of the two positions
-    (each half an ulp of `length`) multiplied by the slope of the logarithm of the kernel.
+    It adds up the arithmetic, the roundings of the exponent times its size, and those of the two positions (each half
+    an ulp of `length`) times the slope of the logarithm of the kernel.
     """
     return np.asarray(8 + 3 * offsets**2 / (4 * T) + np.abs(offsets) * length / T)
 
@@ -49,9 +49,11 @@ def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray)
     points = 257
     while True:
         x = np.linspace(0, length, points)
-        first, curvature = _line_terms(x, sensors, T, length / (points - 1) / 2)
-        squared = first**2 @ weights**2
-        bound = squared + curvature @ weights**2 * (length / (points - 1) / 2) ** 2 / 2
+        half = length / (points - 1) / 2
+        tables = _Tables.on_axis(x, sensors, T, half)
+        _, first, second, third = tables.envelopes
+        squared = tables.slope**2 @ weights**2
+        bound = squared + (2 * (second**2 + first * third)) @ weights**2 * half**2 / 2
         best = int(np.argmax(bound))
         if bound[best] <= squared.max() * (1 + ENOUGH) or points > FINEST_LINE:
             return CertifiedMaximum(float(np.sqrt(bound[best])), (float(x[best]),))
@@ -92,14 +94,8 @@ class _Tables:
         return cls(g, -offsets / (2 * T) * g, _envelopes(offsets, T, half))
 
 
-def _line_terms(x: FloatArray, sensors: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray]:
-    tables = _Tables.on_axis(x, sensors, T, half)
-    _, first, second, third = tables.envelopes
-    return tables.slope, 2 * (second**2 + first * third)
-
-
 def _envelopes(offsets: FloatArray, T: float, half: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """For each offset the supremum of the first derivatives at any distance of at least |offset| - half."""
+    """Suprema of |g|, |g'|, |g''|, |g'''| over all distances of at least |offset| - half, for each offset."""
     scale = np.sqrt(2 * T)
     u = np.maximum(np.abs(offsets) - half, 0) / scale
     bell = np.exp(-(u**2) / 2)
@@ -122,8 +118,8 @@ def _largest_eigenvalue(x: _Tables, y: _Tables, weights: FloatArray) -> FloatArr
 def _plane_curvature(x: _Tables, y: _Tables, weights: FloatArray, T: float) -> FloatArray:
     """Bound on the Hessian of every directional squared slope.
 
-    2 sum w^2 (H^2 + G K) with H, G, K Frobenius norms of the Hessian, gradient and third
-    derivatives of one sensor's kernel; G K <= (G^2 c + K^2 / c) / 2 makes the sum separable.
+    2 sum w^2 (H^2 + G K), with H, G, K the Frobenius norms of the Hessian, gradient and third derivatives of one
+    sensor's kernel; G K <= (G^2 c + K^2 / c) / 2 makes the sum separable.
     """
     squares = weights**2
 

@@ -1,4 +1,4 @@
-"""Diffusion over the edges of a graph, a few rows at a time and with a certified error."""
+"""Diffusion over the edges of a graph, row by row, with a certified error."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from scipy.sparse import linalg as sparse_linalg
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError
 
-MOST_ENTRIES = 100_000_000  # a dense block of rows beyond 800 MB is refused
+MOST_ENTRIES = 100_000_000  # largest dense block of rows: 800 MB
 TRUNCATION = 1e-15
 
 
@@ -22,9 +22,7 @@ class CertifiedRows:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.values).all() and np.isfinite(self.error)):
-            raise PhysicsError(
-                "the diffusion cannot be computed for these parameters: the time or the weights are too large."
-            )
+            raise PhysicsError("the diffusion overflows: reduce the time or the weights.", error=self.error)
 
 
 def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
@@ -37,13 +35,12 @@ def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
 
 
 def unit_rows(n: int, places: IntArray) -> FloatArray:
-    """One row a place, with a one there."""
+    """One row per place, with a 1 at that place."""
     if len(places) * n > MOST_ENTRIES:
         raise PhysicsError(
             f"{len(places)} sensors and {n} places need {8e-9 * len(places) * n:.1f} GB: "
             f"use at most {MOST_ENTRIES // n} sensors, or larger cells.",
             sensors=len(places),
-            places=n,
         )
     rows = np.zeros((len(places), n))
     rows[np.arange(len(places)), places] = 1.0
@@ -55,9 +52,8 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
 
     Notes
     -----
-    With the spectrum of L in [0, b] and c = tau b / 2,
-    exp(-tau L) = e^-c I_0(c) + 2 sum_k e^-c I_k(c) (-1)^k T_k(2L/b - 1).
-    The coefficients are positive and sum to 1 at L = 0, so the truncated tail bounds the error.
+    With the spectrum of L in [0, b] and c = tau b / 2, exp(-tau L) = e^-c I_0(c) + 2 sum_k e^-c I_k(c) (-1)^k
+    T_k(2L/b - 1). The coefficients are positive and sum to 1 at L = 0, so the truncated tail bounds the error.
     """
     bound = 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
     if tau == 0 or bound == 0:
@@ -86,10 +82,7 @@ def _coefficients(c: float) -> FloatArray:
 
 
 def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> CertifiedRows:
-    """Multiply rows by (kappa L + I)^-1, by a sparse factorisation.
-
-    The residual bounds the error, as kappa L + I is at least I.
-    """
+    """Rows @ (kappa L + I)^-1 by a sparse factorisation; the residual bounds the error, since kappa L + I >= I."""
     system = (kappa * L + sparse.identity(L.shape[0], format="csr")).tocsc()
     solve = sparse_linalg.splu(system).solve
     right = np.ascontiguousarray(rows.T)
@@ -101,6 +94,6 @@ def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> CertifiedRows
 
 
 def _norm(rows: FloatArray) -> float:
-    """Spectral norm from above: sqrt of the largest row sum times the largest column sum of |rows|."""
+    """Bound on the spectral norm: sqrt of the largest row sum times the largest column sum of |rows|."""
     magnitudes = np.abs(rows)
     return float(np.sqrt(magnitudes.sum(axis=0).max(initial=0.0) * magnitudes.sum(axis=1).max(initial=0.0)))

@@ -18,7 +18,7 @@ from cloakwork.physics.space import Space
 
 @dataclass(frozen=True)
 class Pulse:
-    """A puff that spreads freely: read when its standard deviation along each axis is `length` metres."""
+    """A puff that spreads freely, read when its standard deviation along each axis is `length` metres."""
 
     length: float
 
@@ -28,7 +28,7 @@ class Pulse:
 
 @dataclass(frozen=True)
 class Steady:
-    """A lasting source whose heat fades with distance: to 1/e over `reach` metres along a corridor."""
+    """A lasting source whose heat falls to 1/e over `reach` metres of corridor."""
 
     reach: float
 
@@ -38,34 +38,32 @@ class Steady:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FloorPlan(Physics):
-    """What sensors in rooms read of sources in rooms; walls stop heat, doors let it through.
+    """Sensors and sources in rooms; walls stop heat, doors let it through.
 
     Parameters
     ----------
     rooms
         The geometry, from `Rooms.from_text` or `Rooms.from_walls`. A source fills one cell: make cells as large as the
-        smallest source. (At the edge of a doorway the field of a smaller source changes faster without limit.)
+        smallest source, since the field of a point source has no steepest slope at the edge of a doorway.
     sensors_at
-        (x, y) of each sensor in metres; a sensor reads the cell that holds it.
+        (x, y) of each sensor in metres; a sensor reads its cell.
     regime
         `Steady` for lasting sources such as people, `Pulse` for a puff.
     footprint
-        Radius (standard deviation, metres) of the area that a sensor averages over; walls bound it.
+        Standard deviation, in metres, of the area that a sensor averages over; walls bound it.
     gain
-        Reading of a unit source, summed over the floor in square metres: 10 for a person of 100 W in
-        rooms that lose 10 W per square metre and degree, with readings in degrees.
+        Reading of a unit source, summed over the floor in square metres: 10 for a person of 100 W in rooms that lose
+        10 W per square metre and degree, with readings in degrees.
 
     Notes
     -----
-    With h the cell and L the Laplacian of the grid graph whose edges walls have cut:
+    With h the cell and L the Laplacian of the grid graph without the edges that walls cut:
     pulse M = gain / h^2 exp(-tau L), tau = (length / h)^2 / 2; steady M = gain / h^2 (kappa L + I)^-1,
     kappa = (reach / h)^2. A footprint multiplies the row by exp(-tau' L), tau' = (footprint / h)^2 / 2.
 
-    Examples
-    --------
     >>> rooms = Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))])
     >>> flat = FloorPlan(rooms, [(1, 1), (3, 2)], Steady(reach=1.0), footprint=0.5)
-    >>> bool(np.isclose(flat.apply(np.ones(48)), 1 / 0.5**2).all())  # one unit everywhere reads the same everywhere
+    >>> bool(np.isclose(flat.apply(np.ones(48)), 1 / 0.5**2).all())  # equal sources, equal readings
     True
     """
 
@@ -79,8 +77,8 @@ class FloorPlan(Physics):
         not_negative("footprint", self.footprint, error=PhysicsError)
         positive("gain", self.gain, error=PhysicsError)
         if not isinstance(self.regime, Pulse | Steady):
-            raise PhysicsError(f"regime={self.regime!r}: give Steady(reach=...) or Pulse(length=...).")
-        self.sensor_places  # noqa: B018 - a sensor off the floor is refused now, not later
+            raise PhysicsError(f"regime={self.regime!r}: give Steady(...) or Pulse(...).", regime=self.regime)
+        self.sensor_places  # noqa: B018 - refuses a sensor off the floor at once
 
     def __repr__(self) -> str:
         sensors = len(self.sensor_positions)
@@ -88,7 +86,7 @@ class FloorPlan(Physics):
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Where the sensors are, shape (m, 2)."""
+        """Coordinates of the sensors, shape (m, 2)."""
         return frozen(points("sensors_at", self.sensors_at, error=PhysicsError))
 
     @cached_property
@@ -136,7 +134,7 @@ class FloorPlan(Physics):
         return self._spread(sensors)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
-        """Every cell of which some point is within `distance` of the sensor, as the crow flies, walls or not."""
+        """The cells with a point within `distance` of the sensor in a straight line, through walls or not."""
         half = self.rooms.cell / 2
         apart = np.maximum(np.abs(self.space.places - self.sensor_positions[:, None]) - half, 0.0)
         close = (apart**2).sum(axis=2) <= (distance * (1 + 1e-9)) ** 2

@@ -16,17 +16,17 @@ from cloakwork.physics.space import Space
 
 
 class Placement(StrEnum):
-    """Where sources are allowed to be."""
+    """Where sources may be."""
 
     GRID = "grid"
-    """Only on the n places."""
+    """Only at the n places."""
     ANYWHERE = "anywhere"
-    """Anywhere in the space; the slope is then the supremum over all positions."""
+    """Anywhere; the slope is then the supremum over all positions."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeatLine(Physics):
-    """A pulse of heat on a line, read by sensors at a diffusion time `T` after it.
+    """A pulse of heat on a line, read by sensors after a diffusion time `T`.
 
     Parameters
     ----------
@@ -41,14 +41,12 @@ class HeatLine(Physics):
     gain
         Reading per unit of heat density: the strength of a unit source.
     placement
-        Whether sources are on the grid (the default) or anywhere on the line.
+        Whether sources are at the places (the default) or anywhere on the line.
 
     Notes
     -----
     M[j, i] = gain g(x_i - s_j) with g(x) = exp(-x^2 / 4T) / sqrt(4 pi T), Gilbert and McMillan, section 4.
 
-    Examples
-    --------
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> line.range().rank
     11
@@ -73,25 +71,23 @@ class HeatLine(Physics):
         where = self.sensor_positions
         outside = np.flatnonzero(~((where >= 0) & (where <= self.length)))
         if where.ndim != 1 or not len(where):
-            raise PhysicsError(f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m)
+            raise PhysicsError(f"m={self.m!r}: give a number of sensors, or their positions.", m=self.m)
         if len(outside):
             raise PhysicsError(
-                f"sensor {outside[0]} at {where[outside[0]]:g} is outside: positions run from 0 to {self.length:g}.",
+                f"sensor {outside[0]} at {where[outside[0]]:g} is outside: give a position from 0 to {self.length:g}.",
                 sensor=int(outside[0]),
             )
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Where the sensors are, shape (m,)."""
+        """Coordinates of the sensors, shape (m,)."""
         if isinstance(self.m, int | np.integer) and not isinstance(self.m, bool):
             m = count("m", int(self.m), error=PhysicsError)
             return frozen(self.length * np.arange(1, m + 1) / m)
         try:
             return frozen(np.array(self.m, dtype=np.float64))
         except (TypeError, ValueError):
-            raise PhysicsError(
-                f"m={self.m!r}: give a number of sensors or a list of their positions.", m=self.m
-            ) from None
+            return np.empty(0)
 
     @cached_property
     def space(self) -> Space:
@@ -131,5 +127,5 @@ class HeatLine(Physics):
 
     @property
     def _sharpest(self) -> float:
-        """Largest |g''|: how fast a slope changes when a sensor is displaced."""
+        """Largest |g''|: the change of a slope per unit of displacement of a sensor."""
         return float(heat_kernel(np.zeros(1), self.T)[0] / (2 * self.T))

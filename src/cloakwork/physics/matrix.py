@@ -14,18 +14,16 @@ from cloakwork.physics.space import Space
 
 @dataclass(frozen=True, eq=False, init=False)
 class Matrix(Physics):
-    """A model given by its numbers.
+    """A model defined by its matrix.
 
     Parameters
     ----------
     values
-        M, one row a sensor and one column a place; taken as exact.
+        M, shape (m, n): one row per sensor, one column per place. Taken as exact.
     space
-        Places, neighbour pairs and metric. The metric must be the shortest path over the pairs, or the pairs
-        must be all pairs: neighbours alone do not bound a Euclidean move.
+        Places, neighbour pairs and metric: the shortest path over the pairs, or a Euclidean distance with all pairs,
+        since neighbours alone do not bound a Euclidean move.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> model = Matrix(np.eye(3), Space.line(3))
     >>> float(model.joint_slope().value.__round__(6))
@@ -38,11 +36,11 @@ class Matrix(Physics):
     def __init__(self, values: FloatArray, space: Space) -> None:
         array = np.array(values, dtype=np.float64)
         if array.ndim != 2 or 0 in array.shape:
-            raise PhysicsError(f"the matrix has shape {array.shape}: give sensors x places, at least one of each.")
+            raise PhysicsError(f"the matrix has shape {array.shape}: give sensors x places.", shape=array.shape)
         if array.shape[1] != len(space):
-            raise PhysicsError(f"the matrix has {array.shape[1]} columns but the space has {len(space)} places.")
+            raise PhysicsError(f"{array.shape[1]} columns but {len(space)} places: give as many.", shape=array.shape)
         if not np.isfinite(array).all():
-            raise PhysicsError("the matrix has entries that are not finite numbers.")
+            raise PhysicsError("the matrix has entries that are not finite numbers.", values=array)
         object.__setattr__(self, "_values", frozen(array))
         object.__setattr__(self, "_space", space)
 
@@ -63,7 +61,5 @@ class Matrix(Physics):
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
         if self.space.components().max() > 0:
-            raise PhysicsError(
-                "the space has parts that no neighbour pair connects: distance between them is undefined."
-            )
+            raise PhysicsError("the space has unconnected parts: connect them by neighbour pairs.", space=self.space)
         yield from super().pair_columns()

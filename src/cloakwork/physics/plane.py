@@ -22,23 +22,19 @@ class HeatPlane(Physics):
     Parameters
     ----------
     n
-        Number of places along x and along y, at `size` i/n like the line's; place (i, j) has index i ny + j.
+        Number of places along x and y, at `size` i/n as on the line; place (i, j) has index i ny + j.
     m
-        Number of sensors along x and along y, likewise, or a list of (x, y) positions.
-    T
-        Diffusion constant times elapsed time, in squared units of `size`.
+        Number of sensors along x and y, likewise, or a list of (x, y) positions.
+    T, gain
+        As for `HeatLine`, with T in squared units of `size`.
     size
         Width and height.
-    gain
-        Reading per unit of heat density: the strength of a unit source.
 
     Notes
     -----
-    Distance is Euclidean and sources may be anywhere in the rectangle: the slope is the supremum of the
-    largest singular value of dM/d(x, y). Neighbours on the grid alone would be too small by up to sqrt 2.
+    Distance is Euclidean and sources may be anywhere in the rectangle: the slope is the supremum of the largest
+    singular value of dM/d(x, y). Neighbours on the grid alone would understate it by up to sqrt 2.
 
-    Examples
-    --------
     >>> plane = HeatPlane(n=(20, 10), m=(8, 4), T=0.02, size=(2.0, 1.0))
     >>> plane.places, plane.sensors
     (200, 32)
@@ -52,13 +48,13 @@ class HeatPlane(Physics):
 
     def __post_init__(self) -> None:
         for name in ("n", "m", "size"):
-            given = getattr(self, name)
-            if not isinstance(given, Sequence | np.ndarray) or (name != "m" and len(given) != 2):
-                raise PhysicsError(f"{name}={given!r}: give two numbers, for x and for y.")
+            value = getattr(self, name)
+            if not isinstance(value, Sequence | np.ndarray) or (name != "m" and len(value) != 2):
+                raise PhysicsError(f"{name}={value!r}: give two numbers, for x and y.", **{name: value})
         for number in self.n:
             count("n", number, error=PhysicsError)
-        for value in (*self.size, self.T, self.gain):
-            positive("T, size and gain", value, error=PhysicsError)
+        for name, value in (("size", self.size[0]), ("size", self.size[1]), ("T", self.T), ("gain", self.gain)):
+            positive(name, value, error=PhysicsError)
         where = self.sensor_positions
         outside = np.flatnonzero(((where < 0) | (where > np.asarray(self.size))).any(axis=1))
         if len(outside):
@@ -69,7 +65,7 @@ class HeatPlane(Physics):
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Where the sensors are, shape (m, 2)."""
+        """Coordinates of the sensors, shape (m, 2)."""
         if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
             mx, my = (count("m", value, error=PhysicsError) for value in self.m if isinstance(value, int | np.integer))
             axes = [self.size[0] * np.arange(1, mx + 1) / mx, self.size[1] * np.arange(1, my + 1) / my]
@@ -122,7 +118,7 @@ class HeatPlane(Physics):
         return Slope((peak.value + shift) * (1 + 1e-12), (int(nearest[0]), int(nearest[-1])))
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        del displacement  # the steepest place is in the rectangle wherever the sensor is
+        del displacement  # the bound holds wherever the sensor is
         peak = self.gain * steepest_kernel(self.T) * float(np.sqrt(self._height))
         return np.full(self.sensors, peak * (1 + 1e-12))
 

@@ -1,4 +1,4 @@
-"""The geometry of a floor plan: square cells, walls that cut the way between them, doors that open it."""
+"""The geometry of a floor plan: square cells, walls between them, and doors in the walls."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,20 +18,11 @@ Segment = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rooms:
-    """Cells of one floor. Make one with `from_text` or `from_walls`.
+    """The cells of one floor, from `from_text` or `from_walls`.
 
-    x grows to the right and y upwards, in metres from the bottom left corner of the drawing.
-
-    Parameters
-    ----------
-    grid
-        Number of the cell at each (row, column), rows from the bottom, -1 where there is no floor.
-    cell
-        Side of a cell, in metres.
-    pairs
-        Cells between which heat and people pass, shape (p, 2).
-    door
-        For each pair the number of the door that it passes through, -1 for none.
+    x grows to the right and y upwards, in metres from the bottom left corner of the drawing. `grid` holds the number of
+    the cell at each (row, column), rows from the bottom, -1 without floor; `cell` is the side of a cell in metres.
+    `pairs` (p, 2) are neighbouring cells without a wall between them, and `door` (p,) their door, -1 for none.
     """
 
     grid: IntArray
@@ -41,9 +32,9 @@ class Rooms:
 
     @classmethod
     def from_text(cls, drawing: str, *, cell: float) -> "Rooms":
-        """Read a drawing in which each character is one cell.
+        """Read a drawing with one character per cell.
 
-        `#` is wall, `.` is floor, `+` is a door (floor that may be shut), a blank is outside.
+        `#` is wall, `.` floor, `+` a door (floor that may be shut) and a blank outside.
 
         >>> rooms = Rooms.from_text('''
         ... #########
@@ -58,7 +49,7 @@ class Rooms:
         marks = _characters(drawing)
         floor = (marks == ".") | (marks == "+")
         if not floor.any():
-            raise PhysicsError("the drawing has no floor: draw at least one '.'.")
+            raise PhysicsError("the drawing has no floor: draw at least one '.'.", drawing=drawing)
         grid = np.full(marks.shape, -1, dtype=np.int64)
         grid[floor] = np.arange(int(floor.sum()))
         door_of_cell = (ndimage.label(marks == "+")[0] - 1)[floor]
@@ -68,14 +59,9 @@ class Rooms:
 
     @classmethod
     def from_walls(
-        cls,
-        size: tuple[float, float],
-        *,
-        cell: float,
-        walls: Iterable[Segment] = (),
-        doors: Iterable[Segment] = (),
+        cls, size: tuple[float, float], *, cell: float, walls: Iterable[Segment] = (), doors: Iterable[Segment] = ()
     ) -> "Rooms":
-        """A rectangle of floor, cut by walls; a door is the part of a wall that lets through.
+        """Make a rectangle of floor with walls; a door is an opening in a wall.
 
         `size` and the ends of the segments are in metres.
 
@@ -85,8 +71,7 @@ class Rooms:
         """
         positive("cell", cell, error=PhysicsError)
         columns, rows = (_whole(positive("size", side, error=PhysicsError), cell) for side in size)
-        if columns * rows > MOST_CELLS:
-            raise PhysicsError(f"{columns} x {rows} cells: use at most {MOST_CELLS:,}; make the cells larger.")
+        _check_size(columns, rows)
         grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
         pairs = _neighbours(grid)
         centres = _centres(grid, cell)
@@ -131,18 +116,18 @@ class Rooms:
         return Space(_centres(self.grid, self.cell), self.pairs, lengths, Metric.PATH)
 
     def shut(self, doors: Sequence[int]) -> "Rooms":
-        """The same rooms with some doors shut; a place stays a place even if no way leads there."""
+        """The same rooms with some doors shut; cells that become unreachable stay places."""
         open_pairs = ~np.isin(self.door, doors)
         return replace(self, pairs=self.pairs[open_pairs], door=self.door[open_pairs])
 
     def cell_at(self, x: float, y: float) -> int:
-        """The cell that holds a point; refused where there is no floor."""
+        """The cell of a point on the floor."""
         rows, columns = self.grid.shape
         column, row = (min(int(v // self.cell), k - 1) if v >= 0 else -1 for v, k in ((x, columns), (y, rows)))
         inside = 0 <= x <= columns * self.cell and 0 <= y <= rows * self.cell
         if not inside or self.grid[row, column] < 0:
             raise PhysicsError(
-                f"({x:g}, {y:g}) is not on the floor: it lies in a wall or outside the "
+                f"({x:g}, {y:g}) is not on the floor: it is in a wall or outside the "
                 f"{self.size[0]:g} m x {self.size[1]:g} m plan (y grows upwards).",
                 at=(x, y),
             )
@@ -154,8 +139,8 @@ def _connected(rooms: Rooms) -> Rooms:
     if parts.max() > 0:
         where = [rooms.space.name(int(np.flatnonzero(parts == part)[0])) for part in range(2)]
         raise PhysicsError(
-            f"the floor has {parts.max() + 1} parts without a way between them (one at ({where[0]}), another "
-            f"at ({where[1]})): distance between them is undefined. Draw a door, or make one site for each.",
+            f"the floor has {parts.max() + 1} unconnected parts (at ({where[0]}) and ({where[1]}), say): the distance "
+            "between them is undefined. Draw a door, or make one site for each.",
             places=where,
         )
     return rooms
@@ -164,20 +149,25 @@ def _connected(rooms: Rooms) -> Rooms:
 def _characters(drawing: str) -> NDArray[np.str_]:
     lines = [line.rstrip() for line in drawing.strip("\r\n").splitlines()]
     if not any(lines):
-        raise PhysicsError("the drawing is empty.")
+        raise PhysicsError("the drawing is empty: draw one character per cell.", drawing=drawing)
     width = max(len(line) for line in lines)
-    if width * len(lines) > MOST_CELLS:
-        raise PhysicsError(f"{width} x {len(lines)} cells: use at most {MOST_CELLS:,}; make the cells larger.")
+    _check_size(width, len(lines))
     for number, line in enumerate(lines, start=1):
         for column, mark in enumerate(line, start=1):
             if mark not in "#.+ ":
                 raise PhysicsError(
-                    f"drawing, line {number}, column {column}: {mark!r} has no meaning. Use '#' for wall, "
+                    f"drawing, line {number}, column {column}: {mark!r} is unknown. Use '#' for wall, "
                     "'.' for floor, '+' for a door and a blank for outside.",
                     line=number,
                     column=column,
                 )
     return np.array([list(line.ljust(width)) for line in reversed(lines)])
+
+
+def _check_size(columns: int, rows: int) -> None:
+    cells = columns * rows
+    if cells > MOST_CELLS:
+        raise PhysicsError(f"{columns} x {rows} cells: use at most {MOST_CELLS:,} larger ones.", cells=cells)
 
 
 def _neighbours(grid: IntArray) -> IntArray:
@@ -201,13 +191,13 @@ def _whole(side: float, cell: float) -> int:
 
 
 def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np.bool_]:
-    """Which of the ways from `start` to `end` touch the segment."""
+    """Whether each line from `start` to `end` crosses the segment."""
     try:
         ends = np.array(segment, dtype=np.float64)
     except (TypeError, ValueError):
         ends = np.empty(0)
     if ends.shape != (2, 2) or not np.isfinite(ends).all():
-        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.")
+        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
     a, b = ends
 
     def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
@@ -215,5 +205,5 @@ def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np
         return np.asarray(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
 
     touches = side(start, end, a) * side(start, end, b) <= 1e-12
-    # a centre that lies on the wall counts as one side of it, so that the wall cuts exactly once there too
+    # a centre on the wall counts as one side of it, so the wall cuts exactly once there too
     return np.asarray(touches & ((side(a, b, start) >= -1e-12) != (side(a, b, end) >= -1e-12)))

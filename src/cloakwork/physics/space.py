@@ -1,4 +1,4 @@
-"""The space that sources live in: its places, who is next to whom, and how far apart."""
+"""The space of the sources: its places, which of them are neighbours, and how far apart they are."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -21,27 +21,18 @@ class Metric(StrEnum):
     LINE = "line"
     """Along a line."""
     PLANE = "plane"
-    """As the crow flies."""
+    """In a straight line."""
     PATH = "path"
-    """Along the shortest path from neighbour to neighbour; walls count."""
+    """Along the shortest path from neighbour to neighbour, around walls."""
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
     """Places, neighbours and a metric.
 
-    Parameters
-    ----------
-    places
-        Coordinates, one row a place, shape (n, dimension); no columns for a graph that has no layout.
-    pairs
-        Neighbouring places, one pair of indices a row, shape (p, 2).
-    lengths
-        Distance between the two of each pair, shape (p,), above zero.
-    metric
-        What distance means. With `Metric.PATH` it is the shortest path over `pairs`.
-    labels
-        Names of the places, for a graph.
+    `places` are coordinates (n, dimension), without columns for a graph; `pairs` (p, 2) are indices of neighbouring
+    places and `lengths` (p,) the distances between them, above 0. With `Metric.PATH`, distance is the shortest path
+    over `pairs`. `labels` are the names of the nodes of a graph.
     """
 
     places: FloatArray
@@ -55,50 +46,50 @@ class Space:
         pairs = _whole_pairs(self.pairs)
         lengths = np.array(self.lengths, dtype=np.float64).reshape(-1)
         if places.ndim != 2 or len(places) == 0:
-            raise PhysicsError(f"places has shape {places.shape}: give one row a place, at least one.")
+            raise PhysicsError(f"places has shape {places.shape}: give one row per place.", shape=places.shape)
         if len(lengths) != len(pairs):
-            raise PhysicsError(f"{len(pairs)} neighbour pairs but {len(lengths)} lengths: give one length a pair.")
+            raise PhysicsError(f"{len(pairs)} pairs but {len(lengths)} lengths: give one per pair.", lengths=lengths)
         if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(places)):
-            raise PhysicsError(f"a neighbour pair names a place outside 0..{len(places) - 1}.")
+            raise PhysicsError(f"a pair has an index outside 0..{len(places) - 1}.", pairs=(pairs.min(), pairs.max()))
         if not (np.isfinite(lengths).all() and (lengths > 0).all()):
-            raise PhysicsError("a neighbour pair has a length that is not a finite number above 0.")
+            raise PhysicsError("a pair has a length that is not a finite number above 0.", lengths=lengths)
         if (pairs[:, 0] == pairs[:, 1]).any():
-            raise PhysicsError("a neighbour pair joins a place to itself.")
+            raise PhysicsError("a pair joins a place to itself.", pairs=pairs)
         if self.metric is not Metric.PATH:
             _refuse_other_lengths(places, pairs, lengths)
         if self.metric is Metric.LINE:
             _refuse_gaps(places, pairs)
         if self.labels is not None and len(self.labels) != len(places):
-            raise PhysicsError(f"{len(places)} places but {len(self.labels)} labels.")
+            raise PhysicsError(f"{len(places)} places but {len(self.labels)} labels.", labels=len(self.labels))
         for name, array in (("places", places), ("pairs", pairs), ("lengths", lengths)):
             object.__setattr__(self, name, frozen(array))
 
     @classmethod
     def line(cls, n: int, *, length: float = 1.0) -> "Space":
-        """Places `length` i/n for i = 1..n, each next to the one before it."""
+        """Places at `length` i/n for i = 1..n, each a neighbour of the one before it."""
         places = length * np.arange(1, n + 1)[:, None] / n
         pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
         return cls(places, pairs, np.full(n - 1, length / n), Metric.LINE)
 
     @classmethod
     def path(cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None) -> "Space":
-        """Places known only by who is next to whom; `lengths` are 1 when left out."""
+        """Places without coordinates, defined by their neighbour pairs; `lengths` are 1 by default."""
         array = _whole_pairs(pairs)
         n = int(places if places is not None else array.max(initial=0) + 1)
-        given = np.ones(len(array)) if lengths is None else np.asarray(lengths, dtype=np.float64)
-        return cls(np.empty((n, 0)), array, given, Metric.PATH)
+        distances = np.ones(len(array)) if lengths is None else np.asarray(lengths, dtype=np.float64)
+        return cls(np.empty((n, 0)), array, distances, Metric.PATH)
 
     def __len__(self) -> int:
         return int(self.places.shape[0])
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates that a place needs; 1 for a graph without a layout."""
+        """Number of coordinates of a place; 1 for a graph without a layout."""
         return max(1, int(self.places.shape[1]))
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
-        """Symmetric sparse matrix of the lengths between neighbours; of a pair given twice the shorter counts."""
+        """Symmetric sparse matrix of the lengths between neighbours; the shorter one if a pair occurs twice."""
         n = len(self)
         pairs = np.sort(self.pairs, axis=1)
         shortest_first = np.lexsort((self.lengths, pairs[:, 1], pairs[:, 0]))
@@ -109,28 +100,34 @@ class Space:
         return half.maximum(half.T).tocsr()
 
     def components(self) -> IntArray:
-        """For each place the number of the connected part that it belongs to."""
+        """The number of the connected part of each place, shape (n,)."""
         return np.asarray(csgraph.connected_components(self.adjacency, directed=False)[1], dtype=np.int64)
 
     def distances(self, place: int) -> FloatArray:
-        """Distance from one place to all, shape (n,); infinite where no path leads."""
+        """Distances from one place to all, shape (n,); infinite if no path exists."""
         if self.metric is Metric.PATH:
-            found = csgraph.dijkstra(self.adjacency, directed=False, indices=[place])[0]
-            return np.asarray(found, dtype=np.float64)
+            distances = csgraph.dijkstra(self.adjacency, directed=False, indices=[place])[0]
+            return np.asarray(distances, dtype=np.float64)
         offsets = self.places - self.places[place]
         return np.asarray(np.sqrt((offsets**2).sum(axis=1)), dtype=np.float64)
 
     @cached_property
     def distance_table(self) -> NDArray[np.float32]:
-        """Distance between every two places, shape (n, n); infinite where no path leads. 100 MB at 5,000 places."""
+        """Distances between all places, shape (n, n); infinite if no path exists. 100 MB for 5,000 places."""
         if self.metric is Metric.PATH:
-            found = csgraph.dijkstra(self.adjacency, directed=False)
+            table = csgraph.dijkstra(self.adjacency, directed=False)
         else:
-            found = np.stack([self.distances(place) for place in range(len(self))])
-        return np.asarray(found, dtype=np.float32)
+            table = np.stack([self.distances(place) for place in range(len(self))])
+        return np.asarray(table, dtype=np.float32)
+
+    def indices(self, at: Sequence[object]) -> IntArray:
+        """The places nearest to the given positions, or with the given labels, shape (len(at),)."""
+        if isinstance(at, str) or not isinstance(at, Sequence | np.ndarray):
+            raise InputError(f"at={at!r}: give a list of positions, such as [{at!r}].", at=at)
+        return np.array([self.index(position) for position in at], dtype=np.int64)
 
     def index(self, at: object) -> int:
-        """The place nearest to a position, or the place with a label.
+        """The place nearest to a position, or with a label.
 
         >>> Space.line(100).index(0.24)
         23
@@ -146,7 +143,7 @@ class Space:
     def _numbered(self, at: object) -> int:
         if isinstance(at, int | np.integer) and 0 <= at < len(self):
             return int(at)
-        raise PhysicsError(f"{at!r} is not a place: places are numbered 0 to {len(self) - 1}.", at=at)
+        raise PhysicsError(f"{at!r} is not a place: give a number from 0 to {len(self) - 1}.", at=at)
 
     def _nearest(self, at: object) -> int:
         try:
@@ -162,14 +159,14 @@ class Space:
         if squared[place] > self.dimension * reach**2 * (1 + 1e-9):
             low, high = self.places.min(axis=0).round(3), self.places.max(axis=0).round(3)
             raise PhysicsError(
-                f"at={at!r} is outside: the nearest place is {np.sqrt(squared[place]):.3g} away. "
-                f"Places reach from {low.tolist()} to {high.tolist()}.",
+                f"at={at!r} is outside the space: the nearest place is {np.sqrt(squared[place]):.3g} away. "
+                f"Places range from {low.tolist()} to {high.tolist()}.",
                 at=at,
             )
         return place
 
     def name(self, place: int) -> str:
-        """A short text for one place: its label, or its coordinates."""
+        """A short text for a place: its label, its coordinates or its number."""
         if self.labels is not None:
             return str(self.labels[place])
         if self.places.shape[1] == 0:
@@ -177,32 +174,33 @@ class Space:
         return ", ".join(f"{value:.4g}" for value in self.places[place])
 
 
-def _whole_pairs(given: ArrayLike) -> IntArray:
-    pairs = np.asarray(given, dtype=np.float64).reshape(-1, 2)
+def _whole_pairs(values: ArrayLike) -> IntArray:
+    pairs = np.asarray(values, dtype=np.float64).reshape(-1, 2)
     if not (pairs == np.rint(pairs)).all():
-        raise PhysicsError("a neighbour pair names a place by a number that is not whole.")
+        raise PhysicsError("a pair has an index that is not a whole number.", pairs=values)
     return pairs.astype(np.int64)
 
 
 def _refuse_other_lengths(places: FloatArray, pairs: IntArray, lengths: FloatArray) -> None:
-    """On a line or plane a length is the distance between two places; a longer one would hide a slope."""
+    """On a line or plane, lengths follow from the places; a longer one would hide a slope."""
     apart = np.sqrt(((places[pairs[:, 0]] - places[pairs[:, 1]]) ** 2).sum(axis=1))
     wrong = np.flatnonzero(np.abs(lengths - apart) > 1e-9 * np.maximum(apart, lengths))
     if len(wrong):
         i, j = pairs[wrong[0]]
         raise PhysicsError(
             f"places {i} and {j} are {apart[wrong[0]]:g} apart but have length {lengths[wrong[0]]:g}: on a line or "
-            "plane lengths follow from the places. Use Metric.PATH for lengths of your own."
+            "plane, lengths follow from the places. Use Metric.PATH for other lengths.",
+            pair=(int(i), int(j)),
         )
 
 
 def _refuse_gaps(places: FloatArray, pairs: IntArray) -> None:
-    """On a line each place must be next to the one after it, or a move between the two would go unseen."""
+    """Consecutive places on a line must be neighbours, or a move between them would be missed."""
     order = np.argsort(places[:, 0], kind="stable")
     joined = {(min(i, j), max(i, j)) for i, j in pairs.tolist()}
     for i, j in pairwise(order.tolist()):
         if (min(i, j), max(i, j)) not in joined:
-            raise PhysicsError(f"places {i} and {j} follow each other on the line but are not neighbours.")
+            raise PhysicsError(f"places {i} and {j} are consecutive on the line but not neighbours.", pair=(i, j))
 
 
 def _few(labels: Sequence[object]) -> str:

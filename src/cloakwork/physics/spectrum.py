@@ -1,4 +1,4 @@
-"""Singular values of a model: its numerical range, and what they say about privacy and recovery."""
+"""Singular values of a model: its numerical range, and their meaning for privacy and recovery."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,15 +10,14 @@ from cloakwork._checks import FloatArray, frozen, rounded_down, rounded_up
 from cloakwork.physics.space import Space
 
 RANK_TOLERANCE = 1e-10
-COHERENCE_PLACES = 4_000  # beyond this the n x n table of inner products is not worth its memory
+COHERENCE_PLACES = 4_000  # above this the n x n table of inner products takes too much memory
 
 
 @dataclass(frozen=True, eq=False)
 class NumericalRange:
-    """M = basis @ reduced up to singular values below 1e-10 of the largest.
+    """M = basis @ reduced, without singular values below 1e-10 of the largest.
 
-    `basis` has orthonormal columns, shape (m, rank); `reduced` = S V' has shape (rank, n).
-    Recovery works on `reduced`, which is far smaller than M.
+    `basis` (m, rank) has orthonormal columns; `reduced` = S V' (rank, n) is much smaller than M.
     """
 
     basis: FloatArray
@@ -27,7 +26,7 @@ class NumericalRange:
 
     @classmethod
     def of_matrix(cls, matrix: FloatArray) -> "NumericalRange":
-        """The range of any matrix; a matrix of zeros has rank 0."""
+        """Compute the range of a matrix; a matrix of zeros has rank 0."""
         left, values, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesdd")
         rank = int((values > RANK_TOLERANCE * values[0]).sum()) if values[0] > 0 else 0
         return cls(
@@ -51,7 +50,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class SpectralBound:
-    """A bound on the steepest slope (sensitivity for alpha = 1) that the spectrum gives."""
+    """A bound on the steepest slope (the sensitivity for alpha = 1) from the spectrum."""
 
     name: str
     side: Side
@@ -64,10 +63,10 @@ class SpectralBound:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What a model looks like to a planner.
+    """Key figures of a model for planning.
 
-    `slope` is the sensitivity for alpha = 1; `condition` is infinite when M has not full rank;
-    `coherence` is the largest cosine between the readings of two places (NaN when there are too many places).
+    `slope` is the sensitivity for alpha = 1. `condition` is infinite unless M has full rank. `coherence` is the
+    largest cosine between the readings of two places (NaN for more than 4,000 places).
     """
 
     places: int
@@ -91,19 +90,15 @@ class Description:
 
 
 def describe(
-    matrix: FloatArray,
-    space: Space,
-    slope: float,
-    spectrum: NumericalRange,
-    extra: tuple[SpectralBound, ...],
+    matrix: FloatArray, space: Space, slope: float, spectrum: NumericalRange, extra: tuple[SpectralBound, ...]
 ) -> Description:
-    """Put together a `Description`.
+    """Compute a `Description`.
 
     Notes
     -----
-    With full column rank every ||M(e_i - e_j)|| is at least sqrt(2) s_min, which is the sound part of
-    Gilbert and McMillan, Lemma 6. Lemma 7 bounds the sum of all singular values but the largest by
-    (sqrt(min(m, n)) + 1) sqrt(n - 1) diameter x slope; read backwards it is a lower bound on the slope.
+    With full column rank, every ||M(e_i - e_j)|| is at least sqrt(2) s_min (the sound part of Gilbert and McMillan,
+    Lemma 6). Lemma 7 bounds the sum of all singular values but the largest by
+    (sqrt(min(m, n)) + 1) sqrt(n - 1) diameter x slope, and so the slope from below.
     """
     values = spectrum.singular_values
     m, n = matrix.shape
@@ -129,7 +124,7 @@ def describe(
 
 
 def _diameter_bound(space: Space) -> float:
-    """At most twice the farthest distance from one place, which the triangle inequality allows."""
+    """An upper bound: twice the largest distance from one place, by the triangle inequality."""
     farthest = space.distances(0)
     return float(2 * farthest[np.isfinite(farthest)].max())
 

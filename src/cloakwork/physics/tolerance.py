@@ -1,4 +1,4 @@
-"""How wrong a model may be, declared ahead: the sensitivity is then the largest over the whole set."""
+"""Declared errors of a model: the sensitivity is then the largest over the whole set of models."""
 
 import itertools
 from dataclasses import dataclass
@@ -11,24 +11,20 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.floorplan import FloorPlan
 
-SPREADS = 9  # diffusion values evaluated across its range
-MOST_DOORS = 6  # 2^6 plans are evaluated at the most
+SPREADS = 9  # diffusion values evaluated over the declared interval
+MOST_DOORS = 6  # at most 2^6 plans are evaluated
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The set of models for which a privacy claim shall hold.
+    """The set of models that a privacy claim covers.
 
-    Parameters
-    ----------
-    diffusion
-        Relative error of the diffusion (T, tau, or the square of a reach): it lies within 1 +- this.
-    gain
-        Relative error of each sensor's gain.
-    position
-        How far each sensor may be from where the model puts it, in units of the space.
-    doors
-        Whether each door of a floor plan may be open or shut. A shut door is a wall: neighbours across it are none.
+    `diffusion` is the largest relative error of the diffusion (T, tau, or the square of a reach), `gain` that of each
+    sensor's gain, and `position` the largest distance of each sensor from its modelled position, in units of the space.
+    With `doors`, each door of a floor plan may be open or shut; a shut door is a wall, whose sides are not neighbours.
+
+    >>> Tolerance(gain=0.05).sentences()
+    ("each sensor's gain within 5 % of the stated one",)
     """
 
     diffusion: float = 0.0
@@ -40,40 +36,40 @@ class Tolerance:
         for name in ("diffusion", "gain", "position"):
             not_negative(name, getattr(self, name), error=PhysicsError)
         if self.diffusion >= 1:
-            raise PhysicsError(f"diffusion={self.diffusion}: a relative error of 1 or more allows no diffusion at all.")
+            raise PhysicsError(f"diffusion={self.diffusion}: give a relative error below 1.", diffusion=self.diffusion)
 
     def sentences(self) -> tuple[str, ...]:
-        """The declared set in words, for reports."""
-        said = []
+        """The declared set in plain English, one sentence per kind of error."""
+        sentences = []
         if self.diffusion:
-            said.append(
+            sentences.append(
                 f"diffusion between {1 - self.diffusion:g} and {1 + self.diffusion:g} times the stated one "
-                f"({SPREADS} values evaluated, with half the largest change between two of them added)"
+                f"({SPREADS} values evaluated, plus half the largest change between two of them)"
             )
         if self.gain:
-            said.append(f"each sensor's gain within {100 * self.gain:g} % of the stated one")
+            sentences.append(f"each sensor's gain within {100 * self.gain:g} % of the stated one")
         if self.position:
-            said.append(f"each sensor within {self.position:g} of its stated position")
+            sentences.append(f"each sensor within {self.position:g} of its stated position")
         if self.doors:
-            said.append("each door open or shut (a shut door is a wall: which side of it a source is on is not hidden)")
-        return tuple(said)
+            sentences.append("each door open or shut (a shut door is a wall: it does not hide a source's side)")
+        return tuple(sentences)
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A model together with all that it might be instead; knows the steepest slope over the set."""
+    """A model with its declared errors; computes the steepest slope over the whole set."""
 
     physics: Physics
     tolerance: Tolerance = Tolerance()
 
     @property
     def members(self) -> tuple[Physics, ...]:
-        """The models that are evaluated."""
+        """The evaluated models."""
         return tuple(member for spreads in self._by_doors for member in spreads)
 
     @cached_property
     def _by_doors(self) -> tuple[tuple[Physics, ...], ...]:
-        """For each set of shut doors the models over the range of the diffusion, in order."""
+        """For each set of shut doors, the models over the interval of the diffusion, in order."""
         spreads: list[Physics] = [self.physics]
         if self.tolerance.diffusion:
             low, high = 1 - self.tolerance.diffusion, 1 + self.tolerance.diffusion
@@ -84,17 +80,17 @@ class Family:
         return tuple(zip(*(_shut(member) for member in spreads), strict=True))
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
-        """The steepest joint slope over the set, found once for each `weights`."""
+        """The steepest joint slope over the set, cached per `weights`."""
         if weights is not None and (weights == weights[0]).all():
             plain = self.joint_slope()
             return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
         key = None if weights is None else weights.tobytes()
-        if key not in self._found:
-            self._found[key] = self._steepest(weights)
-        return self._found[key]
+        if key not in self._slopes:
+            self._slopes[key] = self._steepest(weights)
+        return self._slopes[key]
 
     @cached_property
-    def _found(self) -> dict[bytes | None, Slope]:
+    def _slopes(self) -> dict[bytes | None, Slope]:
         return {}
 
     def _steepest(self, weights: FloatArray | None) -> Slope:
@@ -124,20 +120,20 @@ class Family:
 
 
 def _between(values: FloatArray) -> FloatArray:
-    """Allowance for what lies between evaluated values: half the largest change from one to the next."""
+    """Allowance for models between the evaluated ones: half the largest change from one to the next."""
     if len(values) < 2:
         return np.zeros(values.shape[1:])
     return np.asarray(np.abs(np.diff(values, axis=0)).max(axis=0) / 2)
 
 
 def _shut(member: Physics) -> list[Physics]:
-    """The plan with every set of its doors shut, the empty set first."""
+    """The plan with every subset of its doors shut, the empty subset first."""
     if not isinstance(member, FloorPlan):
-        raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.")
+        raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.", doors=True)
     doors = range(member.rooms.doors)
     if len(doors) > MOST_DOORS:
         raise PhysicsError(
-            f"{len(doors)} doors give {2 ** len(doors)} plans: at most {MOST_DOORS} doors can be left open or shut.",
+            f"{len(doors)} doors make {2 ** len(doors)} plans: a tolerance takes at most {MOST_DOORS} doors.",
             doors=len(doors),
         )
     chosen = (c for k in range(len(doors) + 1) for c in itertools.combinations(doors, k))

@@ -1,8 +1,7 @@
 """From noisy readings back to the vicinity of the sources."""
 
-from cloakwork.recovery.basis_pursuit import BasisPursuit
-from cloakwork.recovery.bregman import Bregman
-from cloakwork.recovery.estimator import Estimator, Progress, Radius, Solution, Status, noticed
+from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
+from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_PATH_PLACES
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources

@@ -2,17 +2,18 @@
 
     minimise sum(f)  subject to  0 <= f <= 1,  ||B f - b|| <= rho
 
-Places are at zero, at one, or free. The columns of the free places have a QR factorisation Q R that is
-updated as places enter and leave, so nothing of size n x n is ever formed. On a given free set the minimiser is
+Places are at zero, at one, or free. The columns of the free places have a QR factorisation Q R that is updated as
+places enter and leave, so no n x n matrix is ever formed. On a given free set the minimiser is
 
     f_F = R^-1 (Q'b' - t z),   R' z = 1,   t = sqrt((rho^2 - ||b' - Q Q'b'||^2) / z'z)
 
 with b' = b less the columns at one. From the current point, which fits, the method moves towards it until a place
-hits a bound; when none does, a place whose reduced cost is wrong enters. First the same moves with t = 0 (least
-squares) find a point that fits; if they end before one is found, none exists and the best fit is returned.
+hits a bound; if none does, a place with the wrong sign of its reduced cost enters. First the same moves with t = 0
+(least squares) search a point that fits; if they end without one, none exists and the best fit is returned.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +22,6 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery.certificate import certify, copy, correlate
 from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
 
-Buffers = tuple[
-    FloatArray,
-    FloatArray,
-    FloatArray,
-    IntArray,
-    FloatArray,
-    FloatArray,
-    FloatArray,
-    FloatArray,
-    FloatArray,
-    Marks,
-]
 FIT, PENALTY, BALL = 0, 1, 2
 SOLVED, BEST_FIT, STOPPED, EMPTY = 0, 1, 2, 3
 REDUCED_COST = 1e-10
@@ -40,55 +29,36 @@ FIT_COST = 1e-13
 
 
 @compiled_part
-def workspace(rank: int, n: int) -> Buffers:
+def workspace(rank: int, n: int) -> Any:
     """Buffers for one thread: Q, R, x and free of the free set, then remaining, residual, correlation, z, u, state.
 
-    A plain tuple, taken apart once a frame: compiled code that reads them from a structure in its inner loops
-    pays for counting references, and a class of ours in a cached signature would break the cache of later versions.
+    A plain tuple, unpacked once per frame: reading them from a structure in inner loops costs reference counts, and a
+    class of ours in a cached signature would break the cache of later versions.
     """
     k = rank + 1
-    return (
-        np.empty((k, rank)),
-        np.empty((k, k)),
-        np.empty(k),
-        np.empty(k, np.int64),
-        np.empty(rank),
-        np.empty(rank),
-        np.empty(n),
-        np.empty(k),
-        np.empty(k),
-        np.empty(n, np.int8),
-    )
+    factors = (np.empty((k, rank)), np.empty((k, k)), np.empty(k), np.empty(k, np.int64))
+    vectors = (np.empty(rank), np.empty(rank), np.empty(n), np.empty(k), np.empty(k), np.empty(n, np.int8))
+    return factors + vectors
 
 
 @compiled_part
 def _price(correlation: FloatArray, state: Marks, t: float, threshold: float) -> int:
-    """The place whose reduced cost is most wrong, or -1."""
-    best, found = threshold, -1
+    """The place with the most wrong reduced cost, or -1."""
+    best, place = threshold, -1
     for i in range(len(state)):
         gain = correlation[i] - t
         if state[i] == ZERO:
             if gain > best:
-                best, found = gain, i
+                best, place = gain, i
         elif state[i] == ONE and -gain > best:
-            best, found = -gain, i
-    return found
+            best, place = -gain, i
+    return place
 
 
 @compiled_part
-def _target(
-    Q: FloatArray,
-    R: FloatArray,
-    remaining: FloatArray,
-    residual: FloatArray,
-    z: FloatArray,
-    u: FloatArray,
-    k: int,
-    phase: int,
-    rho2: float,
-    t: float,
-) -> float:
-    """The minimiser on the free set into `u`, the least-squares residual into `residual`; returns its t."""
+def _target(buffers: Any, k: int, phase: int, rho2: float, t: float) -> float:
+    """Write the minimiser on the free set to `u` and the least-squares residual to `residual`; returns its t."""
+    Q, R, _, _, remaining, residual, _, z, u, _ = buffers
     rank = len(residual)
     for i in range(rank):
         residual[i] = remaining[i]
@@ -123,7 +93,7 @@ def _target(
 
 @compiled_part
 def _advance(x: FloatArray, u: FloatArray, k: int) -> tuple[int, int, float]:
-    """Move towards the target until a bound stops it: which free place, at which bound, after what share of the way."""
+    """Move towards the target until a free place hits a bound: the place, the bound, and the share of the way."""
     share, who, side = 1.0, -1, ZERO
     for p in range(k):
         if u[p] < 0.0:
@@ -140,31 +110,17 @@ def _advance(x: FloatArray, u: FloatArray, k: int) -> tuple[int, int, float]:
 
 
 @compiled_part
-def _settle(
-    columns: FloatArray,
-    Q: FloatArray,
-    R: FloatArray,
-    x: FloatArray,
-    free: IntArray,
-    remaining: FloatArray,
-    residual: FloatArray,
-    z: FloatArray,
-    u: FloatArray,
-    state: Marks,
-    k: int,
-    phase: int,
-    rho2: float,
-    t: float,
-) -> tuple[int, float, float]:
-    """Go to the minimiser on the free set, pinning places on the way: free places, t, squared residual."""
+def _settle(columns: FloatArray, buffers: Any, k: int, phase: int, rho2: float, t: float) -> tuple[int, float, float]:
+    """Go to the minimiser on the free set, pinning places on the way: number of free places, t, squared residual."""
+    Q, _, x, free, _, residual, _, z, u, state = buffers
     entered = free[k - 1] if k > 0 else -1
     while True:
-        t = _target(Q, R, remaining, residual, z, u, k, phase, rho2, t)
+        t = _target(buffers, k, phase, rho2, t)
         who, side, share = _advance(x, u, k)
         if who < 0:
             break
         place = free[who]
-        pin(columns, Q, R, x, free, remaining, state, k, who, side)
+        pin(columns, buffers, k, who, side)
         if share == 0.0 and place == entered:
             state[place] += BANNED
         k -= 1
@@ -180,10 +136,9 @@ def _settle(
 
 
 @compiled_part
-def _guess(
-    columns: FloatArray, f: FloatArray, Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, state: Marks
-) -> int:
-    """Make the places where `f` is not zero free, at zero, as far as their columns are independent; clear `f`."""
+def _guess(columns: FloatArray, f: FloatArray, buffers: Any) -> int:
+    """Free the places with non-zero `f`, at value zero, as far as their columns are independent; clear `f`."""
+    Q, R, x, free, _, _, _, _, _, state = buffers
     k = 0
     for i in range(len(f)):
         if f[i] != 0.0:
@@ -212,14 +167,14 @@ def solve(
     rho2: float,
     penalty: float,
     f: FloatArray,
-    buffers: Buffers,
+    buffers: Any,
 ) -> tuple[int, float]:
-    """Solve one frame into `f`, and say how it ended (a code, and the multiplier t); `columns` is B'.
+    """Solve one frame into `f`; returns a code and the multiplier t. `columns` is B'.
 
-    On entry the places where `f` is not zero are a guess of those that matter; a good one saves steps, none is needed.
+    On entry the places with non-zero `f` are an optional guess of the free set, which saves steps if it is good.
     Mode BALL minimises the total within the radius; mode PENALTY minimises penalty sum(f) + ||B f - b||^2 / 2.
     """
-    Q, R, x, free, remaining, residual, correlation, z, u, state = buffers
+    _, _, x, free, remaining, residual, correlation, _, _, state = buffers
     rank, n = B.shape
     for i in range(n):
         state[i] = ZERO
@@ -235,9 +190,9 @@ def solve(
             f[i] = 0.0
         return EMPTY, 0.0
     size = math.sqrt(r2)
-    k = _guess(columns, f, Q, R, x, free, state)
+    k = _guess(columns, f, buffers)
     code = STOPPED
-    ready = k > 0  # there is a free set to settle before a place is sought
+    ready = k > 0  # settle the guessed free set before searching a place
     dirty = ready
     j = -1
     for _ in range(50 * (rank + n) + 200):
@@ -247,15 +202,15 @@ def solve(
             if phase == FIT:
                 cost, threshold = 0.0, FIT_COST * size
             elif phase == BALL and k == 0:
-                cost, threshold = math.inf, 0.0  # the fit has room: a place at one may come down
+                cost, threshold = math.inf, 0.0  # the fit has slack: a place at one may decrease
             j = _price(correlation, state, cost, threshold)
             if j < 0:
                 code = BEST_FIT if (mode == BALL and phase == FIT) else SOLVED
                 break
-            k = admit(columns, Q, R, x, free, remaining, u, state, k, j)
+            k = admit(columns, buffers, k, j)
             if k < 0:
                 return STOPPED, 0.0
-        k, t, r2 = _settle(columns, Q, R, x, free, remaining, residual, z, u, state, k, phase, rho2, t)
+        k, t, r2 = _settle(columns, buffers, k, phase, rho2, t)
         ready = phase == FIT and mode == BALL and r2 <= rho2
         if ready:
             phase = BALL
@@ -278,56 +233,37 @@ def pursue(
     columns: FloatArray,
     data: FloatArray,
     rho2: FloatArray,
-    maps: FloatArray,
-    codes: IntArray,
-    misfits: FloatArray,
-    gaps: FloatArray,
-) -> None:
-    """Basis pursuit for a run of frames, one a row of `data`."""
-    buffers = workspace(B.shape[0], B.shape[1])
-    residual, correlation = buffers[5], buffers[6]
-    for k in range(len(data)):
-        if k > 0:
-            # frames that follow each other are often alike: the last one is the first guess
-            copy(maps[k - 1], maps[k])
-        code, t = solve(B, columns, data[k], BALL, rho2[k], 0.0, maps[k], buffers)
-        codes[k] = code
-        rho = math.sqrt(max(rho2[k], 0.0))
-        misfits[k], gaps[k] = certify(B, data[k], rho, t, code == BEST_FIT, maps[k], residual, correlation)
-
-
-@compiled
-def iterate(
-    B: FloatArray,
-    columns: FloatArray,
-    data: FloatArray,
-    rho2: FloatArray,
     share: float,
-    most: int,
+    iterations: int,
     maps: FloatArray,
     codes: IntArray,
     misfits: FloatArray,
     gaps: FloatArray,
 ) -> None:
-    """Bregman iteration for a run of frames: solve the penalised problem, add the misfit back, until the radius."""
+    """Basis pursuit for consecutive frames, the rows of `data`; then up to `iterations` of Bregman, if above 0.
+
+    Bregman iteration solves the penalised problem and adds the misfit back until the map is within the radius.
+    """
     buffers = workspace(B.shape[0], B.shape[1])
     residual, correlation = buffers[5], buffers[6]
     added = np.empty(B.shape[0])
     for k in range(len(data)):
         b = data[k]
-        copy(b, added)
-        correlate(B, b, correlation)
-        penalty = share * max(0.0, np.max(correlation))
+        if iterations == 0 and k > 0:
+            # consecutive frames are often alike: start from the last one
+            copy(maps[k - 1], maps[k])
         rho = math.sqrt(max(rho2[k], 0.0))
-        # basis pursuit first: it says whether anything fits, and what the least total is
         code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], buffers)
         misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], residual, correlation)
         codes[k] = code
-        if code == BEST_FIT or code == EMPTY:
+        if iterations == 0 or code == BEST_FIT or code == EMPTY:
             continue
         least = np.sum(maps[k]) - gaps[k]
+        correlate(B, b, correlation)
+        penalty = share * max(0.0, np.max(correlation))
+        copy(b, added)
         codes[k] = STOPPED
-        for _ in range(most):
+        for _ in range(iterations):
             solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], buffers)
             misfits[k] = certify(B, b, rho, penalty, False, maps[k], residual, correlation)[0]
             if misfits[k] <= rho:

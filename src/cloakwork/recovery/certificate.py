@@ -1,4 +1,4 @@
-"""How good a map is, proved by duality; inner loops only."""
+"""A proof by duality of how good a map is; inner loops only."""
 
 import math
 
@@ -8,7 +8,7 @@ from cloakwork._compile import compiled_part
 
 @compiled_part
 def correlate(B: FloatArray, v: FloatArray, out: FloatArray) -> None:
-    """Out = B' v, four rows at a time so that vector units are kept busy."""
+    """Out = B' v, four rows at a time to keep vector units busy."""
     rank, n = B.shape
     for j in range(n):
         out[j] = 0.0
@@ -29,7 +29,7 @@ def correlate(B: FloatArray, v: FloatArray, out: FloatArray) -> None:
 
 @compiled_part
 def copy(source: FloatArray, target: FloatArray) -> None:
-    """Target = source; a slice assignment would compile an error message about shapes, which takes seconds."""
+    """Target = source; a slice assignment would take seconds to compile, for its error message about shapes."""
     for i in range(len(source)):
         target[i] = source[i]
 
@@ -45,7 +45,7 @@ def certify(
     residual: FloatArray,
     correlation: FloatArray,
 ) -> tuple[float, float]:
-    """Norm of the misfit of `f`, and how far its total (its misfit, for a best fit) can be above the least possible.
+    """Norm of the misfit of `f`, and a bound on how far its total (or misfit, for a best fit) is above the least.
 
     Notes
     -----

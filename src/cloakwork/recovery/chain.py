@@ -1,4 +1,4 @@
-"""A reversible-jump chain over the number, places and strengths of point sources: see `moves`."""
+"""A reversible-jump chain over the number, places and strengths of point sources; `moves` describes its moves."""
 
 from typing import Any
 
@@ -6,60 +6,45 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.moves import (
-    add,
-    anywhere,
-    below,
-    birth,
-    common,
-    death,
-    dot,
-    exchange,
-    local,
-    merge,
-    other,
-    pair,
-    shift,
-    split,
-)
+from cloakwork.recovery import moves
 
 
 @compiled_part
 def _move(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> None:
-    """Moves that leave the number of sources as it is."""
-    one_low, one_high = low, high
+    """Moves that keep the number of sources."""
+    lowest, highest = low, high
     if shared and k > 1:
-        one_low = one_high = state[1][0]
+        lowest = highest = state[1][0]
     for i in range(k):
-        if one_low == one_high:
-            shift(lattice, state, i)
+        if lowest == highest:
+            moves.shift(lattice, state, i)
         else:
-            local(lattice, state, i, one_low, one_high)
+            moves.local(lattice, state, i, lowest, highest)
         if k > 1:
-            j = other(i, k, state[5])
-            pair(lattice, state, i, j)
+            j = moves.other(i, k, state[5])
+            moves.pair(lattice, state, i, j)
             if low < high and not shared:
-                exchange(lattice, state, i, j, low, high)
+                moves.exchange(lattice, state, i, j, low, high)
     if k > 0:
-        anywhere(lattice, state, below(k, state[5]), one_low, one_high)
+        moves.anywhere(lattice, state, moves.below(k, state[5]), lowest, highest)
         if shared:
-            common(lattice, state, k, low, high)
+            moves.common(lattice, state, k, low, high)
 
 
 @compiled_part
 def _jump(lattice: Any, state: Any, k: int, least: int, low: float, high: float, shared: bool) -> int:
-    """Moves to one source more or less; of a pair of opposite moves each is tried half the time."""
+    """Moves to one source more or less; each of two opposite moves is tried half the time."""
     most, up = len(state[0]), state[5].random() < 0.5
     if up and k < most:
-        k = birth(lattice, state, k, low, high, shared)
+        k = moves.birth(lattice, state, k, low, high, shared)
     elif not up and k > least:
-        k = death(lattice, state, k, low, high, shared)
+        k = moves.death(lattice, state, k, low, high, shared)
     if low < high and not shared:
         up = state[5].random() < 0.5
         if up and 0 < k < most:
-            k = split(lattice, state, k, low, high)
+            k = moves.split(lattice, state, k, low, high)
         elif not up and k > max(least, 1):
-            k = merge(lattice, state, k, low, high)
+            k = moves.merge(lattice, state, k, low, high)
     return k
 
 
@@ -67,7 +52,7 @@ def _jump(lattice: Any, state: Any, k: int, least: int, low: float, high: float,
 def run_chain(
     lattice: Any,
     data: FloatArray,
-    law: tuple[float, float, bool],
+    prior: tuple[float, float, bool],
     least: int,
     lengths: tuple[int, int],
     rng: np.random.Generator,
@@ -76,16 +61,16 @@ def run_chain(
     k: int,
     drawn: tuple[IntArray, FloatArray, IntArray, FloatArray],
 ) -> int:
-    """Start from k >= `least` sources (`at`, `strength`), and write a draw to `drawn` every few sweeps.
+    """Start from k >= `least` sources (`at`, `strength`) and write a draw to `drawn` every few sweeps; the final k.
 
-    `law` is (low, high, shared), `lengths` (sweeps before the first draw, sweeps for each draw). `drawn` is
-    (candidates, strengths, counts, squared misfits), one row a draw. Returns the final k.
+    `prior` is (low, high, shared), `lengths` (sweeps before the first draw, sweeps per draw), `drawn` (candidates,
+    strengths, counts, squared misfits) with one row per draw.
     """
-    low, high, shared = law
+    low, high, shared = prior
     before, between = lengths
     state = (at, strength, data.copy(), np.empty(len(data)), np.empty(len(lattice[0])), rng)
     for i in range(k):
-        add(state[2], lattice[2][at[i]], -strength[i])
+        moves.add(state[2], lattice[2][at[i]], -strength[i])
     for row in range(len(drawn[2])):
         for _ in range(between if row else before):
             _move(lattice, state, k, low, high, shared)
@@ -94,7 +79,7 @@ def run_chain(
             drawn[0][row, i] = at[i]
             drawn[1][row, i] = strength[i]
         drawn[2][row] = k
-        drawn[3][row] = dot(state[2], state[2])
+        drawn[3][row] = moves.dot(state[2], state[2])
     return k
 
 
@@ -107,17 +92,17 @@ def settle(
     rng: np.random.Generator,
     drawn: tuple[IntArray, FloatArray, IntArray, FloatArray],
 ) -> None:
-    """Turn draws of places into draws of candidates: one around each place, then local moves."""
+    """Turn draws of places into draws of candidates around them, by local moves."""
     members = lattice[5]
     nothing = np.empty(0)
     for row in range(len(drawn[2])):
         state = (drawn[0][row], drawn[1][row], data.copy(), nothing, nothing, rng)
         k = drawn[2][row]
         for i in range(k):
-            state[0][i] = members[state[0][i], below(members.shape[1], rng)]
+            state[0][i] = members[state[0][i], moves.below(members.shape[1], rng)]
             state[1][i] = strength
-            add(state[2], lattice[2][state[0][i]], -strength)
+            moves.add(state[2], lattice[2][state[0][i]], -strength)
         for _ in range(sweeps):
             for i in range(k):
-                shift(lattice, state, i)
-        drawn[3][row] = dot(state[2], state[2])
+                moves.shift(lattice, state, i)
+        drawn[3][row] = moves.dot(state[2], state[2])

@@ -1,4 +1,4 @@
-"""Every placement of a few equal sources of known strength, weighed exactly; counts that cannot be are proved so."""
+"""Exact weights of all placements of a few equal sources of known strength, with a proof for excluded counts."""
 
 import math
 from typing import Any
@@ -8,10 +8,10 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 
-NEGLIGIBLE = 50.0  # a placement e^-50 times less likely than any could be is left out
-ROUNDS = 200  # of Frank-Wolfe, for the proof that a count is too far from the readings
-ROOM = 20.0  # how far below what sums of real strengths could reach the best placement may stay
-EXCLUDED = 30.0  # a count is left out when it is proved e^-30 times less likely than another
+NEGLIGIBLE = 50.0  # a placement e^-50 times less likely than the upper bound is left out
+FRANK_WOLFE_STEPS = 200  # to prove that a count is too far from the readings
+ROOM = 20.0  # largest distance of the best placement below the bound for sources of any strength
+EXCLUDED = 30.0  # a count is left out if it is provably e^-30 times less likely than another
 
 
 @compiled
@@ -23,13 +23,13 @@ def enumerate_placements(
     `terms` is (C'b, C'b - diag(C'C) / 2, C'C, ||b||^2) for the columns C of the candidate places and whitened readings
     b. Fills `evidence` with the probability of each count (uniform over counts, places independent and uniform) and
     `drawn` with placements at evenly spaced quantiles, the first at `offset` in [0, 1), padded with -1. Returns a bound
-    on the probability of all that was left out; infinite, with nothing of use filled in, if a count that cannot be
-    excluded has more than `affordable` placements.
+    on the probability of everything left out; infinite, without useful results, if a count that cannot be excluded has
+    more than `affordable` placements.
 
     Notes
     -----
-    The log likelihood of a placement p, up to ||b||^2 / 2, is sum over p of (C'b - diag(C'C) / 2) less the sum of
-    C'C over its pairs. Its average over the placements of k sources is at most -dist^2 / 2 with dist the distance of b
+    The log likelihood of a placement p, up to ||b||^2 / 2, is the sum over p of (C'b - diag(C'C) / 2) less the sum of
+    C'C over its pairs. Its average over the placements of k sources is at most -dist^2 / 2, with dist the distance of b
     from k times the convex hull of the columns, which Frank-Wolfe bounds from below.
     """
     n, most = len(terms[0]), len(evidence) - 1
@@ -38,7 +38,7 @@ def enumerate_placements(
         ceiling[k] = (terms[3] - _distance_squared(terms, k)) / 2 if k >= least else -np.inf
         evidence[k] = -np.inf
     work = (np.empty((most + 1, n)), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64))
-    best, left_out = -np.inf, 0.0  # of the log evidence so far, and the sum of what is left out relative to it
+    best, left_out = -np.inf, 0.0  # log evidence so far, and the sum of the rest relative to it
     for _ in range(least, most + 1):
         k = _argmax(ceiling)
         possible = ceiling[k]
@@ -49,7 +49,7 @@ def enumerate_placements(
         if _placements(n, k) > affordable:
             return np.inf
         total, top, _ = _weigh(terms, k, possible, 0.0, 0.0, offset, drawn, 0, work)
-        if top < possible - ROOM:  # no placement of whole sources comes near what sums of real strengths could reach
+        if top < possible - ROOM:  # no placement of whole sources comes near the bound: weigh relative to the best
             possible = top
             total, top, _ = _weigh(terms, k, possible, 0.0, 0.0, offset, drawn, 0, work)
         evidence[k] = possible + math.log(total)
@@ -62,7 +62,7 @@ def enumerate_placements(
 
 @compiled_part
 def _draw_all(terms: Any, best: float, offset: float, evidence: FloatArray, drawn: IntArray, work: Any) -> float:
-    """Turn log evidence into probabilities, and draw; returns the evidence in all, relative to the best."""
+    """Turn log evidence into probabilities, and draw; returns the total evidence relative to the best."""
     whole = 0.0
     for k in range(len(evidence)):
         evidence[k] = math.exp(evidence[k] - best)
@@ -98,7 +98,7 @@ def _placements(n: int, k: int) -> float:
 
 @compiled_part
 def _distance_squared(terms: Any, k: int) -> float:
-    """At most the least ||b - C f||^2 over f >= 0 with total k, by Frank-Wolfe with its duality gap."""
+    """A lower bound on ||b - C f||^2 over f >= 0 with total k, by Frank-Wolfe and its duality gap."""
     seen, gram, square = terms[0], terms[2], terms[3]
     n = len(seen)
     score = np.empty(n)  # minus half the gradient: C'b - C'C f
@@ -109,7 +109,7 @@ def _distance_squared(terms: Any, k: int) -> float:
         score[i] = seen[i] - k * gram[start, i]
     fit, norm = k * seen[start], k * k * gram[start, start]  # f.C'b and f.C'C.f
     bound = -np.inf
-    for _ in range(ROUNDS if k > 0 else 1):
+    for _ in range(FRANK_WOLFE_STEPS if k > 0 else 1):
         i = _argmax(score)
         gap = 2 * ((norm - fit) + k * score[i])
         bound = max(bound, square - 2 * fit + norm - gap)
@@ -127,7 +127,7 @@ def _distance_squared(terms: Any, k: int) -> float:
 
 @compiled_part
 def _step(gram: FloatArray, depth: int, place: int, work: Any) -> None:
-    """Put source number `depth` at `place`: what adding another one then scores, and in how many orders."""
+    """Put source number `depth` at `place`: update the scores of the next one and the number of orders."""
     fields, base, run, chosen = work
     same = depth > 0 and place == chosen[depth - 1]
     run[depth + 1] = run[depth] + 1.0 if same else 1.0
@@ -141,7 +141,7 @@ def _step(gram: FloatArray, depth: int, place: int, work: Any) -> None:
 def _draw(
     total: float, whole: float, offset: float, drawn: IntArray, row: int, chosen: IntArray, depth: int, last: int
 ) -> int:
-    """Write down a placement as often as `total` has passed a wanted quantile; returns the next row to fill."""
+    """Write a placement once per quantile that `total` has passed; returns the next row to fill."""
     while row < len(drawn) and (row + offset) / len(drawn) * whole < total:
         for level in range(depth):
             drawn[row, level] = chosen[level]
@@ -185,8 +185,7 @@ def _weigh(
 ) -> tuple[float, float, int]:
     """Sum of exp(score - reference) over placements of k sources, the largest score, and the next row to fill.
 
-    If `whole` is above 0, draws the placements at which the running total, from `before` on, passes evenly spaced
-    quantiles of it.
+    With `whole` > 0, draws the placements at which the total, starting at `before`, passes evenly spaced quantiles.
     """
     fields, base, chosen = work[0], work[1], work[3]
     n = fields.shape[1]

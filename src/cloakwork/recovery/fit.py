@@ -1,4 +1,4 @@
-"""Do the readings fit the model at all? What an analyst must know before trusting a map."""
+"""How well readings fit the model: check this before trusting a map."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,17 +10,16 @@ from scipy import special
 from cloakwork._checks import FloatArray
 
 DOUBTFUL = 0.005  # a fit this unlikely is reported
-OUTLYING = 1e-4  # a sensor this unlikely, among all sensors, is set aside
+OUTLYING = 1e-4  # a sensor this unlikely among all sensors is set aside
 
 
 @dataclass(frozen=True)
 class Fit:
     """How well a frame fits the model.
 
-    `p_value` is the probability of a misfit at least this bad if the model is right (the least of three tests, times
-    three), `misfit` the squared misfit that follows a chi-square law with at most `degrees` of freedom, `set_aside` the
-    sensors that were left out because nothing explains their readings, and `inflation` by how much the noise was
-    multiplied to make the rest plausible.
+    `p_value` is the probability of a misfit at least this bad under the model (the least of three tests, times three).
+    `misfit` is the squared misfit, chi-square with at most `degrees` of freedom. `set_aside` lists the sensors left out
+    because nothing explains their readings, and `inflation` is the factor on the noise that makes the rest plausible.
     """
 
     p_value: float
@@ -31,35 +30,35 @@ class Fit:
 
     @property
     def doubtful(self) -> bool:
-        """Whether something about the model, or a sensor, is wrong."""
+        """Whether the model or a sensor is probably wrong."""
         return self.p_value < DOUBTFUL or bool(self.set_aside)
 
     def __str__(self) -> str:
-        said = []
+        remarks = []
         if self.set_aside:
             names = ", ".join(str(sensor) for sensor in self.set_aside)
-            one = len(self.set_aside) == 1
-            which = (
-                f"the reading of sensor {names}, which was" if one else f"the readings of sensors {names}, which were"
-            )
-            said.append(f"nothing explains {which} set aside")
+            plural = "s" if len(self.set_aside) > 1 else ""
+            remarks.append(f"no source explains the reading{plural} of sensor{plural} {names}, now set aside")
         if self.p_value < DOUBTFUL:
-            said.append(
-                f"nothing explains the readings (p = {self.p_value:.1g}): sources are stronger, weaker, more or of "
-                "another kind than stated, or the physics is off"
+            remarks.append(
+                f"no sources explain the readings (p = {self.p_value:.1g}): the sources differ from those stated in "
+                "strength, number or kind, or the physics is wrong"
             )
         if self.inflation > 1:
-            said.append(f"vicinities were widened as if the noise was {self.inflation:.2g} times larger")
-        return "; ".join(said) or f"the readings fit the model (p = {self.p_value:.2g})"
+            remarks.append(f"vicinities are widened as if the noise were {self.inflation:.2g} times larger")
+        return "; ".join(remarks) or f"the readings fit the model (p = {self.p_value:.2g})"
 
 
 def joint_p_value(fits: Iterable[Fit]) -> float:
-    """The p-value of many frames taken together: shows what no single one does, such as a diffusion that is a bit off.
+    """The p-value of many frames together, which reveals small errors such as a slightly wrong diffusion.
 
     Notes
     -----
-    The sum of the misfits against a chi-square law with the sum of the degrees; sensors that were set aside do not
-    count, and numbers that were fitted are not subtracted, so that it errs on the side of a good fit.
+    The sum of the misfits against a chi-square law with the sum of the degrees. Sensors set aside do not count, and
+    fitted parameters are not subtracted, so it errs towards a good fit.
+
+    >>> joint_p_value([Fit(0.5, 10.0, 10)] * 3) > 0.4 > 1e-6 > joint_p_value([Fit(0.1, 16.0, 10)] * 30)
+    True
     """
     listed = list(fits)
     misfit, degrees = sum(fit.misfit for fit in listed), sum(fit.degrees for fit in listed)
@@ -68,10 +67,10 @@ def joint_p_value(fits: Iterable[Fit]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Misfit:
-    """What is left of whitened readings after the best fit.
+    """Whitened readings less the best fit.
 
-    `rest` has one number a sensor, with `degrees` of freedom in all; `inside` is its squared norm within the range of
-    the physics, which has `rank` dimensions of which the fit used up `fitted`.
+    `rest` (m,) has `degrees` of freedom; `inside` is its squared norm within the range of the physics, which has `rank`
+    dimensions, `fitted` of them used by the fit.
     """
 
     rest: FloatArray
@@ -82,24 +81,24 @@ class Misfit:
 
     @cached_property
     def p_value(self) -> float:
-        """Within the range, over all sensors, and for the worst sensor: the least of the three, times three."""
+        """Three times the least p-value of three tests: within the range, over all sensors, and of the worst sensor."""
         total = special.gammaincc(max(1, self.degrees) / 2, float(self.rest @ self.rest) / 2)
         inside = special.gammaincc(self._inside_degrees / 2, self.inside / 2)
         return float(min(1.0, 3 * min(inside, total, self.worst_p_value)))
 
     @property
     def worst(self) -> int:
-        """The sensor that is explained worst."""
+        """The sensor with the largest misfit."""
         return int(np.argmax(np.abs(self.rest)))
 
     @property
     def worst_p_value(self) -> float:
-        """The probability that any sensor is off by this much."""
+        """The probability that any sensor has such a misfit."""
         return float(min(1.0, 2 * len(self.rest) * special.ndtr(-np.abs(self.rest[self.worst]))))
 
     @property
     def excess(self) -> float:
-        """By how much the noise would have to be multiplied for the misfit to be typical."""
+        """The factor on the noise that makes the misfit typical."""
         ratios = (self.inside / self._inside_degrees, float(self.rest @ self.rest) / max(1, self.degrees))
         return float(np.sqrt(max(*ratios, 1.0)))
 

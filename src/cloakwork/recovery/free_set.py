@@ -1,10 +1,11 @@
 """The free places of an active-set method, with a QR factorisation of their columns; inner loops only.
 
-`Q` holds orthonormal rows, one for each free place; `R` is upper triangular; `x` and `free` are the values and numbers
-of the free places, in the order of the factorisation. `remaining` is what the places at one leave of the readings.
+`Q` has one orthonormal row per free place and `R` is upper triangular; `x` and `free` are the values and indices of the
+free places, in the order of the factorisation. `remaining` holds the readings less the columns of the places at one.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,13 @@ from cloakwork._compile import compiled_part
 
 Marks = NDArray[np.int8]
 ZERO, FREE, ONE, BANNED = 0, 1, 2, 3  # a place is banned at a bound as bound + BANNED
-MOSTLY_NEW = 1e-3  # with more of its square left than this, a column needs no second orthogonalisation
-INDEPENDENT = 1e-11  # a column whose part outside the free columns is relatively smaller counts as dependent
+MOSTLY_NEW = 1e-3  # with a larger share of its square left, a column needs no second orthogonalisation
+INDEPENDENT = 1e-11  # with a smaller relative part outside the free columns, a column is dependent
 
 
 @compiled_part
 def append(columns: FloatArray, j: int, Q: FloatArray, R: FloatArray, k: int) -> bool:
-    """Factor column j in as number k; False if it depends on the free columns (R[:k, k] then says how)."""
+    """Append column j to the factorisation as number k; False if it depends on the free columns, by R[:k, k]."""
     q, column = Q[k], columns[j]
     rank = len(q)
     before = 0.0
@@ -53,7 +54,7 @@ def append(columns: FloatArray, j: int, Q: FloatArray, R: FloatArray, k: int) ->
 
 @compiled_part
 def drop(Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, k: int, p: int) -> None:
-    """Take the p-th of k free places out of the factorisation and out of the lists."""
+    """Remove the p-th of k free places from the factorisation and the lists."""
     for c in range(p, k - 1):
         for i in range(c + 2):
             R[i, c] = R[i, c + 1]
@@ -76,19 +77,9 @@ def drop(Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, k: int, p:
 
 
 @compiled_part
-def pin(
-    columns: FloatArray,
-    Q: FloatArray,
-    R: FloatArray,
-    x: FloatArray,
-    free: IntArray,
-    remaining: FloatArray,
-    state: Marks,
-    k: int,
-    p: int,
-    side: int,
-) -> None:
+def pin(columns: FloatArray, buffers: Any, k: int, p: int, side: int) -> None:
     """Fix the p-th free place at zero or one."""
+    Q, R, x, free, remaining, _, _, _, _, state = buffers
     place = free[p]
     state[place] = side
     if side == ONE:
@@ -98,23 +89,13 @@ def pin(
 
 
 @compiled_part
-def admit(
-    columns: FloatArray,
-    Q: FloatArray,
-    R: FloatArray,
-    x: FloatArray,
-    free: IntArray,
-    remaining: FloatArray,
-    u: FloatArray,
-    state: Marks,
-    k: int,
-    j: int,
-) -> int:
-    """Make place j free; the number of free places, or -1 if that cannot be.
+def admit(columns: FloatArray, buffers: Any, k: int, j: int) -> int:
+    """Make place j free; returns the number of free places, or -1 if that is impossible.
 
-    A column that depends on the free ones is brought in along the null space, which changes no reading, until one of
-    them (or j itself) reaches a bound.
+    A column that depends on the free ones enters along the null space, which changes no reading, until one of them (or
+    j itself) reaches a bound.
     """
+    Q, R, x, free, remaining, _, _, _, u, state = buffers
     moved = 0.0
     for _ in range(2):
         if append(columns, j, Q, R, k):
@@ -146,7 +127,7 @@ def admit(
             for i in range(len(remaining)):
                 remaining[i] -= sign * columns[j, i]
             return k
-        pin(columns, Q, R, x, free, remaining, state, k, who, ZERO if sign * u[who] > 0 else ONE)
+        pin(columns, buffers, k, who, ZERO if sign * u[who] > 0 else ONE)
         moved = sign * theta
         k -= 1
     return -1

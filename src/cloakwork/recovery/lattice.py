@@ -1,4 +1,4 @@
-"""Where point sources may be: the places, finer candidates around them, and who is near whom."""
+"""Candidate positions of point sources: the places, finer candidates around them, and which are near each other."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,20 +14,19 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
 from cloakwork.recovery.problem import Problem
 
-FINE = 5  # candidates along each axis around a place, where sources may be between places
-REACH = 2.0  # a local move goes this many least standard deviations far
+FINE = 5  # candidates along each axis around a place, if sources may be between places
+REACH = 2.0  # length of a local move, in least standard deviations
 MOST_NEAR = 64
-MOST_COARSE = 4_000  # coarse candidates, where the noise would allow finer ones
-MOST_PATH_PLACES = 6_000  # beyond this a table of all distances along paths is too large
+MOST_COARSE = 4_000  # coarse candidates, if the noise allows finer ones
+MOST_PATH_PLACES = 6_000  # above this, a table of all distances along paths is too large
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Candidates for the place of a source of up to `strongest`, with whitened columns in the range of the physics.
+    """Candidate positions of sources of strength up to `strongest`, with whitened columns in the range of the physics.
 
-    No source can be located better than `deviation`, the least standard deviation that the noise leaves (alpha / mu for
-    a cloak): sums over places that are as close as that are integrals over the space, to many digits. `heat` multiplies
-    the noise.
+    `deviation` is the least standard deviation of a position that the noise allows (alpha / mu for a cloak). Sums over
+    candidates that close together equal integrals over the space to many digits. `heat` multiplies the noise.
     """
 
     problem: Problem
@@ -40,7 +39,6 @@ class Lattice:
 
     @property
     def space(self) -> Space:
-        """The space of the physics."""
         return self.problem.physics.space
 
     @cached_property
@@ -55,12 +53,12 @@ class Lattice:
 
     @cached_property
     def warmer(self) -> "list[Lattice]":
-        """Lattices for 2, 4, 8, ... times the noise, the noisiest first, until a source might be almost anywhere."""
+        """Lattices for 2, 4, 8, ... times the noise, the noisiest first, where a source could be almost anywhere."""
         levels = math.ceil(math.log2(max(self.diameter / 8 / self.deviation, 2.0)))
         return [replace(self, heat=2.0**k * self.heat) for k in range(levels, 0, -1)]
 
     def nearest(self, candidates: IntArray, other: "Lattice") -> IntArray:
-        """The candidates of another lattice over the same places that are nearest to some of this one."""
+        """The candidates of another lattice over the same places that are nearest to those of this one."""
         if not other.between:
             return self.place[candidates]
         return np.asarray(other.tree.query(self.positions[candidates])[1], dtype=np.int64)
@@ -73,46 +71,43 @@ class Lattice:
     @cached_property
     def between(self) -> bool:
         """Whether sources may be between places."""
-        return bool(np.isfinite(self._spacing).all()) and self._continuous
-
-    @cached_property
-    def _continuous(self) -> bool:
-        return self.problem.physics.columns_at(self.space.places[:1]) is not None
+        spaced = bool(np.isfinite(self._spacing).all())
+        return spaced and self.problem.physics.columns_at(self.space.places[:1]) is not None
 
     @cached_property
     def _spacing(self) -> FloatArray:
-        """Distance from one place to the next along each axis."""
+        """Distance between consecutive places along each axis."""
         return np.array([float(np.diff(np.unique(axis)).min(initial=math.inf)) for axis in self.space.places.T])
 
     @cached_property
     def parts(self) -> int:
-        """Into how many parts along each axis the cell of a place is cut so that sums are integrals."""
+        """Number of parts along each axis into which the cell of a place is cut, so that sums equal integrals."""
         if not self.between:
             return 1
-        wanted = math.ceil(min(float(self._spacing.max()) / self.deviation, 1e9) - 0.2)
+        needed = math.ceil(min(float(self._spacing.max()) / self.deviation, 1e9) - 0.2)
         affordable = (MOST_COARSE / len(self.space)) ** (1 / self.space.dimension)
-        return max(1, min(wanted, int(affordable)))
+        return max(1, min(needed, int(affordable)))
 
     @property
     def blur(self) -> float:
-        """By how much the noise must be multiplied where it would allow closer candidates than are affordable."""
+        """Factor on the noise if it allows closer candidates than are affordable, else 1."""
         return max(1.0, float(self._spacing.max()) / self.parts / self.deviation / 1.2) if self.between else 1.0
 
     @cached_property
     def coarse_positions(self) -> FloatArray:
-        """Coordinates of the coarse candidates, which are the places unless the noise is very small."""
+        """Coordinates of the coarse candidates: the places, unless the noise is very small."""
         return _cut(self.space.places, self._spacing, self.parts) if self.parts > 1 else self.space.places
 
     @cached_property
     def positions(self) -> FloatArray:
-        """Coordinates of the fine candidates, those of one coarse candidate after the other."""
+        """Coordinates of the fine candidates, grouped by coarse candidate."""
         if not self.between:
             return self.space.places
         return _cut(self.coarse_positions, self._spacing / self.parts, FINE)
 
     @cached_property
     def along(self) -> FloatArray:
-        """First coordinate of the fine candidates: where they are on a line."""
+        """First coordinate of the fine candidates: their position on a line."""
         return np.ascontiguousarray(self.positions[:, 0])
 
     @cached_property
@@ -139,19 +134,17 @@ class Lattice:
 
     @cached_property
     def coarse(self) -> FloatArray:
-        """Whitened columns of the coarse candidates, one a row."""
-        if self.parts == 1:
-            return self._of_places
-        return self._columns(self.coarse_positions)
+        """Whitened columns of the coarse candidates, one per row."""
+        return self._of_places if self.parts == 1 else self._columns(self.coarse_positions)
 
     @cached_property
     def fine(self) -> FloatArray:
-        """Whitened columns of the fine candidates, one a row."""
+        """Whitened columns of the fine candidates, one per row."""
         return self._columns(self.positions) if self.between else self.coarse
 
     @cached_property
     def arrays(self) -> Any:
-        """What the compiled chain takes."""
+        """The lattice as the compiled chain takes it."""
         finer = len(self.fine) // len(self.coarse)
         members = np.arange(len(self.fine)).reshape(len(self.coarse), finer)
         cell = np.repeat(np.arange(len(self.coarse)), finer)
@@ -162,7 +155,7 @@ class Lattice:
 
     @cached_property
     def metric(self) -> Any:
-        """What compiled functions measure distances with: a table over places, or coordinates; and a line's order."""
+        """Distances for compiled functions: a table over places, or coordinates, and the order on a line."""
         unordered = np.empty(0, dtype=np.int64)
         if self.space.metric is not Metric.PATH:
             order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
@@ -175,7 +168,7 @@ class Lattice:
             )
         table = self.space.distance_table
         apart = np.isinf(table)
-        if apart.any():  # parts without a path between them are farther apart than anything within one
+        if apart.any():  # unconnected parts are farther apart than any two places within one
             table = np.where(apart, 4 * table[~apart].max(initial=1.0), table).astype(np.float32)
         return (table, np.empty((0, 0)), self.place, unordered)
 
@@ -207,20 +200,20 @@ class Lattice:
         return np.asarray(np.sqrt(((positions - positions[at]) ** 2).sum(axis=1)))
 
     def on_places(self, where: FloatArray) -> FloatArray:
-        """A unit of weight at each position on a line, shared between the two nearest places; shape (n,)."""
+        """One unit of weight per position on a line, split between the two nearest places; shape (n,)."""
         along = self.space.places[:, 0]
         order = np.argsort(along)
         steps = np.interp(where, along[order], np.arange(len(along)))
         before = np.minimum(steps.astype(np.int64), max(len(along) - 2, 0))
-        found = np.zeros(len(along))
-        np.add.at(found, order[before], 1 - (steps - before))
+        weights = np.zeros(len(along))
+        np.add.at(weights, order[before], 1 - (steps - before))
         if len(along) > 1:
-            np.add.at(found, order[before + 1], steps - before)
-        return found
+            np.add.at(weights, order[before + 1], steps - before)
+        return weights
 
     @cached_property
     def near(self) -> sparse.csr_array:
-        """For each fine candidate those within a local move of it, itself included."""
+        """The fine candidates within a local move of each, itself included."""
         reach = REACH * self.deviation
         if self.space.metric is Metric.PATH:
             table = self.metric[0]
@@ -242,7 +235,7 @@ def _within(tree: cKDTree, reach: float) -> sparse.csr_array:
 
 
 def _cut(positions: FloatArray, cell: FloatArray, parts: int) -> FloatArray:
-    """Cut the cell around each position into parts along each axis; the middles of the parts."""
+    """The middles of the parts into which the cell around each position is cut along each axis."""
     offsets = (np.arange(parts) - (parts - 1) / 2) / parts
     grid = np.stack(np.meshgrid(*[offsets * side for side in cell], indexing="ij"), axis=-1).reshape(-1, len(cell))
     return np.ascontiguousarray((positions[:, None, :] + grid).reshape(-1, len(cell)))

@@ -1,18 +1,19 @@
 """The moves of a reversible-jump chain over the number, places and strengths of point sources (Green, 1995).
 
-Its law is the posterior for whitened readings: the number of sources uniform from 0 to `most`, places independent and
-uniform over the fine candidates, strengths independent and uniform in [low, high], or one common strength for all.
+The chain samples the posterior for whitened readings: the number of sources uniform from `least` to `most`, places
+independent and uniform over the fine candidates, strengths independent and uniform in [low, high], or one shared
+strength.
 
-- *local*: one source goes to a candidate nearby, its strength integrated out and drawn again;
-- *pair*: two sources go to candidates nearby at once; *exchange*: strength flows from one source to another;
-- *anywhere*: one source is drawn anew from all places given the others;
+- *local*: one source moves to a nearby candidate, its strength integrated out and redrawn;
+- *pair*: two sources move to nearby candidates at once; *exchange*: strength flows from one source to another;
+- *anywhere*: one source is redrawn from all places given the others;
 - *birth* and *death*: a source drawn from all places given the others appears, or one disappears;
-- *split* and *merge*: one source becomes two nearby with the same total, or the reverse.
+- *split* and *merge*: one source becomes two nearby ones with the same total, or the reverse.
 
 `lattice` is (coarse, coarse_squares, fine, squares, cell, members, starts, near): the columns of the places and of the
-finer candidates around them, one a row, and their squares; the place of each candidate, the candidates of each
-place; and for each candidate the list of those nearby. `state` is (at, strength, rest, trial, field, rng): the
-candidates and strengths of the sources, the readings less what they explain, two scratch arrays, and random numbers.
+finer candidates around them, one per row, and their squares; the place of each candidate, the candidates of each place;
+and the list of candidates near each candidate. `state` is (at, strength, rest, trial, field, rng): the candidates and
+strengths of the sources, the readings less their contribution, two scratch arrays, and random numbers.
 """
 
 import math
@@ -22,6 +23,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_part
+from cloakwork.recovery.certificate import copy
 from cloakwork.recovery.strength import draw_strength, gain
 
 
@@ -42,12 +44,6 @@ def add(rest: FloatArray, column: FloatArray, strength: float) -> None:
 
 
 @compiled_part
-def _copy(one: FloatArray, into: FloatArray) -> None:
-    for i in range(len(one)):
-        into[i] = one[i]
-
-
-@compiled_part
 def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
     return log_ratio >= 0 or rng.random() < math.exp(log_ratio)
 
@@ -60,7 +56,7 @@ def below(n: int, rng: np.random.Generator) -> int:
 
 @compiled_part
 def other(i: int, k: int, rng: np.random.Generator) -> int:
-    """Another one of k than i."""
+    """One of k other than i."""
     return (i + 1 + below(k - 1, rng)) % k
 
 
@@ -77,10 +73,10 @@ def _crowd(lattice: Any, at: int) -> float:
 
 @compiled_part
 def _near(lattice: Any, at: int, other: int) -> bool:
-    found = False
+    near = False
     for k in range(lattice[6][at], lattice[6][at + 1]):
-        found |= lattice[7][k] == other
-    return found
+        near |= lattice[7][k] == other
+    return near
 
 
 @compiled_part
@@ -90,7 +86,7 @@ def _score(lattice: Any, rest: FloatArray, at: int, low: float, high: float) -> 
 
 @compiled_part
 def _scan(lattice: Any, state: Any, low: float, high: float) -> float:
-    """Fill `field` with what a source at each place would explain; returns the log of the average of exp(field)."""
+    """Fill `field` with the gain of a source at each place; returns the log of the average of exp(field)."""
     coarse, squares = lattice[0], lattice[1]
     rest, field = state[2], state[4]
     top = -np.inf
@@ -105,7 +101,7 @@ def _scan(lattice: Any, state: Any, low: float, high: float) -> float:
 
 @compiled_part
 def _pick(lattice: Any, field: FloatArray, average: float, rng: np.random.Generator) -> int:
-    """A candidate of a place drawn with probability proportional to exp(field)."""
+    """A candidate of a place drawn in proportion to exp(field)."""
     left = rng.random() * len(field)
     place = 0
     for place in range(len(field)):
@@ -118,7 +114,7 @@ def _pick(lattice: Any, field: FloatArray, average: float, rng: np.random.Genera
 
 @compiled_part
 def _excess(lattice: Any, state: Any, at: int, low: float, high: float) -> float:
-    """How much better a candidate explains the rest than its place does."""
+    """The gain of a candidate beyond that of its place."""
     return float(_score(lattice, state[2], at, low, high) - state[4][lattice[4][at]])
 
 
@@ -129,7 +125,7 @@ def _take(lattice: Any, state: Any, i: int) -> None:
 
 @compiled_part
 def _put(lattice: Any, state: Any, i: int, at: int, low: float, high: float) -> None:
-    """Put source i, taken out before, at a candidate, with a strength drawn given all others."""
+    """Put source i, removed before, at a candidate, with a strength drawn given all others."""
     column = lattice[2][at]
     state[0][i] = at
     state[1][i] = low if low == high else draw_strength(dot(state[2], column), lattice[3][at], low, high, state[5])
@@ -138,7 +134,7 @@ def _put(lattice: Any, state: Any, i: int, at: int, low: float, high: float) -> 
 
 @compiled_part
 def local(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
-    """One source to a candidate nearby, its strength integrated out and drawn again."""
+    """Move one source to a nearby candidate, its strength integrated out and redrawn."""
     old = state[0][i]
     new = _neighbour(lattice, old, state[5])
     _take(lattice, state, i)
@@ -150,7 +146,7 @@ def local(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
 
 @compiled_part
 def shift(lattice: Any, state: Any, i: int) -> None:
-    """A local move of a source that keeps its strength."""
+    """Move one source to a nearby candidate with the same strength."""
     fine, rest = lattice[2], state[2]
     old, strength = state[0][i], state[1][i]
     new = _neighbour(lattice, old, state[5])
@@ -168,7 +164,7 @@ def shift(lattice: Any, state: Any, i: int) -> None:
 
 @compiled_part
 def anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
-    """One source to anywhere, drawn given the others."""
+    """Redraw one source from all places given the others."""
     old = state[0][i]
     _take(lattice, state, i)
     average = _scan(lattice, state, low, high)
@@ -179,10 +175,10 @@ def anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
 
 @compiled_part
 def pair(lattice: Any, state: Any, i: int, j: int) -> None:
-    """Two sources to candidates nearby at once."""
+    """Move two sources to nearby candidates at once."""
     at, strength, rest, trial = state[0], state[1], state[2], state[3]
     new_i, new_j = _neighbour(lattice, at[i], state[5]), _neighbour(lattice, at[j], state[5])
-    _copy(rest, trial)
+    copy(rest, trial)
     add(trial, lattice[2][at[i]], strength[i])
     add(trial, lattice[2][at[j]], strength[j])
     add(trial, lattice[2][new_i], -strength[i])
@@ -191,17 +187,17 @@ def pair(lattice: Any, state: Any, i: int, j: int) -> None:
     ratio += math.log(_crowd(lattice, at[i]) / _crowd(lattice, new_i) * _crowd(lattice, at[j]) / _crowd(lattice, new_j))
     if _accept(ratio, state[5]):
         at[i], at[j] = new_i, new_j
-        _copy(trial, rest)
+        copy(trial, rest)
 
 
 @compiled_part
 def exchange(lattice: Any, state: Any, i: int, j: int, low: float, high: float) -> None:
-    """Strength flows from one source to another."""
+    """Move strength from one source to another."""
     at, strength, rest, trial = state[0], state[1], state[2], state[3]
     least, most = max(low - strength[i], strength[j] - high), min(high - strength[i], strength[j] - low)
     if most <= least:
         return
-    _copy(lattice[2][at[i]], trial)
+    copy(lattice[2][at[i]], trial)
     add(trial, lattice[2][at[j]], -1.0)
     moved = draw_strength(dot(rest, trial), dot(trial, trial), least, most, state[5])
     strength[i] += moved
@@ -211,7 +207,7 @@ def exchange(lattice: Any, state: Any, i: int, j: int, low: float, high: float) 
 
 @compiled_part
 def common(lattice: Any, state: Any, k: int, low: float, high: float) -> None:
-    """Draw the one strength of all k sources anew."""
+    """Redraw the shared strength of all k sources."""
     strength, rest, trial = state[1], state[2], state[3]
     for t in range(len(trial)):
         trial[t] = 0.0
@@ -226,7 +222,7 @@ def common(lattice: Any, state: Any, k: int, low: float, high: float) -> None:
 
 @compiled_part
 def _rescale(lattice: Any, state: Any, k: int, factor: float) -> float:
-    """Multiply the strengths of the first k sources; returns what it does to the log likelihood."""
+    """Multiply the strengths of the first k sources; returns the change of the log likelihood."""
     rest = state[2]
     before = dot(rest, rest)
     for i in range(k):
@@ -237,7 +233,7 @@ def _rescale(lattice: Any, state: Any, k: int, factor: float) -> float:
 
 @compiled_part
 def birth(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> int:
-    """With one strength s for all, the k sources that there are give way to s k / (k + 1)."""
+    """Add a source; a shared strength s of the k sources becomes s k / (k + 1)."""
     change = 0.0
     if shared and k > 0:
         change = _rescale(lattice, state, k, k / (k + 1.0)) + math.log(k / (k + 1.0))
@@ -254,7 +250,7 @@ def birth(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
 
 @compiled_part
 def death(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> int:
-    """The reverse of a birth, for a source chosen evenly."""
+    """Remove a source chosen uniformly: the reverse of a birth."""
     at, strength = state[0], state[1]
     i, last = below(k, state[5]), k - 1
     at[i], at[last] = at[last], at[i]
@@ -278,29 +274,29 @@ def death(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
 
 @compiled_part
 def split(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
-    """One source becomes two nearby with the same total; returns the new number."""
+    """Split one source into two nearby ones with the same total; returns the new number."""
     at, strength, rest, trial = state[0], state[1], state[2], state[3]
     i = below(k, state[5])
     old, total = at[i], strength[i]
-    one, two = _neighbour(lattice, old, state[5]), _neighbour(lattice, old, state[5])
+    first, second = _neighbour(lattice, old, state[5]), _neighbour(lattice, old, state[5])
     part = state[5].random() * total
     if not (low <= part <= high and low <= total - part <= high):
         return k
-    _copy(rest, trial)
+    copy(rest, trial)
     add(trial, lattice[2][old], total)
-    add(trial, lattice[2][one], -part)
-    add(trial, lattice[2][two], part - total)
+    add(trial, lattice[2][first], -part)
+    add(trial, lattice[2][second], part - total)
     ratio = (dot(rest, rest) - dot(trial, trial)) / 2 + math.log(total / (high - low) / len(lattice[2]))
-    if _accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, one) * _crowd(lattice, old)), state[5]):
-        at[i], at[k], strength[i], strength[k] = one, two, part, total - part
-        _copy(trial, rest)
+    if _accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, first) * _crowd(lattice, old)), state[5]):
+        at[i], at[k], strength[i], strength[k] = first, second, part, total - part
+        copy(trial, rest)
         return k + 1
     return k
 
 
 @compiled_part
 def merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
-    """The reverse of a split."""
+    """Merge two sources: the reverse of a split."""
     at, strength, rest, trial = state[0], state[1], state[2], state[3]
     i = below(k, state[5])
     j = other(i, k, state[5])
@@ -308,7 +304,7 @@ def merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     new = _neighbour(lattice, at[i], state[5])
     if total > high or not _near(lattice, new, at[j]):
         return k
-    _copy(rest, trial)
+    copy(rest, trial)
     add(trial, lattice[2][at[i]], strength[i])
     add(trial, lattice[2][at[j]], strength[j])
     add(trial, lattice[2][new], -total)
@@ -316,6 +312,6 @@ def merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     if _accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state[5]):
         at[i], strength[i] = new, total
         at[j], strength[j] = at[k - 1], strength[k - 1]
-        _copy(trial, rest)
+        copy(trial, rest)
         return k - 1
     return k

@@ -15,49 +15,46 @@ from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior,
 from cloakwork.recovery.problem import Problem, Projected
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
-ATTEMPTS = 5  # sensors set aside or noise widened, one after the other
+ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
 MOST_SOURCES = 12
-CHUNK = 8  # frames that go on from each other; the same on every machine, so that answers are
+CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
 
 @dataclass(frozen=True)
 class PointSources(Estimator):
-    """Sources that are points: how many there are, where, and how strong, with probabilities.
+    """Point sources: their number, places and strengths, with probabilities.
 
     Parameters
     ----------
     strength
         One number if the weight of every source is known, a pair (low, high) if each has its own weight in between, or
-        None if all have the same weight, unknown up to 1. Weights are in units of the physics: 1 is the strongest
-        source that the cloak protects, whatever its strength in watts.
-    most
-        Largest number of sources. Before the readings are seen all counts from `least` to `most` are equally
-        likely, places independent and uniform, and strengths uniform.
-    least
-        Smallest number of sources.
+        None if all have the same unknown weight up to 1. Weights are in units of the physics: 1 is the strongest source
+        that the cloak protects.
+    least, most
+        Smallest and largest number of sources. The prior is uniform over these counts, with independent uniform places
+        and strengths.
     level
-        How often a vicinity shall hold its source.
+        The probability with which a vicinity holds its source.
     seed
-        Of the random numbers that sampling uses; the same batch of readings gives the same answer.
+        Seed of the random numbers; the same batch of readings gives the same result.
 
     Notes
     -----
     With known strengths and few placements, all are weighed: a count is left out only if its distance from the readings
-    proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains draw from the
-    posterior. The map has the least expected earth mover distance on a line (the place-wise median of the cumulative
-    maps). Vicinities have the shape that one half of the draws gives and the size at which they hold the other half as
-    often as `level` says, sources that are missing from the list counted as not held.
+    proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains sample the
+    posterior. On a line the map has the least expected earth mover distance (the place-wise median of the cumulative
+    maps). One half of the draws gives the shape of the vicinities, the other half their size: they hold a share `level`
+    of it, where sources missing from the list count as not held.
 
-    A sensor that no placement explains is set aside, and noise is widened where the rest still does not fit: see `Fit`.
+    A sensor that no placement explains is set aside, and the noise is widened if the rest still does not fit: see
+    `Fit`.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine, sources
     >>> from cloakwork.recovery import recover
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> readings = line.apply(sources(line, [0.3, 0.8]))
-    >>> found = recover(readings, line, sigma=0.15, estimator=PointSources(strength=1.0))
-    >>> int(found.counts.argmax()), [round(s.at, 1) for s in found.sources]
+    >>> result = recover(readings, line, sigma=0.15, estimator=PointSources(strength=1.0))
+    >>> int(result.counts.argmax()), [round(source.at, 1) for source in result.sources]
     (2, [0.3, 0.8])
     """
 
@@ -70,7 +67,7 @@ class PointSources(Estimator):
     def __post_init__(self) -> None:
         count("most", self.most)
         if self.most > MOST_SOURCES:
-            raise InputError(f"most={self.most}: at most {MOST_SOURCES} sources.", most=self.most)
+            raise InputError(f"most={self.most}: give at most {MOST_SOURCES} sources.", most=self.most)
         if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
             raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
         if not 0 < self.level < 1:
@@ -78,8 +75,8 @@ class PointSources(Estimator):
         _interval(self.strength)
 
     @property
-    def law(self) -> Prior:
-        """What is assumed before the readings are seen."""
+    def prior(self) -> Prior:
+        """The prior over sources."""
         low, high = _interval(self.strength)
         return Prior(low, high, self.strength is None, self.least, self.most)
 
@@ -93,7 +90,7 @@ class PointSources(Estimator):
         for attempt in range(ATTEMPTS):
             again: dict[_Trouble, list[int]] = {}
             for trouble, which in waiting.items():
-                model = _Model(self, trouble.of(problem), trouble)
+                model = _Model(self, trouble.applied_to(problem), trouble)
                 shown = progress if attempt == 0 else None
                 for frame, outcome in zip(
                     which.tolist(), model.solve(readings[which], which, shown, after), strict=True
@@ -109,13 +106,13 @@ class PointSources(Estimator):
 
 @dataclass(frozen=True)
 class _Trouble:
-    """Sensors that are set aside, and what the noise is multiplied with."""
+    """Sensors set aside, and the factor on the noise."""
 
     sensors: frozenset[int] = frozenset()
     inflation: float = 1.0
 
-    def of(self, problem: Problem) -> Problem:
-        """The problem without the sensors that are set aside."""
+    def applied_to(self, problem: Problem) -> Problem:
+        """The problem without the sensors set aside."""
         if not self.sensors:
             return problem
         sigma = problem.sigma.copy()
@@ -123,7 +120,7 @@ class _Trouble:
         return replace(problem, sigma=sigma)
 
     def fit(self, misfit: Misfit, before: Fit | None) -> Fit:
-        """The fit to report: that of the noise as it is, even if the noise was widened afterwards."""
+        """The fit to report: that with the original noise, even if the noise was widened afterwards."""
         if self.inflation > 1 and before is not None:
             return replace(before, inflation=self.inflation)
         return Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.sensors)))
@@ -137,13 +134,13 @@ class _Outcome:
     kept: PreviousFrame
 
     def worse(self, trouble: _Trouble) -> "_Trouble | None":
-        """What to try if this does not fit: one more sensor set aside, or more noise."""
+        """The next attempt if this does not fit: set one more sensor aside, or widen the noise."""
         if self.misfit.p_value >= DOUBTFUL:
             return None
         many = len(self.misfit.rest) // 10 + 1
         if self.misfit.worst_p_value < OUTLYING and len(trouble.sensors) < min(many, ATTEMPTS - 2):
             return replace(trouble, sensors=trouble.sensors | {self.misfit.worst})
-        # in steps of a fourth root of two, so that frames with about the same misfit share a model
+        # in steps of a fourth root of two, so frames with similar misfits share a model
         factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
         return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
 
@@ -162,33 +159,33 @@ class _Model:
 
     @property
     def lattice(self) -> Lattice:
-        """Candidates, with noise that is widened for this trouble and for what candidates cannot resolve."""
+        """The candidates, with the noise widened for this trouble and for the limits of their resolution."""
         sigma, step = self.problem.sigma.tobytes(), self.problem.step.tobytes()
-        return _lattice(self.problem.physics, sigma, step, self.estimator.law.high, self.trouble.inflation)
+        return _lattice(self.problem.physics, sigma, step, self.estimator.prior.high, self.trouble.inflation)
 
     def solve(
         self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
     ) -> "list[_Outcome]":
-        seen = self.problem.project(readings)
-        found: list[_Outcome | None] = [None] * len(readings)
+        projected = self.problem.project(readings)
+        outcomes: list[_Outcome | None] = [None] * len(readings)
 
         def work(piece: slice) -> int:
             before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
             for frame in range(piece.start, piece.stop):
-                outcome = self._frame(seen, readings, frame, int(frames[frame]), before)
-                found[frame], before = outcome, outcome.kept
+                outcome = self._frame(projected, readings, frame, int(frames[frame]), before)
+                outcomes[frame], before = outcome, outcome.kept
             return int(piece.stop - piece.start)
 
-        self.lattice.arrays  # noqa: B018 - made once, before threads need it
+        self.lattice.arrays  # noqa: B018 - made once, before the threads start
         on_all_cores(work, len(readings), progress, CHUNK)
-        return [outcome for outcome in found if outcome is not None]
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def _frame(
-        self, seen: Projected, readings: FloatArray, frame: int, number: int, before: PreviousFrame | None
+        self, projected: Projected, readings: FloatArray, frame: int, number: int, before: PreviousFrame | None
     ) -> _Outcome:
-        lattice, law = self.lattice, self.estimator.law
+        lattice, prior = self.lattice, self.estimator.prior
         rng = np.random.default_rng([self.estimator.seed, number])
-        found = posterior(lattice, lattice.whiten(seen.inside[frame]), law, rng, before)
+        found = posterior(lattice, lattice.whiten(projected.inside[frame]), prior, rng, before)
         misfit = self._misfit(found.draws, readings[frame])
         return _Outcome(
             summarise(found, lattice, self.estimator.level), found, misfit, PreviousFrame(lattice, found.draws)
@@ -201,7 +198,7 @@ class _Model:
         at, strength = draws.at[best, :k], draws.strength[best, :k]
         columns = problem.physics.columns_at(lattice.positions[at])
         explained = (problem.physics.matrix[:, at] if columns is None else columns) @ strength
-        fitted = k * lattice.space.dimension  # strengths hardly add: the best draw is not quite the best fit
+        fitted = k * lattice.space.dimension  # strengths hardly count: the best draw is not quite the best fit
         sensors = problem.physics.sensors - len(self.trouble.sensors)
         rest = (readings - explained) / (problem.effective_sigma * lattice.heat)
         return Misfit(rest, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
@@ -211,9 +208,7 @@ def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readi
     frames = len(outcomes)
     return Solution(
         data=problem.project(readings).inside,
-        maps=np.stack([outcome.summary.map for outcome in outcomes])
-        if outcomes
-        else np.empty((0, problem.physics.places)),
+        maps=np.array([outcome.summary.map for outcome in outcomes]).reshape(frames, problem.physics.places),
         status=tuple(outcome.status for outcome in outcomes),
         gap=np.array([outcome.summary.gap for outcome in outcomes]),
         violation=np.zeros(frames),
@@ -240,8 +235,8 @@ def _interval(strength: object) -> tuple[float, float]:
     low, high = (float(v) for v in numbers) if len(numbers) == len(values) == 2 else (np.nan, np.nan)
     if not (0 <= low <= high < np.inf and high > 0):
         raise InputError(
-            f"strength={strength!r}: give one number above 0, a pair (low, high) with 0 <= low < high, or None for "
-            "a common strength that is not known.",
+            f"strength={strength!r}: give one number above 0, a pair (low, high) with 0 <= low < high, or None for an "
+            "unknown strength that all sources share.",
             strength=strength,
         )
     return low, high

@@ -1,4 +1,4 @@
-"""What a solver is given: the physics projected onto its numerical range, and the readings there."""
+"""The input of a solver: the physics projected onto its numerical range, and the readings there."""
 
 import math
 from dataclasses import dataclass
@@ -14,24 +14,19 @@ from cloakwork.physics import NumericalRange, Physics
 
 
 class CloakLike(Protocol):
-    """All that recovery reads of a cloak: never a key, never a true value."""
+    """The parts of a cloak that recovery reads: never a key, never a true value."""
 
     @property
-    def sigmas(self) -> FloatArray:
-        """Noise of each sensor."""
-
+    def sigmas(self) -> FloatArray: ...
     @property
-    def steps(self) -> FloatArray:
-        """Step of each sensor."""
-
+    def steps(self) -> FloatArray: ...
     @property
-    def physics(self) -> Physics:
-        """How sources become readings."""
+    def physics(self) -> Physics: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Projected:
-    """Whitened readings (frames, m), and the same in the basis of the range."""
+    """Whitened readings (frames, m), and their coordinates in the basis of the range."""
 
     readings: FloatArray
     inside: FloatArray
@@ -39,21 +34,17 @@ class Projected:
 
     @cached_property
     def outside(self) -> FloatArray:
-        """Squared norm of what lies outside the range, one a frame."""
+        """Squared norm of the part outside the range, one per frame."""
         rest = self.readings - self.inside @ self.basis.T
         return np.asarray(np.einsum("ij,ij->i", rest, rest))
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One model with its noise. Sensors with different noise are whitened: divided by their own sigma.
+    """A model with its noise. Sensors with different noise are whitened: divided by their own sigma.
 
-    Parameters
-    ----------
-    sigma
-        Standard deviation of each sensor's noise, shape (m,).
-    step
-        Step of each sensor's readings, shape (m,); zero for readings that were never rounded.
+    `sigma` (m,) is the standard deviation of each sensor's noise, `step` (m,) the step of its readings, 0 if they are
+    not rounded.
     """
 
     physics: Physics
@@ -62,7 +53,7 @@ class Problem:
 
     @classmethod
     def with_noise(cls, physics: Physics, sigma: ArrayLike, step: ArrayLike = 0.0) -> "Problem":
-        """From one number for all sensors, or one each."""
+        """Make a problem from one number for all sensors, or one per sensor."""
         m = physics.sensors
         try:
             sigmas = np.array(np.broadcast_to(np.asarray(sigma, dtype=np.float64), (m,)))
@@ -80,7 +71,7 @@ class Problem:
 
     @property
     def weights(self) -> FloatArray | None:
-        """What readings are multiplied with before all else; none when all sensors have the same noise."""
+        """Factors that whiten the readings; None if all sensors have the same noise."""
         s = self.effective_sigma
         return None if (s == s[0]).all() else 1 / s
 
@@ -101,11 +92,11 @@ class Problem:
 
     @property
     def paper_radius(self) -> float:
-        """Sigma sqrt(m), as Gilbert and McMillan take it."""
+        """Sigma sqrt(m), the radius of Gilbert and McMillan."""
         return self.noise * math.sqrt(self.physics.sensors)
 
     def project(self, readings: FloatArray) -> Projected:
-        """Readings, shape (frames, m), onto the range."""
+        """Project readings (frames, m) onto the range."""
         scaled = readings if self.weights is None else readings * self.weights
         basis = self.range.basis
         return Projected(scaled, np.ascontiguousarray(scaled @ basis), basis)

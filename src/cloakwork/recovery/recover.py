@@ -1,4 +1,4 @@
-"""The verb of this folder."""
+"""Recover the vicinity of sources from noisy readings."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,16 +16,16 @@ from cloakwork.recovery.fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
 from cloakwork.recovery.vicinity import Source, read_off
 
-UNSTATED = "nothing was said about the strengths of the sources, and it assumes nothing about them"
+UNSTATED = "the strengths of the sources are not stated, and it assumes nothing about them"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recovery:
-    """What an analyst learns from noisy readings.
+    """The result of `recover`.
 
-    For one frame `map` has shape (n,), `gap`, `violation` and `radius` are floats, `status` is one text, `sources` a
-    tuple of sources and `fit` one `Fit`; for a batch each has one entry a frame. `estimator` is what was used and
-    `reason` why.
+    For one frame, `map` has shape (n,), `gap`, `violation` and `radius` are floats, `status` is a `Status`, `sources` a
+    tuple of sources and `fit` a `Fit`; for a batch, each has one entry per frame. `reason` says why `estimator` was
+    used.
     """
 
     problem: Problem
@@ -42,63 +42,62 @@ class Recovery:
 
     @property
     def status(self) -> Any:
-        """How it ended, in words."""
+        """How the solution ended."""
         return self.solution.status if self.batch else self.solution.status[0]
 
     @property
     def gap(self) -> Any:
-        """How far the answer can be from the exact one.
+        """A bound on the distance from the exact answer.
 
-        For maps within a radius: how far their total (or misfit, if nothing fits) can be above the least possible. For
-        point sources: how far, in earth mover distance, the map may be from that of the exact posterior.
+        For maps within a radius, it bounds the excess of their total (or misfit, if no map fits) over the least
+        possible. For point sources, it estimates the earth mover distance to the map of the exact posterior.
         """
         return self._entry(self.solution.gap)
 
     @property
     def violation(self) -> Any:
-        """By how much the map misses the radius, inside the range of the physics."""
+        """The distance of the map beyond the radius, inside the range of the physics."""
         return self._entry(self.solution.violation)
 
     @property
     def radius(self) -> Any:
-        """The radius that was used, inside the range of the physics."""
+        """The radius inside the range of the physics."""
         return self._entry(self.solution.radius)
 
     @cached_property
     def sources(self) -> Any:
-        """The sources read off the map: place, weight, and radius of the vicinity."""
-        found = self.solution.sources
-        if found is None:
+        """The recovered sources: place, weight and vicinity of each."""
+        sources = self.solution.sources
+        if sources is None:
             frames = zip(self.solution.maps, self.solution.data, strict=True)
-            found = tuple(read_off(weights, data, self.problem) for weights, data in frames)
-        return found if self.batch else found[0]
+            sources = tuple(read_off(weights, data, self.problem) for weights, data in frames)
+        return sources if self.batch else sources[0]
 
     @cached_property
     def fit(self) -> Any:
-        """Whether the readings fit the model at all, and what was done where they do not."""
-        fits = self.solution.fits
-        if fits is None:
-            fits = fits_of_maps(self.problem, self.readings, self.solution)
+        """How well the readings fit the model."""
+        fits = self.solution.fits or fits_of_maps(self.problem, self.readings, self.solution)
         return fits if self.batch else fits[0]
 
     @property
     def fit_together(self) -> float:
-        """The p-value of all frames taken together."""
+        """The p-value of all frames together."""
         return joint_p_value(self.fit if self.batch else [self.fit])
 
     @property
     def counts(self) -> FloatArray:
         """Probability of 0, 1, 2, ... sources."""
-        return self._known(self.solution.counts, "the probability of each count")
+        return self._posterior(self.solution.counts, "counts")
 
     @property
     def intensity(self) -> FloatArray:
         """Expected number of sources at each place."""
-        return self._known(self.solution.intensity, "how many sources to expect at each place")
+        return self._posterior(self.solution.intensity, "intensity")
 
-    def _known(self, values: FloatArray | None, what: str) -> FloatArray:
+    def _posterior(self, values: FloatArray | None, name: str) -> FloatArray:
         if values is None:
-            raise InputError(f"{type(self.estimator).__name__} does not say {what}: use PointSources.")
+            estimator = type(self.estimator).__name__
+            raise InputError(f"{estimator} has no {name}: use PointSources.", estimator=estimator, attribute=name)
         return values if self.batch else values[0]
 
     def __len__(self) -> int:
@@ -131,45 +130,40 @@ def recover(
     after: Recovery | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Learn the vicinity of the sources from noisy readings.
+    """Recover the vicinity of the sources from noisy readings.
 
     Parameters
     ----------
     readings
         One frame (m,) or a batch (frames, m), in the unit of the physics.
     model
-        The cloak that released them, or the physics of readings that are not ours.
+        The cloak that released the readings, or a physics together with `sigma`.
     sigma
         With a physics: the noise of each reading, one number or one per sensor.
     estimator
-        `BasisPursuit()` unless given: it assumes nothing about the strengths of the sources. Where they are known, or
-        all that is known is that sources are few points, `PointSources` is far more accurate.
+        By default `BasisPursuit()`, which assumes nothing about the strengths of the sources. If sources are a few
+        points, `PointSources` is far more accurate, most of all with known strengths.
     after
-        What was recovered from the frame before, for estimators that go on from there.
+        The result of the frame before, for estimators that continue from it.
     progress
-        Called with (frames done, frames in all) during a long batch.
+        Called with (frames done, frames in total) during a long batch.
 
-    Examples
-    --------
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=100, m=50, T=0.05)
-    >>> found = recover(line.apply(sources(line, [0.3])), line, sigma=0.01)
-    >>> [(s.at, round(s.weight, 2)) for s in found.sources]
+    >>> result = recover(line.apply(sources(line, [0.3])), line, sigma=0.01)
+    >>> [(source.at, round(source.weight, 2)) for source in result.sources]
     [(0.3, 0.99)]
     """
     problem = _problem(model, sigma)
-    given = frames("readings", readings, problem.physics.sensors, error=ReadingError)
-    if given.ndim > 2:
-        raise ReadingError(f"readings has {given.ndim} axes: give one frame (m,) or a batch (frames, m).")
+    values = frames("readings", readings, problem.physics.sensors, error=ReadingError)
+    if values.ndim > 2:
+        raise ReadingError(f"readings has shape {values.shape}: give (m,) or (frames, m).", shape=values.shape)
     if estimator is not None and not isinstance(estimator, Estimator):
-        raise InputError(
-            f"estimator={estimator!r}: give an object such as BasisPursuit() or PointSources(strength=1.0).",
-            estimator=estimator,
-        )
-    chosen, reason = (BasisPursuit(), UNSTATED) if estimator is None else (estimator, "it was asked for")
-    batch = np.atleast_2d(given)
+        raise InputError(f"estimator={estimator!r}: give an object such as BasisPursuit().", estimator=estimator)
+    chosen, reason = (BasisPursuit(), UNSTATED) if estimator is None else (estimator, "the caller chose it")
+    batch = np.atleast_2d(values)
     solution = chosen.solve(problem, batch, progress, None if after is None else after.solution.last)
-    return Recovery(problem, chosen, reason, batch, solution, batch=given.ndim == 2)
+    return Recovery(problem, chosen, reason, batch, solution, batch=values.ndim == 2)
 
 
 def _chance(source: Source) -> str:
@@ -185,13 +179,14 @@ def _short(at: object) -> str:
 def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
     if isinstance(model, Physics):
         if sigma is None:
-            raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.")
+            raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.", sigma=None)
         return Problem.with_noise(model, sigma)
     if not all(hasattr(model, name) for name in ("physics", "sigmas", "steps")):
         raise InputError(
             f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
-            "recover(readings, physics, sigma=...)."
+            "recover(readings, physics, sigma=...).",
+            model=type(model).__name__,
         )
     if sigma is not None:
-        raise InputError("a cloak knows its own sigma: leave sigma out, or give the physics instead of the cloak.")
+        raise InputError("a cloak has its own sigma: leave sigma out, or give the physics instead.", sigma=sigma)
     return Problem.with_noise(model.physics, model.sigmas, model.steps)

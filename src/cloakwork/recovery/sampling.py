@@ -1,4 +1,4 @@
-"""Draws from the posterior of point sources by two chains, started where the readings are explained well."""
+"""Draws from the posterior of point sources by two chains, each started at a good fit."""
 
 import math
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.chain import run_chain
 from cloakwork.recovery.lattice import Lattice
 
-WARM = 15  # sweeps at each level of noise before
-FEW_LEVELS = 6  # up to 64 times the noise: a chain finds its way
+WARM = 15  # sweeps at each higher level of noise
+FEW_LEVELS = 6  # up to 64 times the noise, one start is enough
 STARTS = 8
 BURN_IN = 100  # sweeps before the first draw
-SWEEPS = 6  # for each draw, fewer where they take long
-QUICK = 60_000  # numbers in the columns of all places that a sweep goes through quickly
-LONGER = 4  # times as many sweeps, if the two chains disagree
-DISAGREE = 0.2  # about the probability of a count
+SWEEPS = 6  # per draw, fewer if they are slow
+QUICK = 60_000  # numbers in the columns of all places that one sweep reads quickly
+LONGER = 4  # factor on the sweeps if the two chains disagree
+DISAGREE = 0.2  # on the probability of a count
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is assumed before the readings are seen: counts uniform from `least` to `most`, strengths in [low, high]."""
+    """The prior: counts uniform from `least` to `most`, strengths uniform in [low, high], maybe `shared` by all."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Equally likely sets of sources: candidates (draws, most), strengths, counts (draws,) and squared misfits."""
+    """Equally likely sets of sources: candidates and strengths (draws, most), counts and squared misfits (draws,)."""
 
     at: IntArray
     strength: FloatArray
@@ -48,19 +48,18 @@ class Draws:
 
     @classmethod
     def empty(cls, number: int, most: int) -> "Draws":
-        """Room for draws."""
+        """Allocate draws."""
         at = np.zeros((number, most), dtype=np.int64)
         return cls(at, np.zeros((number, most)), np.zeros(number, dtype=np.int64), np.zeros(number))
 
     def half(self, second: int) -> "Draws":
-        """The first (0) or second (1) half: two chains, or every other one of draws at evenly spaced quantiles."""
+        """The first (0) or second (1) half: one chain, or every other draw at evenly spaced quantiles."""
         middle = len(self.counts) // 2
         which = slice(middle, None) if second else slice(None, middle)
         return Draws(self.at[which], self.strength[which], self.counts[which], self.misfit[which])
 
     @property
     def arrays(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-        """All four."""
         return (self.at, self.strength, self.counts, self.misfit)
 
     @property
@@ -70,13 +69,13 @@ class Draws:
 
     @property
     def best(self) -> int:
-        """The draw that fits best."""
+        """The draw with the least misfit."""
         return int(np.argmin(self.misfit))
 
 
 @dataclass(frozen=True, eq=False)
 class PreviousFrame:
-    """What is kept of a frame for the next one: draws, and the lattice that their candidates belong to."""
+    """The draws of the frame before, and the lattice of their candidates."""
 
     lattice: Lattice
     draws: Draws
@@ -84,7 +83,7 @@ class PreviousFrame:
 
 @dataclass
 class _State:
-    """Where a chain is: candidates, strengths and number of its sources."""
+    """The state of a chain: candidates, strengths and number of its sources."""
 
     at: IntArray
     strength: FloatArray
@@ -93,75 +92,80 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """The posterior of one frame: candidates, whitened readings, assumptions and random numbers."""
+    """The posterior of one frame: candidates, whitened readings, prior and random numbers."""
 
     lattice: Lattice
     data: FloatArray
-    law: Prior
+    prior: Prior
     rng: np.random.Generator
 
     def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
-        """Go on from a state for `before` sweeps, then fill `into`."""
-        law, lattice = self.law, self.lattice
-        if len(state.at) != law.most or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
-            raise IndexError("a state of another lattice")  # compiled loops do not check
+        """Continue from a state for `before` sweeps, then fill `into`."""
+        prior, lattice = self.prior, self.lattice
+        if len(state.at) != prior.most or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
+            raise IndexError("the state belongs to another lattice")  # compiled loops do not check
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
-        terms, arrays = (law.low, law.high, law.shared), lattice.arrays
+        terms, arrays = (prior.low, prior.high, prior.shared), lattice.arrays
         sources = (state.at, state.strength, state.k)
-        state.k = run_chain(arrays, self.data, terms, law.least, (before, sweeps), self.rng, *sources, into.arrays)
+        state.k = run_chain(arrays, self.data, terms, prior.least, (before, sweeps), self.rng, *sources, into.arrays)
 
     def annealed(self) -> _State:
-        """A first state; with so little noise that one may be in the wrong place, the best of several."""
+        """A first state; with very little noise, the best of several."""
         few = len(self.lattice.warmer) <= FEW_LEVELS
         return min((self._cooled() for _ in range(1 if few else STARTS)), key=self.badness)
 
     def _cooled(self) -> _State:
-        """From chains with less and less noise: with little noise a chain would stay where it began."""
-        law, lattice = self.law, self.lattice
-        at = self.rng.integers(0, len(lattice.warmer[0].fine), law.most)
-        state = _State(at, np.full(law.most, (law.low + law.high) / 2), law.least)
+        """Anneal over decreasing noise: with little noise alone, a chain would stay where it began."""
+        prior, lattice = self.prior, self.lattice
+        at = self.rng.integers(0, len(lattice.warmer[0].fine), prior.most)
+        state = _State(at, np.full(prior.most, (prior.low + prior.high) / 2), prior.least)
         for warm, cooler in pairwise([*lattice.warmer, lattice]):
             data = self.data * (lattice.heat / warm.heat)
-            _Sampler(warm, data, law, self.rng).run(state, Draws.empty(1, law.most), WARM)
+            _Sampler(warm, data, prior, self.rng).run(state, Draws.empty(1, prior.most), WARM)
             state.at = warm.nearest(state.at, cooler)
-        self.run(state, Draws.empty(1, law.most), WARM)
+        self.run(state, Draws.empty(1, prior.most), WARM)
         return state
 
     def badness(self, state: _State) -> float:
-        """Half the squared misfit, and for each source as much as its place and strength are worth."""
-        lattice, law = self.lattice, self.law
+        """Half the squared misfit, plus a cost per source for its place and strength."""
+        lattice, prior = self.lattice, self.prior
         worth = lattice.space.dimension * math.log(2.0) * len(lattice.warmer)
-        if not law.known:
-            worth += math.log(max(2.0, (law.high - law.low) * math.sqrt(float(np.median(lattice.arrays[1])))))
+        if not prior.known:
+            worth += math.log(max(2.0, (prior.high - prior.low) * math.sqrt(float(np.median(lattice.arrays[1])))))
         rest = self.data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
         return float(rest @ rest) / 2 + worth * state.k
 
     def carried(self, kept: PreviousFrame) -> _State | None:
-        """The last state of the frame before, on these candidates and within these assumptions."""
-        law, lattice = self.law, self.lattice
+        """The last state of the frame before, moved to these candidates and this prior."""
+        prior, lattice = self.prior, self.lattice
         if kept.lattice.space is not lattice.space:
             return None
-        k = min(int(kept.draws.counts[-1]), law.most)
-        at = self.rng.integers(0, len(lattice.fine), law.most)
+        k = min(int(kept.draws.counts[-1]), prior.most)
+        at = self.rng.integers(0, len(lattice.fine), prior.most)
         at[:k] = kept.lattice.nearest(kept.draws.at[-1, :k], lattice)
-        strength = np.full(law.most, (law.low + law.high) / 2)
-        strength[:k] = np.clip(kept.draws.strength[-1, :k], law.low, law.high)
-        if law.shared and k:
+        strength = np.full(prior.most, (prior.low + prior.high) / 2)
+        strength[:k] = np.clip(kept.draws.strength[-1, :k], prior.low, prior.high)
+        if prior.shared and k:
             strength[:] = strength[:k].mean()
-        return _State(at, strength, max(k, law.least))
+        return _State(at, strength, max(k, prior.least))
 
 
 def sample(
-    lattice: Lattice, data: FloatArray, law: Prior, rng: np.random.Generator, before: PreviousFrame | None, into: Draws
+    lattice: Lattice,
+    data: FloatArray,
+    prior: Prior,
+    rng: np.random.Generator,
+    before: PreviousFrame | None,
+    into: Draws,
 ) -> None:
-    """Fill `into` from two chains, one for each half; longer ones if they disagree about the number of sources."""
-    sampler = _Sampler(lattice, data, law, rng)
+    """Fill `into` from two chains, one per half; run them longer if they disagree on the number of sources."""
+    sampler = _Sampler(lattice, data, prior, rng)
     states = [sampler.annealed(), sampler.annealed()]
     carried = None if before is None else sampler.carried(before)
     if carried is not None and sampler.badness(carried) < sampler.badness(states[1]):
         states[1] = carried
     _both(sampler, states, into, BURN_IN, 1)
-    if lattice.coarse.size <= QUICK and _disagreement(into, law) > DISAGREE:
+    if lattice.coarse.size <= QUICK and _disagreement(into, prior) > DISAGREE:
         _both(sampler, states, into, 0, LONGER)
 
 
@@ -170,6 +174,6 @@ def _both(sampler: _Sampler, states: list[_State], into: Draws, before: int, fac
         sampler.run(state, into.half(half), before, factor)
 
 
-def _disagreement(draws: Draws, law: Prior) -> float:
-    shares = [np.bincount(draws.half(half).counts, minlength=law.most + 1) for half in range(2)]
+def _disagreement(draws: Draws, prior: Prior) -> float:
+    shares = [np.bincount(draws.half(half).counts, minlength=prior.most + 1) for half in range(2)]
     return float(np.abs(shares[0] - shares[1]).max()) / (len(draws.counts) // 2)

@@ -1,4 +1,4 @@
-"""One source of unknown strength against whitened readings: what it explains, and how strong it may be.
+"""The gain of one source of unknown strength for whitened readings, and draws of its strength.
 
 With match c = column . readings and square g = ||column||^2, a source of strength s changes the log likelihood by
 s c - s^2 g / 2: a normal law for s with mean c/g and variance 1/g, cut off at the ends of its interval.
@@ -29,7 +29,7 @@ def _mills(x: float) -> float:
 
 @compiled_part
 def _narrow(c: float, g: float, low: float, high: float) -> float:
-    """The same where the likelihood hardly bends between the ends: the average of exp over a line, log(sinh(x) / x)."""
+    """`gain` if the log likelihood hardly bends between the ends: the average of exp over a line, log(sinh(x) / x)."""
     middle, width = (low + high) / 2, high - low
     x = abs(c - middle * g) * width / 2
     bend = x * x / 6 if x < _NARROW else x + math.log(-math.expm1(-2 * x) / (2 * x))
@@ -38,7 +38,7 @@ def _narrow(c: float, g: float, low: float, high: float) -> float:
 
 @compiled_part
 def gain(c: float, g: float, low: float, high: float) -> float:
-    """Log of the average over s in [low, high] of exp(s c - s^2 g / 2): what such a source explains."""
+    """Log of the average over s in [low, high] of exp(s c - s^2 g / 2)."""
     if high == low:
         return low * (c - low * g / 2)
     if g <= 0:

@@ -1,7 +1,7 @@
 """Inner loops from draws of a posterior to centres, smooth densities and quantiles.
 
-`metric` is (table, coordinates, place, order): distances between places, or coordinates of the candidates where there
-is no table; the place of each candidate; and on a line the candidates in order.
+`metric` is (table, coordinates, place, order): distances between places, or else coordinates of the candidates; the
+place of each candidate; and on a line the candidates in order.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 
 ROUNDS = 4  # of matching draws to centres and moving the centres
-SMOOTHED = 3  # times that each draw is spread over those nearby, before a vicinity is cut out
-TRIED = 48  # draws that are tried as the new centre of a source
+SMOOTHED = 3  # rounds of spreading each draw over nearby candidates
+TRIED = 48  # draws tried as the new centre of a source
 
 
 @compiled_part
@@ -39,7 +39,7 @@ def _ones(mask: int) -> int:
 
 @compiled_part
 def _match(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice: IntArray, label: IntArray) -> None:
-    """The cheapest way to give each row a column of its own (rows <= columns), over all subsets of columns."""
+    """The cheapest assignment of a column to each row (rows <= columns), over all subsets of columns."""
     full = 1 << columns
     for mask in range(1, full):
         best[mask] = np.inf
@@ -67,7 +67,7 @@ def _match(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice: 
 
 @compiled
 def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
-    """Match the sources of every draw to centres one to one, at the least sum of distances; -1 for those left over."""
+    """Match the sources of every draw to centres one to one, at the least sum of distances; -1 if unmatched."""
     listed, most = len(centres), at.shape[1]
     size = 1 << max(listed, most)
     best, choice, label = np.empty(size), np.empty(size, dtype=np.int64), np.empty(max(listed, most), dtype=np.int64)
@@ -95,7 +95,7 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
 
 @compiled_part
 def _middle(metric: Any, matched: IntArray, number: int, before: int) -> int:
-    """The candidate among the first `number` with the least total distance to all; the median on a line."""
+    """The one of the first `number` candidates with the least total distance to all; the median on a line."""
     if number == 0:
         return before
     order = metric[3]
@@ -116,7 +116,7 @@ def _middle(metric: Any, matched: IntArray, number: int, before: int) -> int:
 
 @compiled_part
 def _median(order: IntArray, matched: IntArray, number: int) -> int:
-    """The middle one of candidates that have an order (candidate after candidate along the line)."""
+    """The median of candidates along a line."""
     hits = np.zeros(len(order), dtype=np.int64)
     for k in range(number):
         hits[matched[k]] += 1
@@ -130,7 +130,7 @@ def _median(order: IntArray, matched: IntArray, number: int) -> int:
 
 @compiled
 def centre(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
-    """Move each centre to the drawn candidate with the least total distance to all that are matched to it."""
+    """Move each centre to the drawn candidate with the least total distance to all those matched to it."""
     listed = len(centres)
     matched = np.empty(at.shape[0], dtype=np.int64)
     for _ in range(ROUNDS):
@@ -153,7 +153,7 @@ def centre(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, label
 
 @compiled
 def spread(starts: IntArray, near: IntArray, drawn: IntArray, far: FloatArray, density: FloatArray) -> None:
-    """Fill `density` with a smooth count of draws; where that is the same, a candidate that is less `far` has more."""
+    """Fill `density` with a smoothed count of draws; ties go to the candidate that is less `far`."""
     rough = np.zeros(len(density))
     for candidate in drawn:
         rough[candidate] += 1.0
@@ -176,13 +176,13 @@ def spread(starts: IntArray, near: IntArray, drawn: IntArray, far: FloatArray, d
 
 @compiled
 def quantiles(
-    position: FloatArray, at: IntArray, strength: FloatArray, counts: IntArray, found: FloatArray, order: IntArray
+    position: FloatArray, at: IntArray, strength: FloatArray, counts: IntArray, positions: FloatArray, order: IntArray
 ) -> int:
-    """Fill found[t, draw] with the position below which a share (t + 1/2) / levels of a draw's strength lies.
+    """Fill positions[t, draw] with the position below which a share (t + 1/2) / levels of a draw's strength lies.
 
-    Draws without a source are left out; returns how many are not. `order` is scratch for one draw.
+    Draws without a source are left out; returns the number of others. `order` is scratch for one draw.
     """
-    levels, used = len(found), 0
+    levels, used = len(positions), 0
     for row in range(len(counts)):
         k = counts[row]
         if k == 0:
@@ -200,6 +200,6 @@ def quantiles(
             while passed < (t + 0.5) / levels * total and i < k - 1:
                 i += 1
                 passed += strength[row, order[i]]
-            found[t, used] = position[at[row, order[i]]]
+            positions[t, used] = position[at[row, order[i]]]
         used += 1
     return used

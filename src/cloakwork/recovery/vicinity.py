@@ -1,4 +1,4 @@
-"""From a map to a list of sources, each with the vicinity that the readings leave it."""
+"""From a map to a list of sources, each with its vicinity."""
 
 from dataclasses import dataclass, field
 
@@ -11,8 +11,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Space
 from cloakwork.recovery.problem import Problem
 
-LEAST_SHARE = 0.15  # lighter than this share of the heaviest source: a crumb of the fit, not a source
-GROUPED = 0.5  # weights that a source of this strength could not tell apart are one source
+LEAST_SHARE = 0.15  # a lighter group, relative to the heaviest, is an artefact of the fit
+GROUPED = 0.5  # places between which a source of this strength can move unnoticed form one source
 LEVEL = 0.9
 
 
@@ -22,7 +22,7 @@ class Source:
 
     `place` is the index of the place nearest to its centre, `at` its coordinates (or a graph's node), `weight` its
     total weight, `vicinity` the places where it may be instead, `radius` the distance to the farthest of them in units
-    of the space, and `probability` how likely it is that there is such a source (1 where the estimator cannot say).
+    of the space, and `probability` that of its existence (1 if the estimator does not compute it).
     """
 
     place: int
@@ -33,20 +33,20 @@ class Source:
     probability: float = 1.0
 
 
-def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
+def read_off(weights: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
     """Group the weights of one map into sources, heaviest first; `data` are the readings in the basis of the range.
 
     Notes
     -----
-    Starting from the heaviest place i, all weights that touch it from neighbour to neighbour, or that are at places j
-    with ||M_j - M_i|| / (2 sigma) below the 90 % quantile for the dimension of the space (half a source moved from i to
-    j would not show), are one source. The vicinity of a
-    source are the places at which one source of any weight up to 1 would fit the readings about as well as at the
-    best such place (within the same quantile of a likelihood ratio), while the other sources may change their weight
-    and move a little: those directions are projected out. It is a guide, not a calibrated region.
+    Starting from the heaviest place i, one source consists of all weights connected to it from neighbour to neighbour,
+    or at places j with ||M_j - M_i|| / (2 sigma) below the 90 % quantile for the dimension of the space (half a source
+    moves from i to j unnoticed). The vicinity of a source holds the places where one source of any weight up to 1 fits
+    the readings about as well as at the best place (within the same quantile of a likelihood ratio), while the other
+    sources may change their weight and move a little: those directions are projected out. It is a guide, not a
+    calibrated region.
     """
-    left = found.copy()
-    parts = _touching(found, problem.physics.space)
+    left = weights.copy()
+    parts = _touching(weights, problem.physics.space)
     groups: list[tuple[float, IntArray]] = []
     while left.max(initial=0.0) > 0:
         heaviest = int(np.argmax(left))
@@ -57,22 +57,22 @@ def read_off(found: FloatArray, data: FloatArray, problem: Problem) -> tuple[Sou
     least = LEAST_SHARE * max((weight for weight, _ in groups), default=0.0)
     kept = sorted((group for group in groups if group[0] >= least), key=lambda group: -group[0])
     space = problem.physics.space
-    centres = [_centre(members, found[members], space) for _, members in kept]
+    centres = [_centre(members, weights[members], space) for _, members in kept]
     vicinities = [_plausible(data, [c for c in centres if c != centre], problem) for centre in centres]
     sources = zip(kept, centres, vicinities, strict=True)
     return tuple(_source(weight, centre, around, space) for (weight, _), centre, around in sources)
 
 
-def _touching(found: FloatArray, space: Space) -> IntArray:
-    """For each place with weight the number of the patch of neighbours with weight that it is in; -1 elsewhere."""
-    parts = np.full(len(found), -1, dtype=np.int64)
-    held = np.flatnonzero(found)
+def _touching(weights: FloatArray, space: Space) -> IntArray:
+    """The number of the connected patch of weight at each place; -1 without weight."""
+    parts = np.full(len(weights), -1, dtype=np.int64)
+    held = np.flatnonzero(weights)
     parts[held] = csgraph.connected_components(space.adjacency[held][:, held], directed=False)[1]
     return parts
 
 
 def _alike(place: int, problem: Problem) -> NDArray[np.bool_]:
-    """Which places half a source could be moved to from `place` unnoticed."""
+    """The places to which half a source can move from `place` unnoticed."""
     columns, squares = problem.range.reduced, problem.column_squares
     shift2 = squares + squares[place] - 2 * (columns[:, place] @ columns)
     return np.asarray(GROUPED**2 * shift2 <= _quantile(problem) * problem.noise**2)
@@ -85,7 +85,7 @@ def _source(weight: float, centre: int, around: IntArray, space: Space) -> Sourc
 
 
 def _plausible(data: FloatArray, others: list[int], problem: Problem) -> IntArray:
-    """The places where one source explains what others near `others` cannot, about as well as any place does."""
+    """The places where one source explains the rest beside `others` about as well as the best place does."""
     columns, squares = problem.range.reduced, problem.column_squares
     if others:
         free = np.linalg.qr(np.concatenate([_freedom(other, problem) for other in others], axis=1))[0]
@@ -125,7 +125,7 @@ def _centre(members: IntArray, weights: FloatArray, space: Space) -> int:
 
 
 def position(coordinates: FloatArray, place: int, space: Space) -> object:
-    """What a person calls a position: a label, the number of a place, one coordinate or several."""
+    """A readable position: a label, the number of a place, or coordinates."""
     if space.labels is not None:
         return space.labels[place]
     if space.places.shape[1] == 0:
