@@ -115,9 +115,9 @@ def test_walls_count() -> None:
 def test_weight_that_no_path_can_carry_is_refused() -> None:
     space = Space.path([[0, 1], [2, 3]])
     assert emd([1, 0, 1, 0], [0, 1, 0, 1], space) == pytest.approx(1.0)
-    with pytest.raises(MeasureError, match="parts of the space that no path connects"):
+    with pytest.raises(MeasureError, match="unconnected"):
         emd([1, 0, 0, 0], [0, 0, 0, 1], space)
-    with pytest.raises(MeasureError, match="no path connects"):
+    with pytest.raises(MeasureError, match="unconnected"):
         emd([2, 0, 1, 0], [1, 0, 2, 0], space)
 
 
@@ -150,35 +150,38 @@ def test_the_seeds_unbalanced_distance_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
+    ("first", "second", "attribute"),
     [
-        ([0, 0, 0], [1, 0, 0], "the first map is empty"),
-        ([1, 0, 0], [0, 0, 0], "the second map is empty"),
-        ([1, 0, 0], [1, -1, 0], "the second map has a negative weight at place 1"),
-        ([1, 0], [1, 0, 0], "first has shape .2,.: the last axis must have length 3"),
-        ([], [1, 0, 0], "first has shape"),
-        ([1, 0, 0], [1, float("nan"), 0], r"second\[1\] is not a finite number"),
-        ([float("inf"), 0, 0], [1, 0, 0], r"first\[0\] is not a finite number"),
-        ([[1, 0, 0]], [1, 0, 0], r"the first map has shape \(1, 3\): give one map"),
-        (["a", "b", "c"], [1, 0, 0], "first: give an array of numbers"),
+        ([0, 0, 0], [1, 0, 0], "map"),
+        ([1, 0, 0], [0, 0, 0], "map"),
+        ([1, 0, 0], [1, -1, 0], "place"),
+        ([1, 0], [1, 0, 0], "width"),
+        ([], [1, 0, 0], "width"),
+        ([1, 0, 0], [1, float("nan"), 0], "where"),
+        ([float("inf"), 0, 0], [1, 0, 0], "where"),
+        ([[1, 0, 0]], [1, 0, 0], "shape"),
+        (["a", "b", "c"], [1, 0, 0], "width"),
     ],
 )
-def test_maps_that_cannot_be_compared_are_refused(first: list[float], second: list[float], message: str) -> None:
+def test_maps_that_cannot_be_compared_are_refused(first: list[float], second: list[float], attribute: str) -> None:
     for space in (Space.line(3), Space.path([[0, 1], [1, 2]])):
-        with pytest.raises(MeasureError, match=message):
+        with pytest.raises(MeasureError) as problem:
             emd(first, second, space)
+        assert attribute in problem.value.values
 
 
 def test_plainer_distances_are_not_scaled() -> None:
     assert l1([1, 0, 3], [0, 0, 1]) == 3.0
     assert l2([1, 0, 3], [0, 0, 1]) == pytest.approx(np.sqrt(5))
     for plain in (l1, l2):
-        with pytest.raises(MeasureError, match="the last axis must have length 2"):
-            plain([1, 0], [1, 0, 0])
-        with pytest.raises(MeasureError, match="not a finite number"):
-            plain([1, float("nan")], [1, 0])
-        with pytest.raises(MeasureError, match="give one map"):
-            plain([[1, 0]], [[1, 0]])
+        for first, second, attribute in (
+            ([1, 0], [1, 0, 0], "width"),
+            ([1, float("nan")], [1, 0], "where"),
+            ([[1, 0]], [[1, 0]], "shape"),
+        ):
+            with pytest.raises(MeasureError) as problem:
+                plain(first, second)
+            assert attribute in problem.value.values
 
 
 def test_transport_is_balanced_so_that_a_shared_source_hides_nothing() -> None:

@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import le_cam
-from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Pulse, Rooms, Space, Steady
 
 Floats = NDArray[np.float64]
@@ -171,12 +170,3 @@ def test_places_that_no_path_connects_are_not_compared() -> None:
         Steady(reach=1.0),
     ).with_doors_shut([0])
     assert 0 < le_cam(plan, 100.0).value < 2
-
-
-def test_what_cannot_be_compared_is_refused() -> None:
-    with pytest.raises(InputError, match="the space has one place: there is nothing to locate"):
-        le_cam(HeatLine(n=1, m=3, T=0.1), 0.1)
-    with pytest.raises(InputError, match=r"sigma=-0\.1"):
-        le_cam(HeatLine(n=5, m=3, T=0.1), -0.1)
-    with pytest.raises(InputError, match="the first argument is a str"):
-        le_cam("line", 0.1)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import resolution
-from cloakwork.errors import InputError, PhysicsError
+from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Pulse, Rooms
 
 Floats = NDArray[np.float64]
@@ -138,14 +138,8 @@ def test_large_spaces_are_sampled_evenly() -> None:
     assert found.typical == pytest.approx(everywhere.typical, rel=0.01)
 
 
-def test_bad_questions_are_refused(line: HeatLine) -> None:
-    with pytest.raises(InputError, match="give a list of one position or more, or leave it out"):
-        resolution(line, 0.1, at=[])
-    with pytest.raises(InputError, match="give a list of one position or more"):
-        resolution(line, 0.1, at=0.5)  # type: ignore[arg-type]
-    with pytest.raises(PhysicsError, match="outside"):
-        resolution(line, 0.1, at=[7.0])
-    with pytest.raises(InputError, match=r"sigma=0\.0"):
-        resolution(line, 0.0)
-    with pytest.raises(InputError, match="one place"):
-        resolution(HeatLine(n=1, m=3, T=0.1), 0.1)
+def test_impossible_positions_are_refused(line: HeatLine) -> None:
+    for at in ([], 0.5, "middle", [7.0]):
+        with pytest.raises(InputError) as problem:
+            resolution(line, 0.1, at=at)  # type: ignore[arg-type]
+        assert "at" in problem.value.values

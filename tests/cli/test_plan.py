@@ -155,7 +155,7 @@ def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) 
     code, out, _ = run("plan", site)
     assert code == 0
     assert "a single source of unit strength" in out
-    assert "cannot be told from both in the middle" in out
+    assert "cannot be distinguished from both in the middle" in out
     assert "Recovery will use PointSources: each of up to 4 sources has the strength 1" in " ".join(out.split())
     values = json.loads(run("plan", site, "--json")[1])["limits"]
     assert values["typical_radius"] is None or values["typical_radius"] >= 0

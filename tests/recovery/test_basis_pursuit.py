@@ -61,13 +61,13 @@ def solved_alone(model: Physics, y: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_objective_is_clarabels_on_30_instances_that_it_solves(name: str) -> None:
+def test_the_objective_is_clarabels_on_10_instances_that_it_solves(name: str) -> None:
     model = MODELS[name]
     rng = np.random.default_rng(sum(name.encode()))
     rival = Clarabel(model.matrix)
     compared = 0
-    for _ in range(90):
-        if compared == 30:
+    for _ in range(30):
+        if compared == 10:
             break
         y, _, radius = draw(model, rng)
         found = solved_alone(model, y, radius)
@@ -84,11 +84,11 @@ def test_the_objective_is_clarabels_on_30_instances_that_it_solves(name: str) ->
         assert found.gap <= 1e-7 * max(1.0, found.map.sum())
         # a truthful gap: the total is never further above the optimum than it says
         assert found.map.sum() - theirs.objective <= found.gap + 1e-6 * max(1.0, theirs.objective)
-    assert compared == 30
+    assert compared == 10
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_where_nothing_fits_the_best_fit_is_returned_and_said(name: str) -> None:
+def test_where_nothing_fits_the_best_fit_is_returned_with_its_status(name: str) -> None:
     model = MODELS[name]
     rng = np.random.default_rng(7)
     y = model.apply(rng.uniform(0, 0.05, model.places)) - 3 * np.abs(model.matrix).max()
@@ -112,7 +112,7 @@ def test_caps_at_one_are_respected_and_optimal() -> None:
     assert found.map.sum() == pytest.approx(theirs.objective, rel=1e-6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     m=st.integers(1, 6),
@@ -140,7 +140,7 @@ def test_small_and_degenerate_problems_agree_with_clarabel(
         assert found.gap <= 1e-7
 
 
-def test_zero_readings_give_an_empty_map_and_say_so(line: HeatLine) -> None:
+def test_zero_readings_give_an_empty_map_with_its_status(line: HeatLine) -> None:
     found = recover(np.zeros(50), line, sigma=0.1)
     assert found.status is Status.EMPTY
     assert not found.map.any()
@@ -155,12 +155,12 @@ def test_a_matrix_of_zeros_sees_nothing() -> None:
 
 
 def test_a_batch_is_its_frames_one_by_one(line: HeatLine, rng: np.random.Generator) -> None:
-    y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((700, 50))
+    y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((300, 50))
     calls: list[tuple[int, int]] = []
     together = recover(y, line, sigma=0.1, progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (700, 700)
-    assert together.map.shape == (700, 100)
-    for k in (0, 255, 256, 699):
+    assert calls[-1] == (300, 300)
+    assert together.map.shape == (300, 100)
+    for k in (0, 255, 256, 299):
         alone = recover(y[k], line, sigma=0.1)
         assert alone.map == pytest.approx(together.map[k], abs=1e-9)
         assert alone.status is together.status[k]
@@ -170,7 +170,7 @@ def test_a_batch_is_its_frames_one_by_one(line: HeatLine, rng: np.random.Generat
 def test_the_papers_radius_is_infeasible_in_a_third_of_frames_and_ours_is_not(
     line: HeatLine, rng: np.random.Generator
 ) -> None:
-    y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((4000, 50))
+    y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((1500, 50))
     paper = recover(y, line, sigma=0.1, estimator=BasisPursuit(radius=Radius.PAPER))
     ours = recover(y, line, sigma=0.1)
     assert 0.25 <= np.mean([status is Status.BEST_FIT for status in paper.status]) <= 0.37
@@ -196,7 +196,7 @@ def _outside(
 
 
 def test_a_large_floor_plan_is_recovered() -> None:
-    rooms = Rooms.from_walls((10, 10), cell=0.1, walls=[((5, 0), (5, 10))], doors=[((5, 4), (5, 6))])
+    rooms = Rooms.from_walls((10, 10), cell=0.2, walls=[((5, 0), (5, 10))], doors=[((5, 4), (5, 6))])
     grid = [(x, y) for x in np.arange(0.35, 10, 0.7) for y in np.arange(0.35, 10, 0.7)]
     plan = FloorPlan(rooms, grid, Steady(1.0), footprint=0.5)
     truth = sources(plan, [(2.5, 2.5), (7.5, 8.0)])
@@ -209,21 +209,23 @@ def test_a_large_floor_plan_is_recovered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("readings", "options", "says"),
+    ("readings", "options", "attribute"),
     [
-        (np.zeros(49), {"sigma": 0.1}, r"shape \(49,\): the last axis must have length 50"),
-        (np.full(50, np.nan), {"sigma": 0.1}, "not a finite number"),
-        (np.zeros((2, 2, 50)), {"sigma": 0.1}, "3 axes"),
-        (np.zeros(50), {}, "needs sigma"),
-        (np.zeros(50), {"sigma": 0}, "sigma holds a value"),
-        (np.zeros(50), {"sigma": [1, 2]}, "one for each of the 50 sensors"),
+        (np.zeros(49), {"sigma": 0.1}, "width"),
+        (np.full(50, np.nan), {"sigma": 0.1}, "where"),
+        (np.zeros((2, 2, 50)), {"sigma": 0.1}, "shape"),
+        (np.zeros(50), {}, "sigma"),
+        (np.zeros(50), {"sigma": 0}, "sigma"),
+        (np.zeros(50), {"sigma": [1, 2]}, "sensors"),
     ],
 )
 def test_bad_readings_and_noise_are_refused(
-    line: HeatLine, readings: np.ndarray[tuple[int, ...], np.dtype[np.float64]], options: dict[str, Any], says: str
+    line: HeatLine, readings: np.ndarray[tuple[int, ...], np.dtype[np.float64]], options: dict[str, Any], attribute: str
 ) -> None:
-    with pytest.raises((ReadingError, InputError), match=says):
+    with pytest.raises(InputError) as problem:
         recover(readings, line, **options)
+    assert attribute in problem.value.values
+    assert isinstance(problem.value, ReadingError) == (attribute in {"width", "where", "shape"})
 
 
 @pytest.mark.parametrize(

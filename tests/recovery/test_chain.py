@@ -1,4 +1,4 @@
-"""The chain has the law that it says: against integrals over places and strengths on small problems."""
+"""The chain samples the posterior: against integrals over places and strengths on small problems."""
 
 import itertools
 import math
@@ -55,10 +55,10 @@ def test_strengths_follow_the_cut_normal_law(c: float, g: float, low: float, hig
     drawn = np.empty(20_000)
     call_draw(c, g, low, high, np.random.default_rng(1), drawn)
     middle, scale = c / g, 1 / math.sqrt(g)
-    law = stats.truncnorm((low - middle) / scale, (high - middle) / scale, loc=middle, scale=scale)
+    prior = stats.truncnorm((low - middle) / scale, (high - middle) / scale, loc=middle, scale=scale)
     assert drawn.min() >= low
     assert drawn.max() <= high
-    assert stats.kstest(drawn, law.cdf).pvalue > 1e-3
+    assert stats.kstest(drawn, prior.cdf).pvalue > 1e-3
 
 
 def small() -> tuple[Lattice, FloatArray]:
@@ -70,22 +70,22 @@ def small() -> tuple[Lattice, FloatArray]:
     return lattice, 0.6 * lattice.fine[0] + 0.7 * lattice.fine[4] + rng.standard_normal(lattice.fine.shape[1])
 
 
-def sampled(lattice: Lattice, data: FloatArray, law: Prior, number: int = 40_000) -> Draws:
-    draws = Draws.empty(number, law.most)
-    at, strength = np.zeros(law.most, dtype=np.int64), np.full(law.most, (law.low + law.high) / 2)
-    terms = (law.low, law.high, law.shared)
+def sampled(lattice: Lattice, data: FloatArray, prior: Prior, number: int = 20_000) -> Draws:
+    draws = Draws.empty(number, prior.most)
+    at, strength = np.zeros(prior.most, dtype=np.int64), np.full(prior.most, (prior.low + prior.high) / 2)
+    terms = (prior.low, prior.high, prior.shared)
     rng = np.random.default_rng(2)
-    run_chain(lattice.arrays, data, terms, law.least, (200, 2), rng, at, strength, law.least, draws.arrays)
+    run_chain(lattice.arrays, data, terms, prior.least, (200, 2), rng, at, strength, prior.least, draws.arrays)
     return draws
 
 
-def integrated(lattice: Lattice, data: FloatArray, law: Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
+def integrated(lattice: Lattice, data: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Counts, expected sources and expected strength at each place, by a fine sum over strengths."""
-    grid = np.array([law.low]) if law.known else law.low + (np.arange(60) + 0.5) / 60 * (law.high - law.low)
+    grid = np.array([prior.low]) if prior.known else prior.low + (np.arange(60) + 0.5) / 60 * (prior.high - prior.low)
     n = len(lattice.fine)
-    evidence, expected, strength = np.zeros(law.most + 1), np.zeros(n), np.zeros(n)
-    for k in range(law.least, law.most + 1):
-        choices = [(s,) * k for s in grid] if law.shared and k else list(itertools.product(grid, repeat=k))
+    evidence, expected, strength = np.zeros(prior.most + 1), np.zeros(n), np.zeros(n)
+    for k in range(prior.least, prior.most + 1):
+        choices = [(s,) * k for s in grid] if prior.shared and k else list(itertools.product(grid, repeat=k))
         strengths = np.array(choices).reshape(len(choices), k)
         for placed in itertools.product(range(n), repeat=k):
             columns = lattice.fine[np.array(placed, dtype=np.int64)]
@@ -99,7 +99,7 @@ def integrated(lattice: Lattice, data: FloatArray, law: Prior) -> tuple[FloatArr
     return evidence / total, expected / total, strength / total
 
 
-LAWS = {
+PRIORS = {
     "known": Prior(0.7, 0.7, False, 0, 3),
     "free": Prior(0.0, 1.0, False, 0, 2),
     "free in between": Prior(0.3, 0.9, False, 1, 2),
@@ -107,13 +107,13 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_the_chain_has_the_law_of_the_posterior(name: str) -> None:
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_chain_samples_the_posterior(name: str) -> None:
     lattice, data = small()
-    law = LAWS[name]
-    draws = sampled(lattice, data, law)
-    counts, expected, strength = integrated(lattice, data, law)
-    seen = np.bincount(draws.counts, minlength=law.most + 1) / len(draws.counts)
+    prior = PRIORS[name]
+    draws = sampled(lattice, data, prior)
+    counts, expected, strength = integrated(lattice, data, prior)
+    seen = np.bincount(draws.counts, minlength=prior.most + 1) / len(draws.counts)
     np.testing.assert_allclose(seen, counts, atol=0.02)
     present = draws.present
     placed = np.bincount(draws.at[present], minlength=len(expected)) / len(draws.counts)
@@ -122,10 +122,10 @@ def test_the_chain_has_the_law_of_the_posterior(name: str) -> None:
     np.testing.assert_allclose(weighed / len(draws.counts), strength, atol=0.02)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", PRIORS)
 def test_misfits_of_draws_are_their_own(name: str) -> None:
     lattice, data = small()
-    draws = sampled(lattice, data, LAWS[name], 50)
+    draws = sampled(lattice, data, PRIORS[name], 50)
     for row in range(50):
         k = draws.counts[row]
         rest = data - draws.strength[row, :k] @ lattice.fine[draws.at[row, :k]]

@@ -35,7 +35,7 @@ def frames(rng: np.random.Generator, number: int, k: int) -> FloatArray:
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_known_strengths_give_a_fraction_of_the_error_of_the_smallest_total(k: int) -> None:
     rng = np.random.default_rng(k)
-    truth = frames(rng, 40, k)
+    truth = frames(rng, 20, k)
     noisy = CLOAK.simulate(LINE.apply(truth), rng=rng)
     ours = recover(noisy, CLOAK, estimator=PointSources(strength=1.0))
     theirs = recover(noisy, CLOAK)
@@ -95,9 +95,9 @@ def expected_error(found: FloatArray, draws: FloatArray, space: Space) -> float:
     return float(np.mean([emd(found, f, space) for f in draws]))
 
 
-def drawn_maps(lattice: Lattice, data: FloatArray, law: Prior, number: int) -> tuple[FloatArray, FloatArray]:
+def drawn_maps(lattice: Lattice, data: FloatArray, prior: Prior, number: int) -> tuple[FloatArray, FloatArray]:
     """Maps of single draws, and the map that is reported."""
-    found = posterior(lattice, data, law, np.random.default_rng(1), None)
+    found = posterior(lattice, data, prior, np.random.default_rng(1), None)
     maps = np.zeros((number, len(lattice.space)))
     for row, one in zip(np.linspace(0, len(found.draws.counts) - 1, number).astype(int), maps, strict=True):
         k = found.draws.counts[row]
@@ -138,7 +138,7 @@ def held(found: Recovery, truth: list[IntArray], space: Space) -> float:
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_vicinities_hold_their_source_as_often_as_they_say(level: float) -> None:
     rng = np.random.default_rng(8)
-    truth = [rng.integers(0, 100, rng.integers(1, 4)) for _ in range(300)]
+    truth = [rng.integers(0, 100, rng.integers(1, 4)) for _ in range(150)]
     noisy = CLOAK.simulate(np.stack([LINE.matrix[:, places].sum(axis=1) for places in truth]), rng=rng)
     found = recover(noisy, CLOAK, estimator=PointSources(strength=1.0, level=level))
     assert held(found, truth, LINE.space) == pytest.approx(level, abs=0.06)
@@ -147,7 +147,7 @@ def test_vicinities_hold_their_source_as_often_as_they_say(level: float) -> None
 def test_vicinities_of_free_strengths_on_a_plan_hold_their_source_as_often_as_they_say() -> None:
     plan = flat()
     rng = np.random.default_rng(9)
-    truth = [rng.integers(0, plan.places, rng.integers(1, 4)) for _ in range(120)]
+    truth = [rng.integers(0, plan.places, rng.integers(1, 4)) for _ in range(50)]
     readings = np.stack([plan.matrix[:, places] @ rng.uniform(0, 1, len(places)) for places in truth])
     noisy = readings + 0.02 * rng.standard_normal(readings.shape)
     found = recover(noisy, plan, sigma=0.02, estimator=PointSources(strength=(0.0, 1.0), most=3, least=1))
@@ -185,7 +185,7 @@ def test_the_same_readings_give_the_same_answer_and_another_seed_nearly_the_same
     assert emd(first.map, other.map, LINE.space) < 0.02 + first.gap + other.gap
 
 
-def test_a_frame_goes_on_from_the_one_before() -> None:
+def test_a_frame_continues_from_the_one_before() -> None:
     noisy = CLOAK.simulate(LINE.apply(sources(LINE, [0.3, 0.5], [0.7, 0.7])), rng=np.random.default_rng(1))
     estimator = PointSources((0.0, 1.0))
     first = recover(noisy, CLOAK, estimator=estimator)
@@ -203,58 +203,60 @@ def test_a_batch_gives_what_single_frames_give() -> None:
     assert len(recover(noisy[:0], CLOAK, estimator=PointSources())) == 0
 
 
-def test_progress_is_told_of_every_frame() -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_reaches_the_last_frame() -> None:
+    calls: list[tuple[int, int]] = []
     noisy = CLOAK.simulate(np.zeros((70, 50)), rng=np.random.default_rng(5))
-    recover(noisy, CLOAK, estimator=PointSources(), progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (70, 70)
+    recover(noisy, CLOAK, estimator=PointSources(), progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (70, 70)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"strength": -1.0}, r"strength=-1\.0: give one number above 0"),
-        ({"strength": (1.0, 0.5)}, "a pair"),
-        ({"strength": "strong"}, "strength=.strong."),
-        ({"strength": "1"}, "give one number above 0"),
-        ({"strength": True}, "give one number above 0"),
-        ({"strength": (0.0, 0.0)}, "give one number above 0"),
-        ({"most": 0}, "most=0"),
-        ({"most": 13}, "at most 12 sources"),
-        ({"least": 5}, "from 0 to most=4"),
-        ({"level": 1.0}, "level=1.0"),
+        {"strength": -1.0},
+        {"strength": (1.0, 0.5)},
+        {"strength": "strong"},
+        {"strength": "1"},
+        {"strength": True},
+        {"strength": (0.0, 0.0)},
+        {"most": 0},
+        {"most": 13},
+        {"least": 5},
+        {"level": 1.0},
     ],
 )
-def test_bad_options_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_bad_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InputError) as problem:
         PointSources(**options)  # type: ignore[arg-type]
+    assert problem.value.values == options
 
 
 def test_too_many_places_along_paths_are_refused() -> None:
     graph = Graph(nx.path_graph(6_001), tau=1.0, sensors=[0, 3_000])
-    with pytest.raises(InputError, match="at most 6,000"):
+    with pytest.raises(InputError) as problem:
         recover(np.zeros(2), graph, sigma=1.0, estimator=PointSources())
+    assert problem.value.places == 6_001
 
 
-def test_what_only_a_posterior_knows_is_refused_for_others() -> None:
+def test_only_point_sources_have_counts_and_intensity() -> None:
     found = recover(np.zeros(50), LINE, sigma=1.0)
-    with pytest.raises(InputError, match="BasisPursuit does not say the probability of each count: use PointSources"):
-        _ = found.counts
-    with pytest.raises(InputError, match="use PointSources"):
-        _ = found.intensity
+    for attribute in ("counts", "intensity"):
+        with pytest.raises(InputError) as problem:
+            getattr(found, attribute)
+        assert problem.value.values == {"estimator": "BasisPursuit", "attribute": attribute}
 
 
 FREE = PointSources((0.3, 1.0))
 
 
-def test_going_on_from_a_frame_of_another_model_is_safe() -> None:
+def test_continuing_from_a_frame_of_another_model_is_safe() -> None:
     line = HeatLine(n=50, m=20, T=0.02)
     rng = np.random.default_rng(0)
     clean = 0.8 * line.apply(sources(line, [0.9]))
     fine = recover(clean + 0.003 * rng.standard_normal(20), line, sigma=0.003, estimator=FREE)
     for sigma, estimator in (
         (1.0, FREE),
-        (0.02, PointSources((0.3, 1.0), most=12)),
+        (0.02, PointSources((0.3, 1.0), most=6)),
         (0.02, PointSources(None, most=1)),
     ):
         noisy = clean + sigma * rng.standard_normal(20)
@@ -268,8 +270,8 @@ def test_going_on_from_a_frame_of_another_model_is_safe() -> None:
 
 def test_frames_with_little_noise_do_not_lead_each_other_astray() -> None:
     rng = np.random.default_rng(1)
-    at = rng.uniform(0.1, 0.9, 6)
-    noisy = 0.7 * LINE.columns_at(at[:, None]).T + 1e-3 * rng.standard_normal((6, 50))
+    at = rng.uniform(0.1, 0.9, 3)
+    noisy = 0.7 * LINE.columns_at(at[:, None]).T + 1e-3 * rng.standard_normal((3, 50))
     found = recover(noisy, LINE, sigma=1e-3, estimator=PointSources((0.2, 1.0)))
     assert (found.counts[:, 1] > 0.9).all()
     assert max(abs(listed[0].at - x) for listed, x in zip(found.sources, at, strict=True)) < 1e-3
@@ -278,14 +280,14 @@ def test_frames_with_little_noise_do_not_lead_each_other_astray() -> None:
 @pytest.mark.parametrize("sigma", [1e-5, 1e-7])
 def test_noise_below_what_candidates_resolve_is_not_blamed_on_the_model(sigma: float) -> None:
     rng = np.random.default_rng(2)
-    noisy = LINE.columns_at(rng.uniform(0.1, 0.9, (6, 1))).T + sigma * rng.standard_normal((6, 50))
+    noisy = LINE.columns_at(rng.uniform(0.1, 0.9, (2, 1))).T + sigma * rng.standard_normal((2, 50))
     found = recover(noisy, LINE, sigma=sigma, estimator=PointSources())
     assert not any(fit.doubtful for fit in found.fit)
     assert (found.counts[:, 1] > 0.99).all()
 
 
 def test_the_number_of_cores_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    noisy = CLOAK.simulate(LINE.apply(frames(np.random.default_rng(4), 20, 2)) * 0.6, rng=np.random.default_rng(5))
+    noisy = CLOAK.simulate(LINE.apply(frames(np.random.default_rng(4), 10, 2)) * 0.6, rng=np.random.default_rng(5))
     maps = []
     for cores in (1, 7):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)

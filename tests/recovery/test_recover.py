@@ -1,4 +1,4 @@
-"""The verb: from a cloak's readings to sources, and what the accuracy should be."""
+"""From the readings of a cloak to sources, with the published accuracy."""
 
 import networkx as nx
 import numpy as np
@@ -15,7 +15,7 @@ def errors(line: HeatLine, at: list[float], calibration: str, radius: Radius) ->
     """Mean earth mover distance over all frames, and over those that the radius does not make infeasible."""
     cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration=calibration)
     truth = sources(line, at)
-    noisy = cloak.simulate(np.tile(line.apply(truth), (1000, 1)), rng=np.random.default_rng(11))
+    noisy = cloak.simulate(np.tile(line.apply(truth), (500, 1)), rng=np.random.default_rng(11))
     found = recover(noisy, cloak, estimator=BasisPursuit(radius=radius))
     each = [emd(row, truth, line.space) if row.sum() > 0 else np.nan for row in found.map]
     solved = [error for error, status in zip(each, found.status, strict=True) if status is Status.SOLVED]
@@ -47,8 +47,9 @@ def test_with_the_papers_radius_a_third_of_the_frames_spoil_the_mean(
 
 def test_a_cloak_needs_no_sigma_and_refuses_one(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    with pytest.raises(InputError, match="knows its own sigma"):
+    with pytest.raises(InputError) as problem:
         recover(np.zeros(50), cloak, sigma=1.0)
+    assert problem.value.sigma == 1.0
 
 
 def test_recovery_reads_only_physics_sigma_and_steps(line: HeatLine) -> None:
@@ -91,7 +92,7 @@ def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
 @pytest.mark.parametrize(("at", "least"), [([0.5], 0.85), ([0.24, 0.76], 0.8)])
 def test_a_vicinity_mostly_holds_its_source(line: HeatLine, at: list[float], least: float) -> None:
     cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
-    readings = np.tile(line.apply(sources(line, at)), (400, 1))
+    readings = np.tile(line.apply(sources(line, at)), (200, 1))
     found = recover(cloak.simulate(readings, rng=np.random.default_rng(4)), cloak)
     places = [line.space.index(position) for position in at]
     held = [any(place in s.vicinity for s in frame) for frame in found.sources for place in places]
@@ -112,15 +113,16 @@ def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
 def test_the_share_of_frames_in_which_a_source_is_noticed_is_right(line: HeatLine) -> None:
     problem = Problem.with_noise(line, 2.0)
     predicted = noticed(problem)[49]
-    readings = line.apply(sources(line, [0.5])) + 2.0 * np.random.default_rng(6).standard_normal((4000, 50))
+    readings = line.apply(sources(line, [0.5])) + 2.0 * np.random.default_rng(6).standard_normal((1500, 50))
     seen = np.mean([status is not Status.EMPTY for status in recover(readings, line, sigma=2.0).status])
     assert 0.3 < predicted < 0.99
     assert seen == pytest.approx(predicted, abs=0.03)
 
 
-def test_arguments_in_the_wrong_order_are_told_apart(line: HeatLine) -> None:
-    with pytest.raises(InputError, match=r"call recover\(readings, cloak\)"):
+def test_a_second_argument_that_is_no_model_is_refused(line: HeatLine) -> None:
+    with pytest.raises(InputError) as problem:
         recover(np.zeros(50), np.zeros(50))  # type: ignore[arg-type]
+    assert problem.value.model == "ndarray"
 
 
 def test_a_result_has_a_short_repr(line: HeatLine) -> None:
@@ -131,6 +133,7 @@ def test_a_result_has_a_short_repr(line: HeatLine) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["points", PointSources])
-def test_what_is_not_an_estimator_is_refused(wrong: object) -> None:
-    with pytest.raises(InputError, match=r"give an object such as BasisPursuit\(\)"):
+def test_only_an_estimator_is_accepted(wrong: object) -> None:
+    with pytest.raises(InputError) as problem:
         recover(np.zeros(50), HeatLine(n=100, m=50, T=0.05), sigma=1.0, estimator=wrong)  # type: ignore[arg-type]
+    assert problem.value.estimator is wrong

@@ -127,7 +127,7 @@ class Rooms:
         inside = 0 <= x <= columns * self.cell and 0 <= y <= rows * self.cell
         if not inside or self.grid[row, column] < 0:
             raise PhysicsError(
-                f"({x:g}, {y:g}) is not on the floor: it is in a wall or outside the "
+                f"({x:g}, {y:g}) is not on the floor: it lies in a wall or outside the "
                 f"{self.size[0]:g} m x {self.size[1]:g} m plan (y grows upwards).",
                 at=(x, y),
             )

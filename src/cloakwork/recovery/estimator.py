@@ -77,7 +77,7 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
 
     >>> from cloakwork.physics import HeatLine
     >>> float(noticed(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
-    0.92
+    0.99
     """
     limit = stats.chi2.ppf(quantile, problem.range.rank)
     return np.asarray(stats.ncx2.sf(limit, problem.range.rank, problem.column_squares / problem.noise**2))

@@ -159,7 +159,8 @@ class Lattice:
         unordered = np.empty(0, dtype=np.int64)
         if self.space.metric is not Metric.PATH:
             order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
-            return (np.empty((0, 0), dtype=np.float32), self.positions, self.place, order)
+            # a copy, so that one compiled version serves read-only positions too
+            return (np.empty((0, 0), dtype=np.float32), np.array(self.positions), self.place, order)
         if len(self.space) > MOST_PATH_PLACES:
             raise InputError(
                 f"{len(self.space):,} places with distances along paths: PointSources takes at most "
