@@ -15,7 +15,7 @@ from cloakwork.collect.solver import Attack, attack, unpack_map
 from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, Store, unix_ms
 from cloakwork.errors import InputError
 from cloakwork.privacy import Profile
-from cloakwork.recovery.fit import DOUBTFUL
+from cloakwork.recovery import DOUBTFUL
 from cloakwork.sensor.wire import LARGEST
 from cloakwork.site import clock_ms
 
