@@ -1,4 +1,4 @@
-"""Recovery speed: per frame in a batch, against solvers that solve one frame at a time."""
+"""Recovery speed per frame in a batch, against solvers of single frames."""
 
 import signal
 import time
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a frame, and the largest relative difference in the objective from ours."""
+    """Seconds per frame, and the largest relative difference of the objective from ours."""
 
     seconds: float
     difference: float
@@ -32,7 +32,7 @@ class Timing:
 
 def run() -> tuple[Table, bool]:
     """The table, and whether the goals are met."""
-    table = Table(title="Recovery, milliseconds a frame (ratio to ours; relative difference of the objective)")
+    table = Table(title="Recovery, milliseconds per frame (ratio to ours; relative difference of the objective)")
     for name in ("setting", "ours", "Clarabel", "Clarabel, projected", "CVXPY", "SPGL1", "goal"):
         table.add_column(name, justify="left" if name == "setting" else "right")
     good = True
@@ -46,7 +46,7 @@ def run() -> tuple[Table, bool]:
 def _setting(n: int, m: int, T: float, goal: int | None) -> tuple[list[str], bool]:
     line = HeatLine(n=n, m=m, T=T)
     rng = np.random.default_rng(1)
-    # two other sources in every frame, so that a frame tells nothing about the next
+    # new sources in every frame, so a frame is no help for the next
     scenes = np.stack([sources(line, list(rng.uniform(0.02, 1.0, size=2))) for _ in range(BATCH)])
     readings = line.apply(scenes) + SIGMA * rng.standard_normal((BATCH, m))
     radius = 1.05 * SIGMA * np.sqrt(m)
@@ -86,7 +86,7 @@ def _rival(solve: Callable[[int], Answer], frames: list[int], truth: FloatArray)
 
 
 def _spgl1(matrix: FloatArray, readings: FloatArray, radius: float) -> Answer:
-    """SPGL1 has no upper bound on f; it solves the same problem where no place reaches one."""
+    """SPGL1 has no upper bound on f; it solves the same problem if no place reaches 1."""
     f, _, _, info = spgl1.spg_bpdn(matrix, readings, radius, iter_lim=10_000_000, opt_tol=1e-6, bp_tol=1e-6)
     return Answer(info["stat"] in {1, 4}, float(np.abs(f).sum()), f)
 
@@ -94,8 +94,8 @@ def _spgl1(matrix: FloatArray, readings: FloatArray, radius: float) -> Answer:
 def _cell(timing: Timing, best: float) -> str:
     if not np.isfinite(timing.seconds):
         return f"not reached in {PATIENCE:.0f} s"
-    said = "not solved" if not np.isfinite(timing.difference) else f"{timing.difference:.0e}"
-    return f"{1000 * timing.seconds:.2f} ({timing.seconds / best:,.0f}x; {said})"
+    accuracy = "not solved" if not np.isfinite(timing.difference) else f"{timing.difference:.0e}"
+    return f"{1000 * timing.seconds:.2f} ({timing.seconds / best:,.0f}x; {accuracy})"
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -106,7 +106,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the main thread after so many seconds."""
+    """Raise TimeoutError in the main thread after `seconds`."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError

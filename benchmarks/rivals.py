@@ -1,4 +1,4 @@
-"""Other people's solvers for min sum(f), 0 <= f <= 1, ||M f - y|| <= radius."""
+"""Independent solvers for min sum(f), 0 <= f <= 1, ||M f - y|| <= radius."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from cloakwork._checks import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A rival's result: `solved` as it says itself."""
+    """A rival's result; `solved` is its own verdict."""
 
     solved: bool
     objective: float
@@ -22,13 +22,13 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Clarabel:
-    """Clarabel called directly; what does not depend on the readings is prepared once."""
+    """Clarabel, called directly."""
 
     matrix: FloatArray
     tolerance: float = 1e-9
 
     def solve(self, readings: FloatArray, radius: float) -> Answer:
-        """One frame."""
+        """Solve one frame."""
         m, n = self.matrix.shape
         constraints = sparse.vstack(
             [-sparse.identity(n), sparse.identity(n), sparse.csc_array((1, n)), sparse.csc_array(self.matrix)],

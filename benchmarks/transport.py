@@ -18,7 +18,7 @@ def run() -> tuple[Table, bool]:
     space = rooms.space
     rng = np.random.default_rng(0)
     table = Table(title="Earth mover distance of two sparse maps on 10,000 cells with a wall")
-    for name in ("non-zeros a map", "ours", "POT, given the distances", "difference", "goal"):
+    for name in ("non-zeros per map", "ours", "POT, given the distances", "difference", "goal"):
         table.add_column(name, justify="right")
     good = True
     emd(_sparse(3, rng), _sparse(3, rng), space)

@@ -1,10 +1,10 @@
 # %% [markdown]
-"""# A leak in a pipe: where to dig, and not who pays
+"""# A leak in a pipe: where to dig, but not who pays
 
 A gas pipe runs 120 m under a street, past a row of gardens. It leaks, and a crew must know where to dig: a trench of
-some metres will do. On which side of a fence the leak is decides who pays, and that is settled by looking, not by a
-model. So the neighbours let the crew have the readings of 60 gas sensors on one condition: nobody can tell from them
-whether a leak is half a metre further this way or that.
+a few metres will do. The side of a fence on which the leak lies decides who pays, and that is settled by looking, not
+by a model. So the neighbours share the readings of 60 gas sensors on one condition: the readings must not reveal
+whether a leak is half a metre further one way or the other.
 
 **The question:** does the crew still find the leaks? The street and its leaks are made up.
 """
@@ -18,8 +18,8 @@ import cloakwork as cw
 # %% [markdown]
 # ## The pipe and the promise
 #
-# The gas spreads along the pipe for a while (`T`) before the sensors read. 240 places, half a metre apart, are where
-# a leak may be. The promise: a leak that moves by `alpha`, half a metre, makes no event more than e = 2.7 times
+# The gas spreads along the pipe for a while (`T`) before the sensors read. A leak may be at any of 240 places, half a
+# metre apart. The promise: a leak that moves by `alpha`, half a metre, makes no event more than e = 2.7 times
 # likelier, up to a chance of one in a million.
 
 # %%
@@ -31,9 +31,9 @@ print(f"each sensor adds noise of standard deviation  {cloak.sigma:.4f}")
 # %% [markdown]
 # ## What the sensors send
 #
-# Two leaks, each of the same known strength. In a real street `true` would never leave the sensors; here it is made
-# up, and we keep it for the picture. `release` draws noise from the operating system and counts what it spends, so
-# that this page is different each time it is built.
+# There are two leaks of the same known strength. In a real street `true` would never leave the sensors; here it is made
+# up, and we keep it for the picture. `release` draws noise from the operating system and counts the budget it spends,
+# so this page differs each time it is built.
 
 # %%
 leaks = cw.sources(pipe, [31.0, 88.5])
@@ -44,8 +44,8 @@ print(f"{len(noisy)} readings sent; the strongest is {noisy.max() / cloak.sigma:
 # %% [markdown]
 # ## What the crew learns
 #
-# The crew has the noisy readings, and knows the pipe, the noise and what one leak emits. How many leaks there are, it
-# does not know: `counts` is how likely it holds 0, 1, 2, ... to be.
+# The crew has the noisy readings, and knows the pipe, the noise and the strength of a leak. It does not know the number
+# of leaks: `counts` holds the probability of 0, 1, 2, ... leaks.
 
 # %%
 found = cw.recover(noisy, cloak, estimator=cw.PointSources(strength=1.0))
@@ -56,8 +56,7 @@ likely = {number: f"{chance:.0%}" for number, chance in enumerate(found.counts) 
 print("how many leaks, and how likely:", likely)
 
 # %% [markdown]
-# And as a picture. Shaded is where each of them may be; the fainter the shade, the less likely it is that there is
-# such a leak at all.
+# The picture shades the stretch where each leak may be; the fainter the shade, the less likely the leak exists.
 
 # %%
 figure, (above, below) = plt.subplots(2, 1, figsize=(9, 4.6), layout="constrained", sharex=True)
@@ -75,14 +74,14 @@ for axes in (above, below):
     axes.legend(loc="upper right")
 
 # %% [markdown]
-# A reading alone says next to nothing, and yet all of them together point at stretches of a few metres: short enough
-# for a trench, too long for a fence.
+# A single reading reveals next to nothing, but all of them together point to stretches of a few metres: short enough
+# for a trench, too long to tell on which side of a fence a leak lies.
 #
 # ## Was that luck?
 #
-# 30 more frames of the same street say how it goes on average. `simulate` is for this: it spends no budget, and hides
-# nothing. The second line is for a crew that does not know what a leak emits, and looks for the smallest map that
-# fits.
+# 30 more frames of the same street give the average error. `simulate` is made for such trials: it spends no budget and
+# protects nothing. The second line is for a crew that does not know the strength of a leak, and looks for the smallest
+# map that fits.
 
 # %%
 frames = cloak.simulate(np.tile(true, (30, 1)), rng=np.random.default_rng(1))
@@ -97,7 +96,7 @@ print(cw.limits(pipe, cloak.sigma))
 # %% [markdown]
 # ## What it cost
 #
-# One frame spends the promise. Each further frame of the same leaks weakens it, and this is how fast:
+# One frame spends the whole promise. Each further frame of the same leaks weakens it:
 
 # %%
 for times in (1, 2, 10):
@@ -106,14 +105,14 @@ for times in (1, 2, 10):
 # %% [markdown]
 # ## What cannot be concluded
 #
-# - That there are leaks, about how many and how strong is not hidden. And the promise fades with distance: a leak
-#   that moves by ten times `alpha` shifts the readings up to ten times as far.
-# - Nobody may say "in the garden of number 12" where the shaded stretch covers more than that garden. And two leaks
-#   that are closer together than the limit above look like one between them.
-# - If the gas does not spread as the model says, neither the promise nor the vicinities hold as stated.
+# - The promise does not hide that there are leaks, roughly how many, or how strong they are. It also fades with
+#   distance: a leak that moves by ten times `alpha` shifts the readings up to ten times as far.
+# - If the shaded stretch covers more than the garden of number 12, the leak need not be in that garden. Two leaks that
+#   are closer together than the limit above look like one between them.
+# - If the gas spreads differently from the model, neither the promise nor the vicinities hold as stated.
 #
-# **Read on:** [Point sources](../docs/point-sources.md) for the estimator, [Measures](../docs/measures.md) for the
-# earth mover distance and the limits that no method can beat, [Physics](../docs/physics.md) for other shapes than a
+# **Read on:** [Point sources](../docs/point-sources.md) for the estimator, [Accuracy](../docs/accuracy.md) for the
+# earth mover distance and the limits that no method can beat, [Physics](../docs/physics.md) for shapes other than a
 # line.
 
 # %% tags=["remove-cell"]

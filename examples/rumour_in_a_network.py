@@ -1,12 +1,12 @@
 # %% [markdown]
-"""# A rumour in a network: which circle, and not who
+"""# A rumour in a network: which circle, but not who
 
-A rumour goes round in a karate club. The committee wants to answer it where it began, in the right circle of friends.
-It does not want a culprit, and the members would not help to find one. So each of them will report how often they
-heard the rumour, with noise that they add themselves.
+A rumour spreads in a karate club. The committee wants to answer it where it began, in the right circle of friends. It
+does not want a culprit, and the members would not help to find one. So each member reports how often they heard the
+rumour, with noise that they add themselves.
 
-**The question:** with how much noise does the committee learn the circle, and not the person? The club is real
-(Zachary wrote down who was friends with whom in the 1970s), the rumour is made up.
+**The question:** how much noise lets the committee learn the circle, but not the person? The club is real (Zachary
+recorded its friendships in the 1970s), the rumour is made up.
 """
 
 # %%
@@ -21,8 +21,8 @@ import cloakwork as cw
 # %% [markdown]
 # ## The club
 #
-# A rumour spreads along friendships like warmth along wires, all of them equally good here, for a time `tau`.
-# Distance is counted in friendships: a friend of a friend is at distance 2.
+# A rumour spreads along friendships like heat along wires, at the same rate along each, for a time `tau`. Distance
+# counts friendships: a friend of a friend is at distance 2.
 
 # %%
 friends = nx.karate_club_graph()
@@ -37,9 +37,9 @@ print(f"the rumour starts at member {START}; their circle is {sorted(circle)}")
 # %% [markdown]
 # ## Three promises
 #
-# `alpha` is how far a rumour's start may move, in friendships, before it shows. Half a friendship sounds odd, but it
-# means something: half of all that is told starting at a friend instead. For each promise, the last column has what
-# the same noise promises about a whole friendship, that is, about one member against a friend of theirs.
+# `alpha` is the distance, in friendships, by which the start of a rumour may move unnoticed. Half a friendship sounds
+# odd, but has a meaning: half of the rumour starts at a friend instead. The last column shows the promise of the same
+# noise about a whole friendship, that is, about one member against one of their friends.
 
 # %%
 DELTA, PROMISES = 0.01, (0.2, 0.5, 1.0)
@@ -52,25 +52,25 @@ for alpha, cloak in cloaks.items():
 # %% [markdown]
 # ## Whom would the committee blame?
 #
-# It knows that one member started the rumour, and names the one who is nearest, on average, to all who fit the noisy
-# reports. We let that happen 200 times for each promise. `simulate` is for such trials with made-up rumours; the
-# members themselves would use `release`, once.
+# The committee knows that one member started the rumour, and names the member who is nearest, on average, to all who
+# fit the noisy reports. We repeat this 200 times for each promise. `simulate` is made for such trials with made-up
+# rumours; the members would use `release`, once.
 
 # %%
-one = cw.PointSources(strength=1.0, most=1, least=1)
+single = cw.PointSources(strength=1.0, most=1, least=1)
 heard = np.tile(club.apply(cw.sources(club, [START])), (200, 1))
 shares = {}
 for alpha, cloak in cloaks.items():
     reports = cloak.simulate(heard, rng=np.random.default_rng(2))
-    blamed = Counter(sources[0].at for sources in cw.recover(reports, cloak, estimator=one).sources)
+    blamed = Counter(sources[0].at for sources in cw.recover(reports, cloak, estimator=single).sources)
     shares[alpha] = {who: blamed[who] / len(reports) for who in friends}
     near = sum(shares[alpha][who] for who in circle)
     print(f"alpha {alpha}: blames member {START} {shares[alpha][START]:4.0%}, their circle {near:4.0%}")
 print(f"without any report: {1 / len(friends):.0%} and {len(circle) / len(friends):.0%}")
 
 # %% [markdown]
-# In the picture, the member who began it is orange, their circle has rings, and whoever is blamed more often is
-# larger.
+# In the picture, the member who began the rumour is orange, their circle has rings, and members who are blamed more
+# often are larger.
 
 # %%
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.7), layout="constrained")
@@ -90,25 +90,25 @@ for axes, (alpha, share) in zip(panels, shares.items(), strict=True):
     axes.axis("off")
 
 # %% [markdown]
-# On the left the noise protects nobody: who began it is blamed. In the middle the committee mostly comes to the right
-# circle, and there more often to the member whom all know than to the one who began it: this is what it asked for. On
-# the right blame falls on whoever is well connected, and little was learnt.
+# On the left the noise protects no one: the member who began the rumour is blamed. In the middle the committee mostly
+# names someone in the right circle, and more often its best-known member than the one who began the rumour, just as it
+# wanted. On the right, blame falls on well-connected members, and the committee learns little.
 #
 # ## What it cost
 #
-# With the promise in the middle a report alone says hardly anything: the noise on it, in the table, is about as large
-# as what the one who began the rumour would report without. Only all 34 together say something. And the last column
-# of the table is honest: about a whole friendship, that promise is weak.
+# With the promise in the middle, a single report reveals hardly anything: its noise, in the table, is about as large as
+# the true report of the member who began the rumour. Only all 34 reports together are informative. The last column of
+# the table also shows the price: about a whole friendship, that promise is weak.
 #
 # ## What cannot be concluded
 #
-# - Being blamed is no proof. A committee that takes the name for a verdict is wrong most of the time.
-# - The promise is about members against their friends. It does not hide that a rumour began at one end of the club
-#   and not at the other.
-# - A second rumour from the same mouth, or a second report about the first, spends the promise again.
+# - Blame is no proof. A committee that takes the name for a verdict is wrong most of the time.
+# - The promise compares members with their friends. It does not hide whether a rumour began at one end of the club or
+#   at the other.
+# - A second rumour from the same member, or a second report about the first, spends the promise again.
 #
-# **Read on:** [Physics](../docs/physics.md#a-network) has networks, [Privacy](../docs/privacy.md) says who counts as
-# a neighbour, [Point sources](../docs/point-sources.md) how the blame is computed.
+# **Read on:** [Physics](../docs/physics.md#a-network) for networks, [Privacy](../docs/privacy.md) for the definition of
+# neighbours, [Point sources](../docs/point-sources.md) for the estimator.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/rumour_in_a_network.py [picture.png]

@@ -87,8 +87,6 @@ def radius_90(covariances: FloatArray) -> FloatArray:
 def mean_length(covariances: FloatArray) -> FloatArray:
     """Mean length of normal errors, (..., d, d) to (...), d = 1 or 2.
 
-    Notes
-    -----
     sqrt(2/pi) a E(1 - b^2/a^2) for standard deviations a >= b along the axes of the ellipse, with E the complete
     elliptic integral: sqrt(2/pi) a for b = 0, sqrt(pi/2) a for b = a.
 

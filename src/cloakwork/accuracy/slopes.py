@@ -21,8 +21,6 @@ class AxisNeighbours:
 
     -1 at a wall or at the end. `to_ahead` and `to_behind` are the distances, 0 without a neighbour.
 
-    Notes
-    -----
     A straight run of neighbours is also a shortest path: `axis_neighbours` makes sure that no pair is nearer along the
     space than in a straight line, so no path is shorter than the difference of the coordinates.
     """

@@ -119,8 +119,6 @@ class PlaceComparison:
     def std(self) -> float:
         """Least standard deviation of an unbiased estimate of the distance of the source from the place.
 
-        Notes
-        -----
         sup over j of d(i, j) / sqrt(exp(separation^2) - 1), the bound of Hammersley and of Chapman and Robbins: the
         chi-square divergence of two normal laws is exp(separation^2) - 1. Infinite if another place reads the same.
         """
@@ -134,8 +132,6 @@ class PlaceComparison:
     def radius(self) -> float:
         """No method locates the source more exactly nine times in ten, both here and at the other place.
 
-        Notes
-        -----
         An estimate within d/2 of the truth at both i and j separates i from j; the best test errs with
         Phi(-separation/2).
         """

@@ -50,8 +50,6 @@ def unit_rows(n: int, places: IntArray) -> FloatArray:
 def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
     """CertifiedRows @ exp(-tau L) by a Chebyshev series.
 
-    Notes
-    -----
     With the spectrum of L in [0, b] and c = tau b / 2, exp(-tau L) = e^-c I_0(c) + 2 sum_k e^-c I_k(c) (-1)^k
     T_k(2L/b - 1). The coefficients are positive and sum to 1 at L = 0, so the truncated tail bounds the error.
     """

@@ -94,8 +94,6 @@ def describe(
 ) -> Description:
     """Compute a `Description`.
 
-    Notes
-    -----
     With full column rank, every ||M(e_i - e_j)|| is at least sqrt(2) s_min (the sound part of Gilbert and McMillan,
     Lemma 6). Lemma 7 bounds the sum of all singular values but the largest by
     (sqrt(min(m, n)) + 1) sqrt(n - 1) diameter x slope, and so the slope from below.

@@ -47,8 +47,6 @@ def certify(
 ) -> tuple[float, float]:
     """Norm of the misfit of `f`, and a bound on how far its total (or misfit, for a best fit) is above the least.
 
-    Notes
-    -----
     For every v: sum(f) >= b'v - rho ||v|| - sum max(0, B'v - 1) for all f in the box that fit, here with
     v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
     """

@@ -70,8 +70,6 @@ class Estimator(ABC):
 def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
     """The probability at each place that a single unit source there is noticed, shape (n,).
 
-    Notes
-    -----
     The squared projected readings over sigma^2 follow a non-central chi-square law with r degrees and non-centrality
     ||M_i||^2 / sigma^2; with a chi-square radius the map is empty while they are below its quantile.
 

@@ -52,8 +52,6 @@ class Fit:
 def joint_p_value(fits: Iterable[Fit]) -> float:
     """The p-value of many frames together, which reveals small errors such as a slightly wrong diffusion.
 
-    Notes
-    -----
     The sum of the misfits against a chi-square law with the sum of the degrees. Sensors set aside do not count, and
     fitted parameters are not subtracted, so it errs towards a good fit.
 

@@ -185,11 +185,9 @@ class _Model:
     ) -> _Outcome:
         lattice, prior = self.lattice, self.estimator.prior
         rng = np.random.default_rng([self.estimator.seed, number])
-        found = posterior(lattice, lattice.whiten(projected.inside[frame]), prior, rng, before)
-        misfit = self._misfit(found.draws, readings[frame])
-        return _Outcome(
-            summarise(found, lattice, self.estimator.level), found, misfit, PreviousFrame(lattice, found.draws)
-        )
+        result = posterior(lattice, lattice.whiten(projected.inside[frame]), prior, rng, before)
+        summary, misfit = summarise(result, lattice, self.estimator.level), self._misfit(result.draws, readings[frame])
+        return _Outcome(summary, result, misfit, PreviousFrame(lattice, result.draws))
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
         lattice, problem = self.lattice, self.problem

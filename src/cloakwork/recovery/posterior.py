@@ -139,8 +139,6 @@ def _cut(values: FloatArray, share: float) -> float:
 def _map(draws: Draws, centres: IntArray, labels: IntArray, lattice: Lattice) -> FloatArray:
     """The map of least expected earth mover distance, scaled to the expected total strength.
 
-    Notes
-    -----
     On a line it is exact: the place-wise median of the cumulative maps. Elsewhere each listed source is at the draw
     with the least total distance to its draws, with its mean share. No map is nearer to a random draw than half the
     mean distance between two draws, so the result is at most twice the best if it is no worse than a draw.
