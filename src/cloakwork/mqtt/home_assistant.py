@@ -3,10 +3,12 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cloakwork.sensor.wire import topic
-from cloakwork.site import Schedule, Zone
+
+if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
+    from cloakwork.site import Schedule, Zone
 
 SHORTEST_EXPIRY_S = 60
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
@@ -47,7 +49,7 @@ def sensor_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
     return _discovery("sensor", site, sensor, settings)
 
 
-def zone_discovery(site: str, zone: Zone, schedule: Schedule, availability_topic: str) -> tuple[str, bytes]:
+def zone_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
     """Topic and payload of the retained message that announces a zone as an occupancy sensor."""
     settings = {
         "name": zone.label,
