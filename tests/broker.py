@@ -23,9 +23,9 @@ READER = "collector"
 
 
 class Broker:
-    """A broker with its folder. What it was told to keep (retained messages, sessions) outlives a stop and a kill.
+    """A broker with its folder. Retained messages and sessions outlive a stop and a kill.
 
-    With `users` (name to password) nobody else gets in: each may read and write `cloakwork/v1/<site>/<name>/#` only,
+    With `users` (name to password) only these can connect: each may read and write `cloakwork/v1/<site>/<name>/#` only,
     and the user `collector` may read `cloakwork/#`.
     """
 
@@ -49,11 +49,11 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
         lines = [f"listener {self.port} 127.0.0.1", "persistence true", f"persistence_location {folder}/"]
         lines.append(f"log_dest file {self.log}")
-        # a quiet one is set as the broker that we ship: it has room for many readings, and saves twice a minute
+        # a quiet broker has the settings of the deployed one: room for many readings, saved twice a minute
         many = ["log_type error", "autosave_interval 30", "max_queued_messages 2000000", "max_inflight_messages 1000"]
         lines += many if quiet else ["log_type all", "autosave_interval 1", "autosave_on_changes true"]
         if os.geteuid() == 0:
-            lines.append("user root")  # it would become another user, who may not enter the test's folder
+            lines.append("user root")  # the default user has no access to the test's folder
         if tls:
             make_certificates(folder)
             lines += [f"cafile {self.ca}", f"certfile {folder / 'server.pem'}", f"keyfile {folder / 'server.key'}"]
@@ -68,23 +68,23 @@ class Broker:
         return self.folder / "mosquitto.log"
 
     def start(self) -> None:
-        """Returns when it listens."""
+        """Start it; returns when it listens."""
         name = program("mosquitto")
         assert name is not None
         assert self._process is None, "it runs already"
         with (self.folder / "stderr").open("ab") as errors:
             self._process = subprocess.Popen([name, "-c", str(self._settings)], stdout=errors, stderr=errors)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while time.monotonic() < end and self._process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
             time.sleep(0.01)
         self.kill()
-        told = [file.read_text(encoding="utf-8") for file in (self.folder / "stderr", self.log) if file.exists()]
-        raise RuntimeError("the broker did not start:\n" + "\n".join(told))
+        output = [file.read_text(encoding="utf-8") for file in (self.folder / "stderr", self.log) if file.exists()]
+        raise RuntimeError("the broker did not start:\n" + "\n".join(output))
 
     def stop(self) -> None:
-        """Ask it to end: it writes down what it keeps."""
+        """Ask it to end: it saves its messages and sessions."""
         self._end(kill=False)
 
     def kill(self) -> None:
@@ -92,7 +92,7 @@ class Broker:
         self._end(kill=True)
 
     def pause(self) -> None:
-        """Let it stand still, with its connections open, until it is killed."""
+        """Freeze it, with its connections open, until it is killed."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -102,7 +102,7 @@ class Broker:
                 self._process.kill()
             else:
                 self._process.terminate()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
             self._process = None
 
     def _write_passwords(self) -> Path:
@@ -131,7 +131,7 @@ def running_broker(
     site: str = "flat",
     quiet: bool = False,
 ) -> Iterator[Broker]:
-    """A broker that runs until the block ends; a `quiet` one writes no log and has room for many readings."""
+    """Run a broker until the block ends; a `quiet` one writes no log and has room for many readings."""
     broker = Broker(folder, tls=tls, users=users, site=site, quiet=quiet)
     broker.start()
     try:
@@ -169,7 +169,7 @@ def _certificate(
     authority: bool = False,
     names: x509.SubjectAlternativeName | None = None,
 ) -> x509.Certificate:
-    """Has every extension that a strict client asks for."""
+    """Make a certificate with every extension that a strict client requires."""
     now = datetime.datetime.now(datetime.UTC)
     usage = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False)
     made = (

@@ -93,17 +93,17 @@ def test_batches_add_up(rng: np.random.Generator) -> None:
     assert check.verdict() == judged(sent, noise)
 
 
-@pytest.mark.parametrize("ratio", [1.0, 2.5, 1000.0])
+@pytest.mark.parametrize("ratio", [1.0, 1000.0])
 @pytest.mark.parametrize("kind", READINGS)
 def test_the_evidence_against_a_right_key_has_the_stated_law(kind: str, ratio: float, rng: np.random.Generator) -> None:
-    """Its p-value is below p no more often than p, up to what 2,000 draws can tell; noise of few steps too."""
+    """Its p-value is below p no more often than p, up to what 600 draws can tell; noise of few steps too."""
     ps = []
-    for _ in range(2000):
+    for _ in range(600):
         noise = drawn(24, rng, ratio)
         sums = evidence((READINGS[kind](24, rng) + noise).reshape(3, 8), noise.reshape(3, 8))
         ps.append(sums.p_right)
     for p in (0.001, 0.01, 0.1):
-        assert np.mean(np.array(ps) < p) <= stats.binom.ppf(1 - 1e-6, 2000, p) / 2000
+        assert np.mean(np.array(ps) < p) <= stats.binom.ppf(1 - 1e-6, 600, p) / 600
 
 
 def test_noise_of_less_than_a_step_is_not_judged(rng: np.random.Generator) -> None:
