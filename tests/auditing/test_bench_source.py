@@ -303,9 +303,9 @@ def test_how_often_a_device_reads_is_seen_from_its_stamps(broker: Broker, tmp_pa
 def test_a_hurried_device_is_seen_to_be_one(plan: Plan, broker: Broker, tmp_path: Path) -> None:
     provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True, period=0.08)
     with at_work(tmp_path / "s2", 20.0, broker), BenchListener(reached(broker), site="hall", sensor="s2") as bench:
-        pace = bench.pace()
-    assert pace is not None
-    assert pace / 0.08 == pytest.approx(round(pace / 0.08), abs=0.1)  # slots may be left empty
+        end = time.monotonic() + 60
+        while bench.pace() != pytest.approx(0.08, abs=0.008):  # a busy device leaves slots empty, but not for ever
+            assert time.monotonic() < end
 
 
 def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ whose cost is known before they begin.
 
 from cloakwork.auditing.audit import audit
 from cloakwork.auditing.audit_report import AuditReport, Subject
-from cloakwork.auditing.bench_claim import BenchClaim, SetupComparison, bench_claim, compare
+from cloakwork.auditing.bench_claim import FEWEST_REPORTS, HALF_NOISE, BenchClaim, SetupComparison, bench_claim, compare
 from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
 from cloakwork.auditing.program_source import ProgramSource
 from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
@@ -22,6 +22,8 @@ from cloakwork.auditing.testers import (
 )
 
 __all__ = [
+    "FEWEST_REPORTS",
+    "HALF_NOISE",
     "Amplified",
     "Audit",
     "AuditReport",

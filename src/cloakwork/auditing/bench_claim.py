@@ -14,7 +14,7 @@ from cloakwork.physics import Family
 from cloakwork.privacy import Profile
 from cloakwork.site import Plan, Site
 
-FEWEST = 300  # reports that an audit needs at all
+FEWEST_REPORTS = 300  # reports that an audit needs at all
 STRONG_SHIFT = 2.0  # standard deviations: noise a tenth too small then shows in some thousand readings
 _LEARNING = 3.0  # the auditor needs so many times what it would if it knew the best event
 _LARGEST_MU = 12.0
@@ -63,11 +63,15 @@ class BenchClaim:
         if excess <= 0:
             return math.inf
         spread = p * (1 - p) + factor**2 * q * (1 - q)
-        return max(FEWEST, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
+        return max(FEWEST_REPORTS, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
 
     def reports_taken(self, scale: float, *, ceiling: int, confidence: float = 0.95) -> float:
         """After how many readings an audit of at most `ceiling` would say so: not before it announces anything."""
         return max(min(ANNOUNCED, ceiling), self.reports_needed(scale, confidence=confidence))
+
+    def shown(self, value: float, digits: int = 4) -> str:
+        """A value with the site's unit."""
+        return f"{value:.{digits}g}{f' {self.unit}' if self.unit else ''}"
 
     @property
     def strong_shift(self) -> float:
@@ -90,9 +94,10 @@ def bench_claim(
     mu = (apart + planned.step * (1 + 2.0**-20)) / planned.sigma * (1 + 1e-12)
     if mu > _LARGEST_MU:
         raise InputError(
-            f"--shift {apart:g}: that is {mu:.3g} standard deviations of the noise, which it does not hide at all. "
-            f"Give less than {_LARGEST_MU * planned.sigma:.3g}; {STRONG_SHIFT * planned.sigma:.3g} is a good choice.",
+            f"shift={apart:g} is {mu:.3g} standard deviations of the noise, too far for it to hide anything. Give less "
+            f"than {_LARGEST_MU * planned.sigma:.3g}; {STRONG_SHIFT * planned.sigma:.3g} is a good choice.",
             shift=apart,
+            argument="shift",
         )
     at = mu / 2 if epsilon is None else not_negative("epsilon", epsilon)
     error = plan.tables[planned.table].error
@@ -111,7 +116,7 @@ def bench_claim(
 
 CLEAR = 3.0  # standard errors beyond which a difference is taken for one
 SUSPECT = 2.0  # standard errors beyond which set-ups may be what looks like a violation
-HALF = 0.5  # of the planned noise: what even a weak audit should find
+HALF_NOISE = 0.5  # of the planned noise: what even a weak audit should find
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,12 +204,12 @@ class SetupComparison:
             said.append("The readings cannot show whether the set-ups differed: we rely on those who changed them.")
         if self.farther(CLEAR):
             said.append("The set-ups differed by more than was stated: check them.")
-        if self.claim.reports_needed(HALF, confidence=confidence) > reports:
+        if self.claim.reports_needed(HALF_NOISE, confidence=confidence) > reports:
             said.append("So few readings would hardly show noise that is only half as large as planned.")
         return tuple(said)
 
     def _in_unit(self, value: float, digits: int = 3) -> str:
-        return f"{value:.{digits}g}{f' {self.claim.unit}' if self.claim.unit else ''}"
+        return self.claim.shown(value, digits)
 
 
 def compare(claim: BenchClaim, recordings: tuple[IntArray, IntArray]) -> SetupComparison:

@@ -21,7 +21,6 @@ from cloakwork.readings import ReportForm, ReportReader, printable
 _CHUNK = 1 << 16
 _LONGEST = 1 << 16  # characters of a line
 _TAIL = 2000  # bytes kept of what a program says about its troubles
-_LEAVING = 5.0  # seconds for a program that has closed its output to end
 _GLANCE = 0.01  # seconds between two looks at whether it has
 
 
@@ -156,8 +155,10 @@ class _Program:
             left = end - time.monotonic()
             if left <= 0:
                 raise InputError(
-                    f"{self._name}: no line within {self._timeout:g} s. Give it more time with --timeout; or it keeps "
-                    "its lines back: let it flush its output after each one."
+                    f"{self._name}: no line within {self._timeout:g} s. If it buffers its output, let it flush each "
+                    "line; otherwise allow more time.",
+                    timeout=self._timeout,
+                    argument="timeout",
                 )
             for key, _ in self._selector.select(left):
                 self._hear(key.fd, reports=bool(key.data))
@@ -213,7 +214,7 @@ class _Program:
 
     def _exit_code(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for it to end, and listen meanwhile: a program whose complaints nobody takes cannot end."""
-        end = time.monotonic() + _LEAVING
+        end = time.monotonic() + self._timeout
         while True:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_GLANCE)

@@ -33,7 +33,7 @@ COMMANDS = {
     "series": "Publish a private series of events or counts, smoothed or summed.",
     "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",
 }
-_MODULES = {"audit": "groups", "erase": "stored", "export": "stored"}
+_MODULES = {"erase": "stored", "export": "stored"}
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
     "add_completion": False,

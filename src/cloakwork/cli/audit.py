@@ -1,17 +1,18 @@
-"""`cloakwork audit command` and `cloakwork audit readings`, and what all audits share."""
+"""`cloakwork audit command | readings | mqtt`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from cloakwork.auditing import Audit, ProgramSource, Verdict, audit
-from cloakwork.auditing.audit_report import AuditReport, Subject
-from cloakwork.auditing.bench_claim import FEWEST
+from cloakwork.auditing import FEWEST_REPORTS, Audit, AuditReport, ProgramSource, Subject, Verdict
+from cloakwork.auditing import audit as run_audit
+from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, SiteFile
 from cloakwork.cli.output import (
     as_json,
     bar,
@@ -27,15 +28,34 @@ from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
 VIOLATION, WITHHELD = 3, 4
+CONFIDENCE = 0.95
 _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
+# which option helps where the library names one of its arguments
+_OPTIONS = {
+    "columns": "Choose with --column.",
+    "sensor": "--sensor chooses one.",
+    "form": "Give --as numbers or --as words.",
+    "timeout": "--timeout gives it more time.",
+    "shift": "--shift sets it.",
+}
+
+audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Epsilon = Annotated[float, typer.Option(min=0.0, help="The claimed epsilon.")]
+Delta = Annotated[float, typer.Option(min=0.0, help="The claimed delta, below 1.")]
+Reports = Annotated[int, typer.Option(min=1, metavar="N", help="The most reports to take with each input.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of a violation, such as 0.95.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Make the auditor's own choices reproducible.")]
+As = Annotated[ReportForm | None, typer.Option("--as", help="How reports are read; inferred by default.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What all audits are told: how many reports, how sure, and what to write."""
+class AuditOptions:
+    """The options of all audits: how many reports, how sure, and what to write."""
 
     reports: int
     confidence: float
@@ -43,74 +63,147 @@ class Wanted:
     seed: int | None
     json: bool
 
-    @property
-    def rng(self) -> np.random.Generator:
-        """For the auditor's own choices."""
-        return np.random.default_rng(self.seed)
 
-
-def run_command(
-    command: str, *, epsilon: float, delta: float, form: ReportForm | None, timeout: float, wanted: Wanted
+@audit.command("command")
+def command(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="Prints one report a line; gets 0 or 1 appended.")],
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    reports: Reports = 500_000,
+    confidence: Confidence = CONFIDENCE,
+    form: As = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a line.")] = 30.0,
+    html: Html = None,
+    seed: Seed = None,
+    json: Json = False,
 ) -> None:
-    """Audit a program that prints reports."""
-    refuse_page(wanted)
-    with ProgramSource(command, form=form, timeout=timeout) as source:
-        found = audited(source, epsilon, delta, wanted, wanted.reports)
+    """Audit a program that prints reports for each of two inputs."""
+    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
+    refuse_page(options)
+    with naming_options(), ProgramSource(program, form=form, timeout=timeout) as source:
+        result = audited(source, epsilon, delta, options, reports)
         reader = source.reader
     subject = Subject(
-        name=f'The program "{printable(command)}"',
-        notes=_seen(reader),
+        name=f'The program "{printable(program)}"',
+        notes=_words_seen(reader),
         limits=("Anything about runs with other inputs, other settings, or on another day.",),
     )
-    finish(found, subject, wanted)
+    finish(result, subject, options)
 
 
-def run_readings(
-    first: Path,
-    second: Path,
-    *,
-    epsilon: float,
-    delta: float,
-    columns: list[str],
-    sensor: str | None,
-    form: ReportForm | None,
-    wanted: Wanted,
+@audit.command("readings")
+def readings(
+    first: Annotated[Path, typer.Argument(metavar="A.csv", help="Recorded with one set-up.")],
+    second: Annotated[Path, typer.Argument(metavar="B.csv", help="Recorded with the other.")],
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="NAME", help="Column of the report; repeat it for a row.")
+    ] = None,
+    sensor: Annotated[str | None, typer.Option("--sensor", metavar="ID", help="Which sensor, of several.")] = None,
+    reports: Reports = 500_000,
+    confidence: Confidence = CONFIDENCE,
+    form: As = None,
+    html: Html = None,
+    seed: Seed = None,
+    json: Json = False,
 ) -> None:
-    """Audit two recordings."""
-    refuse_page(wanted, first, second)
-    with bar("reading", 100) as show:
+    """Audit two recordings, one made with each of two set-ups."""
+    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
+    refuse_page(options, first, second)
+    with bar("reading", 100) as show, naming_options():
         recorded = read_recordings(
             (first, second),
-            columns=columns,
+            columns=column or [],
             sensor=sensor,
             form=form,
-            most=wanted.reports,
+            most=reports,
             progress=lambda done, total: show(100 * done // total),
         )
     lengths, used = recorded.lengths, recorded.ceiling
-    if used < FEWEST:
+    if used < FEWEST_REPORTS:
         raise InputError(
-            f"{counted(used, 'report')} in the shorter recording: an audit needs at least {FEWEST} in each."
+            f"{counted(used, 'report')} in the shorter recording: an audit needs at least {FEWEST_REPORTS} in each.",
+            reports=used,
         )
     if lengths[0] != lengths[1]:
         note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
-    found = audited(recorded, epsilon, delta, wanted, used)
+    result = audited(recorded, epsilon, delta, options, used)
     names = [printable(path.name) for path in (first, second)]
     subject = Subject(
         name=f"The device behind the recordings {names[0]} and {names[1]}",
         inputs=(f"the set-up of {names[0]}", f"the set-up of {names[1]}"),
-        notes=_seen(recorded.reader),
+        notes=_words_seen(recorded.reader),
         limits=(
-            "That the recordings are what they are said to be: made by this device, one with each set-up, nothing "
-            "left out, and with set-ups no further apart than the claim covers.",
+            "That the recordings are genuine: made by this device, one with each set-up, nothing left out, and with "
+            "set-ups no further apart than the claim covers.",
         ),
-        cautions=(_IDENTICAL,) if recorded.identical and not found.only else (),
+        cautions=(_IDENTICAL,) if recorded.identical and not result.only else (),
     )
-    finish(found, subject, wanted)
+    finish(result, subject, options)
 
 
-def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted: Wanted, reports: int) -> Audit:
-    """Audit with a bar that shows how far it is, or say how far it was when it is stopped."""
+@audit.command("mqtt")
+def mqtt(
+    site: SiteFile,
+    sensor: Annotated[str, typer.Option("--id", help="Which sensor of the site; provisioned with --bench.")],
+    broker: Annotated[str, typer.Option(help="Where it sends: mqtt://host, or mqtts://user@host with TLS.")],
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    plan: PlanFile = None,
+    shift: Annotated[
+        float | None, typer.Option(min=0.0, help="How far the true readings differ; by default what the site hides.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(min=0.0, help="At which epsilon to test the plan's noise.")] = None,
+    reports: Reports = 2_000,
+    confidence: Confidence = CONFIDENCE,
+    between: Annotated[
+        str | None, typer.Option(metavar="PROGRAM", help="Changes the set-up; by default a person is asked to.")
+    ] = None,
+    settle: Annotated[float | None, typer.Option(min=0.0, metavar="SECONDS", help="Pause before each set-up.")] = None,
+    patience: Annotated[
+        float | None, typer.Option(min=1.0, metavar="SECONDS", help="Give up after so long without a reading.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the recordings.")] = None,
+    html: Html = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Audit a device on the bench: record it with one set-up of sources, then with the other."""
+    from cloakwork.cli.audit_mqtt import BenchOptions, run_mqtt  # noqa: PLC0415 - it shares what is below
+
+    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
+    bench = BenchOptions(
+        sensor=sensor,
+        broker=broker,
+        password_file=password_file,
+        ca=ca,
+        plan=plan,
+        shift=shift,
+        epsilon=epsilon,
+        between=between,
+        settle=settle,
+        patience=patience,
+        out=out,
+    )
+    with naming_options():
+        run_mqtt(site, bench, options)
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Add the option that helps to an error that names an argument of the library."""
+    try:
+        yield
+    except InputError as problem:
+        hint = _OPTIONS.get(str(problem.values.get("argument")))
+        if hint is None:
+            raise
+        raise type(problem)(f"{problem} {hint}", **problem.values) from None
+
+
+def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, options: AuditOptions, reports: int) -> Audit:
+    """Audit with a progress bar; an interrupted audit reports how far it came."""
     seen = 0
     with bar("auditing", reports) as show:
 
@@ -120,54 +213,54 @@ def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, wanted:
             show(done)
 
         try:
-            return audit(
+            return run_audit(
                 mechanism,
                 epsilon=epsilon,
                 delta=delta,
                 reports=reports,
-                confidence=wanted.confidence,
-                rng=wanted.rng,
+                confidence=options.confidence,
+                rng=np.random.default_rng(options.seed),
                 progress=progress,
             )
         except KeyboardInterrupt:
-            note(f"stopped after {seen:,} of up to {reports:,} reports with each input, which had not decided it")
+            note(f"stopped after {seen:,} of up to {reports:,} reports with each input, without a verdict")
             raise
 
 
-def _seen(reader: ReportReader) -> tuple[str, ...]:
+def refuse_page(options: AuditOptions, *inputs: Path) -> None:
+    """Refuse, before anything is drawn, a page that cannot be written or would replace an input."""
+    if options.html is not None:
+        refuse_input(options.html, *inputs)
+        refuse_unwritable("--html", options.html)
+        if options.html.suffix.lower() not in {".html", ".htm"} and not is_special(options.html):
+            raise InputError(f"--html {options.html}: a page is an .html file.", path=str(options.html))
+
+
+def finish(result: Audit, subject: Subject, options: AuditOptions) -> None:
+    """Print and write the report; the exit code carries the verdict."""
+    report = AuditReport(audit=result, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    if options.json:
+        as_json(report.to_json())
+    else:
+        say(report)
+    if options.html is not None:
+        _write_page(report, options.html)
+    code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(result.verdict, 0)
+    if code:
+        raise typer.Exit(code)
+
+
+def _words_seen(reader: ReportReader) -> tuple[str, ...]:
     if not reader.words:
         return ()
     shown = ", ".join(f'"{word}"' for word in reader.words[:5])
     return (f"Among the numbers there were words, each an outcome of its own: {shown}.",)
 
 
-def refuse_page(wanted: Wanted, *inputs: Path) -> None:
-    """Refuse, before anything is drawn, a page that cannot be written, or only over a file that is read."""
-    if wanted.html is not None:
-        refuse_input(wanted.html, *inputs)
-        refuse_unwritable("--html", wanted.html)
-        if wanted.html.suffix.lower() not in {".html", ".htm"} and not is_special(wanted.html):
-            raise InputError(f"--html {wanted.html}: a page is an .html file.", path=str(wanted.html))
-
-
-def finish(found: Audit, subject: Subject, wanted: Wanted) -> None:
-    """Print and write what was found; the exit code says it as well."""
-    report = AuditReport(audit=found, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    if wanted.json:
-        as_json(report.to_json())
-    else:
-        say(report)
-    if wanted.html is not None:
-        _write_page(report, wanted.html)
-    code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(report.audit.verdict, 0)
-    if code:
-        raise typer.Exit(code)
-
-
 def _write_page(report: AuditReport, path: Path) -> None:
     try:
         with written(path) as file:
             file.write(report.to_html())
-    except OSError as problem:  # it would name the file that is written first, which nobody has heard of
+    except OSError as problem:  # it names the temporary file that is written first
         raise OSError(problem.errno, problem.strerror, str(path)) from None
     note(f"wrote {path}")

@@ -1,4 +1,4 @@
-"""`cloakwork audit mqtt`."""
+"""The work of `cloakwork audit mqtt`, whose options are in `audit.py`."""
 
 import math
 import re
@@ -6,6 +6,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -14,39 +16,40 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.auditing import (
+    FEWEST_REPORTS,
+    HALF_NOISE,
     Audit,
     BenchClaim,
     BenchListener,
     BenchSource,
     SetupRecording,
+    Subject,
     Witness,
     bench_claim,
     compare,
 )
-from cloakwork.auditing.audit_report import Subject
-from cloakwork.auditing.bench_claim import FEWEST, HALF
-from cloakwork.cli.audit import Wanted, audited, finish, refuse_page
-from cloakwork.cli.audit_pace import Pace
+from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
 from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
 
-TENTH = 0.9
-USUAL = 0.95  # the confidence if none is given
-STDERR = 2  # where a program's words go, so that our own output stays one JSON object
+TENTH_LESS = 0.9  # of the planned noise
+SLOW = 1.2  # times as long as announced: then the estimate is corrected
+FIRST_ESTIMATE = 50  # readings before it is
+STDERR = 2  # where the output of the changing program goes, so that our own stays one JSON object
 NETWORK = (
-    "Anything about all sensors together. This was one reading of one sensor; what someone learns who sees many "
-    "sensors, or many readings, follows from the plan only if each adds noise of its own, as it should."
+    "Anything about all sensors together. This was one reading of one sensor; what many sensors or many readings "
+    "reveal follows from the plan only if each adds noise of its own, as it should."
 )
-
 _NOBODY = "nobody is there to change the set-up: give a program that does with --between."
+
 Files: TypeAlias = tuple[Path, Path]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """What an audit over a broker is told."""
+    """The options of an audit over a broker."""
 
     sensor: str
     broker: str
@@ -60,69 +63,76 @@ class BenchOptions:
     patience: float | None
     out: Path | None
 
+    def patience_for(self, period: float) -> float:
+        """Seconds to wait for a reading of a device that reads this often."""
+        return max(60.0, 10 * period) if self.patience is None else self.patience
+
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
-    """Both recordings, in steps, how many numbers were missing in them, and what the audit found."""
+class BenchResult:
+    """The audit, both recordings in steps, and how many sequence numbers were missing in them."""
 
     audit: Audit
     readings: tuple[IntArray, IntArray]
     missing: int
 
 
-def run_mqtt(path: Path, options: BenchOptions, *, wanted: Wanted) -> None:
+def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
     """Audit a device on the bench, over a broker."""
     site = load_site(path)
-    file = options.plan or plan_beside(path)
+    file = bench.plan or plan_beside(path)
     plan = load_plan(file)
     plan.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
-    claim = bench_claim(site, plan, options.sensor, shift=options.shift, epsilon=options.epsilon)
-    if wanted.reports < FEWEST:
-        raise InputError(f"--reports {wanted.reports}: an audit needs at least {FEWEST} with each set-up.")
-    changer = _changer(options.between)
-    folder = options.out or path.parent / "audits" / options.sensor
-    files = _files(folder, claim, wanted)
-    refuse_page(wanted, path, file)
-    _announce(claim, wanted)
+    claim = bench_claim(site, plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
+    if options.reports < FEWEST_REPORTS:
+        raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
+    changer = _changer(bench.between)
+    folder = bench.out or path.parent / "audits" / bench.sensor
+    files = _files(folder, claim, options)
+    refuse_page(options, path, file)
+    _announce(claim, options)
     try:
-        recorded = _record(plan, options, claim, files, changer, wanted)
+        result = _record(plan, bench, claim, files, changer, options)
     except (KeyboardInterrupt, BrokerError):
-        _say_kept(files, claim, wanted)
+        _note_kept(files, claim, options)
         raise
     note(f"the recordings are {folder / 'setup-0.csv'} and {folder / 'setup-1.csv'}")
-    finish(recorded.audit, _subject(site, plan, claim, recorded), wanted)
+    finish(result.audit, _subject(site, plan, claim, result), options)
 
 
 def _record(
-    plan: Plan, options: BenchOptions, claim: BenchClaim, files: Files, changer: list[str], wanted: Wanted
-) -> Recorded:
+    plan: Plan, bench: BenchOptions, claim: BenchClaim, files: Files, changer: list[str], options: AuditOptions
+) -> BenchResult:
     planned = plan.schedule.period_ms / 1000
-    broker = parse_broker(options.broker, password_file=options.password_file, authority=options.ca)
+    broker = parse_broker(bench.broker, password_file=bench.password_file, authority=bench.ca)
     with BenchListener(
-        broker, site=plan.site, sensor=options.sensor, patience=_patience(options, planned), note=note
-    ) as bench:
-        period = bench.pace() or planned
-        bench.patience = _patience(options, period)
-        settle = 2 * period + 0.5 if options.settle is None else options.settle
-        _announce_time(period, wanted)
-        pace = Pace(period, wanted.reports, note)
-        with SetupRecording(bench, files[0], settle=settle) as zero, bar("recording set-up 0", wanted.reports) as show:
-            first = zero.take(wanted.reports, pace.beside(show))
+        broker, site=plan.site, sensor=bench.sensor, patience=bench.patience_for(planned), note=note
+    ) as listener:
+        period = listener.pace() or planned
+        listener.patience = bench.patience_for(period)
+        settle = 2 * period + 0.5 if bench.settle is None else bench.settle
+        minutes = max(1.0, 2 * options.reports * period / 60)
+        note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
+        pace = Pace(period, options.reports, note)
+        with SetupRecording(listener, files[0], settle=settle) as zero, bar("set-up 0", options.reports) as show:
+            first = zero.take(options.reports, pace.watching(show))
         _change(changer)
-        with SetupRecording(bench, files[1], settle=settle) as one:
-            note(f"recording set-up 1, and auditing it meanwhile: up to {counted(wanted.reports, 'reading')}")
-            found = audited(BenchSource(first, one, pace.beside()), claim.epsilon, claim.delta, wanted, wanted.reports)
-            return Recorded(found, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
+        with SetupRecording(listener, files[1], settle=settle) as one:
+            note(f"recording and auditing set-up 1: up to {counted(options.reports, 'reading')}")
+            source = BenchSource(first, one, pace.watching())
+            audit = audited(source, claim.epsilon, claim.delta, options, options.reports)
+            return BenchResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
 
 
-def _files(folder: Path, claim: BenchClaim, wanted: Wanted) -> Files:
-    """Where the recordings go, in a folder that is there and can be written to."""
+def _files(folder: Path, claim: BenchClaim, options: AuditOptions) -> Files:
+    """The files of the recordings, in a folder that exists and can be written to."""
     files = folder / "setup-0.csv", folder / "setup-1.csv"
     for file in files:
         if file.exists():
             raise InputError(
-                f"{file} is there already: give another folder with --out. Recordings that are complete are audited "
-                f"with: {_again(files, claim, wanted)}"
+                f"{file} exists already: give another folder with --out. To audit recordings that are complete: "
+                f"{_readings_command(files, claim, options)}",
+                path=str(file),
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,24 +142,24 @@ def _files(folder: Path, claim: BenchClaim, wanted: Wanted) -> Files:
     return files
 
 
-def _again(files: Files, claim: BenchClaim, wanted: Wanted) -> str:
+def _readings_command(files: Files, claim: BenchClaim, options: AuditOptions) -> str:
     """The command that audits the recordings as this one would have."""
-    told = ["--epsilon", repr(float(claim.epsilon)), "--delta", repr(float(claim.delta))]
-    sure = [] if wanted.confidence == USUAL else ["--confidence", repr(wanted.confidence)]
-    page = [] if wanted.html is None else ["--html", str(wanted.html)]
-    return shlex.join(["cloakwork", "audit", "readings", *map(str, files), *told, *sure, *page])
+    values = ["--epsilon", repr(float(claim.epsilon)), "--delta", repr(float(claim.delta))]
+    confidence = [] if options.confidence == CONFIDENCE else ["--confidence", repr(options.confidence)]
+    page = [] if options.html is None else ["--html", str(options.html)]
+    return shlex.join(["cloakwork", "audit", "readings", *map(str, files), *values, *confidence, *page])
 
 
-def _say_kept(files: Files, claim: BenchClaim, wanted: Wanted) -> None:
-    """What can be done with the recordings of an audit that did not end."""
+def _note_kept(files: Files, claim: BenchClaim, options: AuditOptions) -> None:
+    """What to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
-    if min(sizes) >= FEWEST:
+    if min(sizes) >= FEWEST_REPORTS:
         note(f"{sizes[0]:,} and {sizes[1]:,} readings are recorded. To audit them:")
-        err.print(_again(files, claim, wanted))  # in one piece, to be copied
+        err.print(_readings_command(files, claim, options))  # in one piece, to be copied
     elif max(sizes):
         note(
-            f"{sizes[0]:,} and {sizes[1]:,} readings are recorded, in {files[0].parent}: too few to audit, which takes "
-            f"{FEWEST} of each"
+            f"{sizes[0]:,} and {sizes[1]:,} readings are recorded in {files[0].parent}: too few to audit, which takes "
+            f"{FEWEST_REPORTS} of each"
         )
 
 
@@ -160,37 +170,28 @@ def _readings_in(file: Path) -> int:
         return sum(1 for _ in lines) - 1
 
 
-def _patience(options: BenchOptions, period: float) -> float:
-    return max(60.0, 10 * period) if options.patience is None else options.patience
-
-
-def _announce(claim: BenchClaim, wanted: Wanted) -> None:
-    unit = f" {claim.unit}" if claim.unit else ""
+def _announce(claim: BenchClaim, options: AuditOptions) -> None:
     note(
-        f"set-ups that differ by at most {claim.shift:.4g}{unit} at this sensor, whose noise is "
-        f"{claim.sigma:.4g}{unit}: one reading promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
+        f"set-ups that differ by at most {claim.shown(claim.shift)} at this sensor, whose noise is "
+        f"{claim.shown(claim.sigma)}: one reading promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
     )
     half, tenth = (
-        claim.reports_taken(scale, ceiling=wanted.reports, confidence=wanted.confidence) for scale in (HALF, TENTH)
+        claim.reports_taken(scale, ceiling=options.reports, confidence=options.confidence)
+        for scale in (HALF_NOISE, TENTH_LESS)
     )
-    note(f"noise half as large as planned shows {_after(half)}, a tenth too small {_after(tenth)}")
-    if half > wanted.reports:
-        note(f"{wanted.reports:,} are hardly enough: {advice(claim, half)}")
+    note(f"noise half as large as planned shows {_after(half)}, noise a tenth too small {_after(tenth)}")
+    if half > options.reports:
+        note(f"{options.reports:,} are hardly enough: {advice(claim, half)}")
 
 
 def advice(claim: BenchClaim, reports: float) -> str:
-    """What to change where it takes too many readings."""
-    unit, strong = f" {claim.unit}" if claim.unit else "", f"{claim.strong_shift:.3g}"
+    """What to change where the audit needs too many readings."""
+    strong = f"{claim.strong_shift:.3g}"
     if float(strong) > claim.shift:
-        return f"feed it readings further apart, such as by {strong}{unit} with --shift {strong}"
+        return f"feed it readings further apart, such as by {claim.shown(claim.strong_shift, 3)} with --shift {strong}"
     if math.isinf(reports):
-        return "this --epsilon does not show it at all; leave it out"
+        return "this --epsilon cannot show it; leave it out"
     return f"give --reports {float(f'{1.05 * reports:.1e}'):.0f}"
-
-
-def _announce_time(period: float, wanted: Wanted) -> None:
-    minutes = max(1.0, 2 * wanted.reports * period / 60)
-    note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
 
 
 def _after(readings: float) -> str:
@@ -204,7 +205,7 @@ def _changer(between: str | None) -> list[str]:
     """The program that changes the set-up, empty where a person does; refused before anything is recorded."""
     if between is None:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise InputError(f"{_NOBODY} Standard input is no terminal.")
+            raise InputError(f"{_NOBODY} Standard input is not a terminal.")
         return []
     try:
         words = shlex.split(between)
@@ -216,7 +217,7 @@ def _changer(between: str | None) -> list[str]:
 
 
 def _change(changer: list[str]) -> None:
-    """Have the set-up of sources changed, by a program or by the person who watches."""
+    """Have the set-up of sources changed, by a program or by the person at the terminal."""
     if not changer:
         note("set-up 0 is recorded. Change to set-up 1 now, then press Enter")
         try:
@@ -225,51 +226,98 @@ def _change(changer: list[str]) -> None:
             raise InputError(_NOBODY) from None
         return
     try:
-        done = subprocess.run(changer, check=False, stdin=subprocess.DEVNULL, stdout=STDERR)  # noqa: S603 - named by whoever audits
+        done = subprocess.run(changer, check=False, stdin=subprocess.DEVNULL, stdout=STDERR)  # noqa: S603 - the user's
     except (OSError, ValueError) as problem:
         raise InputError(f"--between {shlex.join(changer)}: {getattr(problem, 'strerror', None) or problem}.") from None
     if done.returncode:
         raise InputError(f"--between {shlex.join(changer)}: it ended with exit code {done.returncode}.")
 
 
-def _subject(site: Site, plan: Plan, claim: BenchClaim, recorded: Recorded) -> Subject:
-    found, seen = recorded.audit, compare(claim, recorded.readings)
-    unit = f" {claim.unit}" if claim.unit else ""
+def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> Subject:
+    audit, comparison = result.audit, compare(claim, result.readings)
     return Subject(
         name=f"The sensor {claim.sensor} of {site.name}",
         inputs=("set-up 0", "set-up 1"),
         claim=(
             f"By the plan {plan.digest[:12]} this sensor adds normal noise with a standard deviation of "
-            f"{claim.sigma:.4g}{unit}. So a single reading of it has at most this epsilon and delta for set-ups whose "
-            f"true readings differ by at most {claim.shift:.4g}{unit}, which was stated of these two, and a step of "
-            f"{claim.step:.4g}{unit} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts this "
-            f"sensor by at most {claim.hidden_shift:.4g}{unit}.",
+            f"{claim.shown(claim.sigma)}. So a single reading has at most this epsilon and delta for set-ups whose "
+            f"true readings differ by at most {claim.shown(claim.shift)}, as was stated of these two, and a step of "
+            f"{claim.shown(claim.step)} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts "
+            f"this sensor by at most {claim.shown(claim.hidden_shift)}.",
         ),
-        notes=(*steps(claim, found.witness), *(seen.notes() if found.independent else ()), *lost(recorded.missing)),
+        notes=(
+            *steps(claim, audit.witness),
+            *(comparison.notes() if audit.independent else ()),
+            *lost(result.missing),
+        ),
         limits=(
             NETWORK,
             "Its budget: a device for audits has none, so how many readings it takes at work was not tested.",
         ),
-        cautions=seen.cautions(found.verdict, reports=found.reports_used, confidence=found.confidence),
-        doubt=seen.doubt(),
+        cautions=comparison.cautions(audit.verdict, reports=audit.reports_used, confidence=audit.confidence),
+        doubt=comparison.doubt(),
     )
 
 
 def steps(claim: BenchClaim, witness: Witness | None) -> tuple[str, ...]:
-    """What a number in the event stands for."""
+    """The meaning of a number in the event."""
     if witness is None:
         return ()
-    unit = f" {claim.unit}" if claim.unit else ""
     cut = re.search(r"the output is (?:above|at most) (-?\d+)", witness.event)
-    so = f": {cut[1]} stands for {int(cut[1]) * claim.step:.4g}{unit}" if cut else ""
-    return (f"Readings are whole steps of {claim.step:.6g}{unit}{so}.",)
+    example = f": {cut[1]} means {claim.shown(int(cut[1]) * claim.step)}" if cut else ""
+    return (f"Readings are whole steps of {claim.shown(claim.step, 6)}{example}.",)
 
 
 def lost(missing: int) -> tuple[str, ...]:
-    """What is said of readings that never came."""
+    """A note about readings that never came."""
     if not missing:
         return ()
     return (
         f"By their numbers, {counted(missing, 'reading')} never came: lost on the way, held back, or given up by "
-        "the device, as when its storage is slow. This audit says nothing about what was in them.",
+        "the device, as when its storage is slow. This audit says nothing about their content.",
     )
+
+
+class Pace:
+    """Corrects the announced duration of a recording by the pace at which readings come.
+
+    Parameters
+    ----------
+    period
+        Seconds of a slot: the device takes one reading in each, or misses it.
+    reports
+        Readings to record with each set-up.
+    note
+        Receives a sentence when the recording takes clearly longer than announced.
+    """
+
+    def __init__(
+        self, period: float, reports: int, note: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._period, self._reports, self._note, self._clock = period, reports, note, clock
+        self._announced = 1.0
+
+    def watching(self, show: Callable[[int], None] = lambda _: None) -> Callable[[int], None]:
+        """A progress callback for one recording, which also calls `show`."""
+        began: list[float] = []
+
+        def progress(done: int) -> None:
+            show(done)
+            if began:
+                self._correct(done, self._clock() - began[0])
+            else:
+                began.append(self._clock())
+
+        return progress
+
+    def _correct(self, done: int, seconds: float) -> None:
+        slots = 1 + round(seconds / self._period)
+        slower = slots / done
+        if done < FIRST_ESTIMATE or slower < SLOW * self._announced:
+            return
+        self._announced = slower
+        left = max(1.0, (self._reports - done) * seconds / (done - 1) / 60)
+        self._note(
+            f"{counted(done, 'reading')} came in {slots:,} slots of {self._period:g} s, so this set-up takes about "
+            f"{left:,.0f} min more. Devices with slow storage miss slots: provision it with a longer --period"
+        )
