@@ -123,7 +123,7 @@ def test_a_device_with_half_the_noise_is_found_out(run: Run, site: Path, broker:
 
 
 def audit_recorded(run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, *, wrong_by: float) -> Outcome:
-    """Audit honest readings that were recorded elsewhere, with set-ups that differ `wrong_by` times as much as stated."""
+    """Audit recorded readings of an honest device; its set-ups differ `wrong_by` times as much as stated."""
 
     def recorded(
         plan: Plan, _: object, claim: BenchClaim, __: object, ___: object, options: AuditOptions
