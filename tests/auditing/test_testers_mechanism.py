@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing.testers import Binned, UnknownPair
-from cloakwork.auditing.testers.query_plan import CHUNK, tally
+from cloakwork.auditing.testers.query_plan import CHUNK, count_outcomes
 from cloakwork.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -25,7 +25,7 @@ RNG = np.random.default_rng(0)
 )
 def test_wrong_outcomes_are_refused(returned: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        tally(lambda *_: returned, 0, 3, 2, RNG)
+        count_outcomes(lambda *_: returned, 0, 3, 2, RNG)
 
 
 @pytest.mark.parametrize("counts", [[1, 1], [1, 2, 0], [4, -1], [1.5, 1.5]])
@@ -38,7 +38,7 @@ def test_counts_that_do_not_fit_are_refused(counts: list[float]) -> None:
             return counts
 
     with pytest.raises(InputError, match="2 whole numbers, 0 or above, that sum to 3"):
-        tally(Wrong(), 0, 3, 2, RNG)
+        count_outcomes(Wrong(), 0, 3, 2, RNG)
 
 
 def test_answers_are_asked_for_in_parts_and_all_are_counted() -> None:
@@ -48,9 +48,9 @@ def test_answers_are_asked_for_in_parts_and_all_are_counted() -> None:
         sizes.append(size)
         return np.full(size, database == 1)
 
-    assert tally(mechanism, 1, 2 * CHUNK + 5, 3, RNG).tolist() == [0, 2 * CHUNK + 5, 0]
+    assert count_outcomes(mechanism, 1, 2 * CHUNK + 5, 3, RNG).tolist() == [0, 2 * CHUNK + 5, 0]
     assert sizes == [CHUNK, CHUNK, 5]
-    assert tally(mechanism, 0, 0, 3, RNG).tolist() == [0, 0, 0]
+    assert count_outcomes(mechanism, 0, 0, 3, RNG).tolist() == [0, 0, 0]
 
 
 def test_more_queries_than_can_be_made_are_refused() -> None:

@@ -50,8 +50,7 @@ def audit(
     epsilon, delta
         The claim; epsilon at most 700, delta below 1.
     reports
-        The most reports to ask for on each input; the audit stops earlier when it has found a violation, but not before
-        1,000.
+        The most reports to ask for on each input. A violation ends the audit earlier, but not before 1,000.
     confidence
         Of a violation, and of each bound.
     rng
@@ -60,7 +59,7 @@ def audit(
         Two functions that give the log densities of outputs, shape (size,) or (size, k), on inputs 0 and 1: the exact
         likelihood ratio is then tried too.
     progress
-        Told (reports done, reports at most) after each batch.
+        Called with (reports done, reports at most) after each batch.
 
     Returns
     -------
@@ -148,7 +147,7 @@ class _Session:
 
     @property
     def _size(self) -> int:
-        """How many reports to ask for next."""
+        """Reports to ask for next."""
         most = min(_MOST_ROWS, max(_LEAST, _MOST_NUMBERS // self._width))
         left = self._ceiling - self._used
         size = min(max(_LEAST, int(_GROWTH * self._used)), most, left)

@@ -24,36 +24,35 @@ _HEADLINES = {
 _KEEPER = "device that keeps its promise and whose reports do not depend on each other"
 _DOUBTED = "The claim does not hold, or the set-ups differ too much"
 NEVER = (
-    "That a claim holds. Reports can show that it is broken, and never that it is kept: an event that is rare enough, "
-    "or that nobody thought of, is in no sample.",
-    "That a device behaves at work as it did here. Whoever is examined may notice it, and behave better meanwhile.",
-    "That reports do not depend on each other. They can show that they do; all that an audit says is for those that do "
-    "not.",
-    "Anything about other inputs. Two were compared, and a claim is about all pairs of neighbours.",
-    "Anything about what else a device gives away: when it sends, what it sends elsewhere, how much power it draws.",
+    "That a claim holds. Reports can show that it is broken, never that it is kept: a sample misses events that "
+    "are rare enough, or that no one thought of.",
+    "That a device behaves at work as it did here. A device may notice the test and behave better meanwhile.",
+    "That reports are independent. An audit can show that they are not; its conclusions hold for independent reports.",
+    "Anything about other inputs. This audit compared two, and a claim is about all pairs of neighbours.",
+    "Anything about other leaks: when the device sends, what it sends elsewhere, how much power it draws.",
 )
 NEVER_PURE = (
-    "This claim has delta = 0, and such a claim cannot be tested in full by any number of reports: what happens once "
-    "in a thousand times as many would break it as well."
+    "This claim has delta = 0. No number of reports can test such a claim in full: an event that happens once in a "
+    "thousand times as many reports would break it as well."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What was audited, in words that begin and end a sentence where they stand.
+    """The subject of an audit, in words that fit into the sentences of a report.
 
     Parameters
     ----------
     name
-        Who makes the claim, as the beginning of a sentence: "The sensor s07 of hall".
+        The maker of the claim, as the beginning of a sentence: "The sensor s07 of hall".
     inputs
-        What the two inputs are called within a sentence: "set-up 0" and "set-up 1".
+        Names of the two inputs within a sentence: "set-up 0" and "set-up 1".
     claim, notes, limits
-        More sentences: where the claim comes from, what else was seen, what else this audit says nothing about.
+        More sentences: the origin of the claim, other observations, other things the audit does not cover.
     cautions
-        Sentences that belong into the summary: why this audit shows less than it seems to.
+        Sentences for the summary: why this audit shows less than it seems to.
     doubt
-        Why a violation may have another cause than the device: then it is not said to break its promise.
+        Why a violation may have another cause than the device. The report then does not blame the device.
     """
 
     name: str
@@ -67,7 +66,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """An audit, what it was of, and when it was made, in words; for `str`, `to_json` and `to_html`."""
+    """An audit with its subject and date, for people; use `str`, `to_json` or `to_html`."""
 
     audit: Audit
     subject: Subject
@@ -80,11 +79,11 @@ class AuditReport:
 
     @property
     def summary(self) -> str:
-        """What a reader needs who reads one paragraph only."""
+        """The whole result in one paragraph."""
         return " ".join([self._promise(), self._asked(), *self._outcome(), *self.subject.cautions])
 
     def claimed(self) -> tuple[str, ...]:
-        """What was claimed, as sentences."""
+        """The claim, as sentences."""
         audit = self.audit
         exact = (
             f"In symbols: epsilon = {audit.epsilon:.6g}, delta = {audit.delta:.6g}. For every event E, the "
@@ -94,7 +93,7 @@ class AuditReport:
         return (exact, *self.subject.claim)
 
     def tested(self) -> tuple[str, ...]:
-        """What was tested, as sentences."""
+        """The test, as sentences."""
         audit = self.audit
         most = f" of at most {audit.ceiling:,}" if audit.reports_used < audit.ceiling else ""
         alarms = (
@@ -110,21 +109,20 @@ class AuditReport:
         )
 
     def found(self) -> tuple[str, ...]:
-        """What was found, as sentences."""
+        """The findings, as sentences."""
         audit = self.audit
         if audit.verdict is Verdict.WITHHELD:
             return (
                 *self._only(),
                 f"Reports depend on each other: {audit.dependence}.",
-                "An audit counts reports as if each were drawn afresh, so what it would say is not to be trusted. "
-                "Usual causes: the set-up had not settled, the device repeats its last report, or it uses noise more "
-                "than once. The last is a fault in itself.",
+                "An audit treats reports as independent, so its conclusions would not hold. Usual causes: the set-up "
+                "had not settled, the device repeats its last report, or it uses noise twice, a fault in itself.",
                 *self.subject.notes,
             )
         return (*self._only(), *self._shown(), *self._bounds(), *self._contradiction(), *self.subject.notes)
 
     def not_excluded(self) -> tuple[str, ...]:
-        """What this audit leaves open, as sentences."""
+        """Questions that this audit leaves open, as sentences."""
         audit = self.audit
         if audit.verdict is Verdict.WITHHELD:
             return ("Anything: the claim may hold or not.",)
@@ -140,11 +138,11 @@ class AuditReport:
             f"A leak too small for {audit.reports_used:,} reports. Even among the events that the picture is of, delta "
             f"could be as large as {_up(upper)} at the claimed epsilon without this audit showing it{seen}. More "
             "reports narrow this down.",
-            "A leak in events of other kinds than those that were tried.",
+            "A leak in other kinds of events than those that were tried.",
         )
 
     def never(self) -> tuple[str, ...]:
-        """What no audit of this kind can prove, as sentences."""
+        """Limits of all audits of this kind, as sentences."""
         pure = (NEVER_PURE,) if self.audit.delta == 0 else ()
         return (*NEVER, *pure, *self.subject.limits)
 
@@ -201,8 +199,8 @@ class AuditReport:
         much = "as likely" if factor == "1" else f"at most {factor} times as likely"
         chance = f", give or take a probability of {_percent(audit.delta)}" if audit.delta else ""
         return (
-            f"{self.subject.name} promises not to give away which of two things it was fed, {first} or {second}: "
-            f"whatever it reports shall be {much} with one as with the other{chance}."
+            f"{self.subject.name} promises not to reveal which of two inputs it had, {first} or {second}: any "
+            f"report is {much} with one as with the other{chance}."
         )
 
     def _asked(self) -> str:
@@ -212,13 +210,12 @@ class AuditReport:
         audit = self.audit
         if audit.verdict is Verdict.WITHHELD:
             yield (
-                "They depend on each other, and this method is for reports that do not: it says nothing about the "
-                "claim."
+                "They depend on each other. This method needs independent reports, so it says nothing about the claim."
             )
             return
         if audit.witness is None:
             yield "We found nothing that breaks the promise by more than chance explains."
-            yield "That does not prove the promise: it says that this many reports did not show it broken."
+            yield "That does not prove the promise: this many reports did not show it broken."
             return
         yield self._witness(audit.witness) + "."
         yield from self._excess(audit.witness)
@@ -258,9 +255,9 @@ class AuditReport:
         """The band and the bets may disagree; which of them counts."""
         if self.audit.witness is None and self._at_claim(self.audit.profile.lower, 0.0) > self.audit.delta:
             yield (
-                "The band in the picture lies above the claim all the same. The verdict rests on the bets alone, which "
-                f"did not reject it; each is wrong in at most {_of_hundred(1 - self.audit.confidence)} audits. Take "
-                "this as a reason for more reports."
+                "The band in the picture nevertheless lies above the claim. The verdict rests on the bets alone, which "
+                f"did not reject it; each is wrong in at most {_of_hundred(1 - self.audit.confidence)} audits. Collect "
+                "more reports."
             )
 
     def _at_claim(self, deltas: FloatArray, otherwise: float) -> float:
@@ -316,7 +313,7 @@ class AuditReport:
         )
 
     def _picture(self) -> str:
-        """The profile with its band; nothing where they would mean nothing."""
+        """The profile with its band; empty where the verdict is withheld."""
         if self.audit.verdict is Verdict.WITHHELD:
             return ""
         return (
@@ -325,7 +322,7 @@ class AuditReport:
 
 
 def _favoured(witness: Witness) -> tuple[float, float]:
-    """How often the event happened on the input that it is too likely on, and on the other."""
+    """Frequency of the event on the input where it is too likely, and on the other."""
     first, second = witness.frequencies
     return (first, second) if witness.direction == "0->1" else (second, first)
 
@@ -336,8 +333,8 @@ def _chart_words(audit: Audit) -> str:
     return (
         f"The delta that is needed at each epsilon, from {audit.profile.reports:,} reports with each input, for "
         f"{audit.profile.events}. The band holds everywhere at once with {100 * audit.confidence:g} % confidence; the "
-        "cross is the claim. Other events may need more than the band shows. The verdict rests on another test, which "
-        "is sharper than this picture."
+        "cross is the claim. Other events may need more than the band shows. The verdict rests on another, sharper "
+        "test."
     )
 
 

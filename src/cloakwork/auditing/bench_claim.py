@@ -1,4 +1,4 @@
-"""What one reading of one sensor promises, by the frozen plan: the claim that an audit on the bench tests."""
+"""The claim that an audit on the bench tests: the privacy of one reading of one sensor, by the frozen plan."""
 
 import math
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from cloakwork.physics import Family
 from cloakwork.privacy import Profile
 from cloakwork.site import Plan, Site
 
-FEWEST_REPORTS = 300  # reports that an audit needs at all
-STRONG_SHIFT = 2.0  # standard deviations: noise a tenth too small then shows in some thousand readings
+FEWEST_REPORTS = 300  # that an audit needs
+STRONG_SHIFT = 2.0  # standard deviations: noise a tenth too small then shows in a few thousand readings
 _LEARNING = 3.0  # the auditor needs so many times what it would if it knew the best event
 _LARGEST_MU = 12.0
 
@@ -27,7 +27,7 @@ class BenchClaim:
     Parameters
     ----------
     sensor, unit
-        Whose reading, and its unit.
+        The sensor, and the unit of its readings.
     sigma, step
         Standard deviation of the planned noise, and the step of the readings, in that unit.
     shift, hidden_shift
@@ -55,7 +55,7 @@ class BenchClaim:
     delta: float
 
     def reports_needed(self, scale: float, *, confidence: float = 0.95) -> float:
-        """About how many readings per set-up can show that noise is only `scale` times the planned one."""
+        """About how many readings per set-up show that noise is only `scale` times the planned one."""
         mu = self.mu / positive("scale", scale)
         cut = mu / 2 - self.epsilon / mu
         p, q, factor = float(ndtr(cut)), float(ndtr(cut - mu)), math.exp(self.epsilon)
@@ -66,7 +66,7 @@ class BenchClaim:
         return max(FEWEST_REPORTS, _LEARNING * -2 * math.log1p(-confidence) * spread / excess**2)
 
     def reports_taken(self, scale: float, *, ceiling: int, confidence: float = 0.95) -> float:
-        """After how many readings an audit of at most `ceiling` would say so: not before it announces anything."""
+        """About how many readings an audit of at most `ceiling` takes until it announces that."""
         return max(min(ANNOUNCED, ceiling), self.reports_needed(scale, confidence=confidence))
 
     def shown(self, value: float, digits: int = 4) -> str:
@@ -75,17 +75,17 @@ class BenchClaim:
 
     @property
     def strong_shift(self) -> float:
-        """A shift with which missing noise is found soon."""
+        """A shift that reveals missing noise quickly."""
         return STRONG_SHIFT * self.sigma
 
 
 def bench_claim(
     site: Site, plan: Plan, sensor: str, *, shift: float | None = None, epsilon: float | None = None
 ) -> BenchClaim:
-    """What one reading of `sensor` promises for two true readings that differ by `shift`, in the site's unit.
+    """The claim for one reading of `sensor`, for two true readings that differ by `shift`, in the site's unit.
 
-    Without a shift it is the largest that a move of alpha, which the site hides, can make on this sensor. Without an
-    epsilon it is half of mu.
+    The default shift is the largest that a move of alpha, which the site hides, causes at this sensor. The default
+    epsilon is half of mu.
     """
     planned = plan.sensor(sensor)
     slopes = Family(site.physics, site.tolerance).sensor_slopes()
@@ -114,19 +114,19 @@ def bench_claim(
     )
 
 
-CLEAR = 3.0  # standard errors beyond which a difference is taken for one
-SUSPECT = 2.0  # standard errors beyond which set-ups may be what looks like a violation
-HALF_NOISE = 0.5  # of the planned noise: what even a weak audit should find
+CLEAR = 3.0  # standard errors of a clear difference
+SUSPECT = 2.0  # standard errors beyond which the set-ups may cause what looks like a violation
+HALF_NOISE = 0.5  # of the planned noise: even a weak audit should find it
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetupComparison:
-    """What the readings themselves show of shift and noise, for whoever looks for the cause of a verdict.
+    """Shift and noise as the readings show them, to find the cause of a verdict.
 
     Parameters
     ----------
     claim
-        What was stated of the set-ups, and planned for the noise.
+        The stated shift and the planned noise.
     apart, error
         How far the means of the two recordings are apart, and its standard error, in the site's unit.
     scatter, scatter_error
@@ -141,12 +141,12 @@ class SetupComparison:
 
     @property
     def allowed(self) -> float:
-        """How far apart set-ups may be that are as was stated; rounding is within it."""
+        """The largest distance of set-ups that are as stated, rounding included."""
         return self.claim.shift + self.claim.step
 
     @property
     def noise_missing(self) -> bool:
-        """Whether they scatter by less than the planned noise alone, which no set-up can bring about."""
+        """Whether they scatter by less than the planned noise alone, which no set-up can cause."""
         return self.scatter + CLEAR * self.scatter_error < self.claim.sigma
 
     @property
@@ -156,64 +156,68 @@ class SetupComparison:
 
     @property
     def nearer(self) -> bool:
-        """Whether the set-ups were nearer to each other than was stated."""
+        """Whether the set-ups were nearer to each other than stated."""
         return self.apart + CLEAR * self.error < self.claim.shift - self.claim.step
 
     def farther(self, errors: float) -> bool:
-        """Whether they are further apart than was stated, by so many standard errors."""
+        """Whether they are further apart than stated, by so many standard errors."""
         return self.apart - errors * self.error > self.allowed
 
     def notes(self) -> tuple[str, ...]:
-        """What is seen, as sentences."""
-        said = [
+        """Observations, as sentences."""
+        sentences = [
             f"The readings of the two set-ups are {self._in_unit(self.apart)} ± {self._in_unit(self.error, 2)} apart "
-            f"on average, and scatter by {self._in_unit(self.scatter)}. Stated was at most "
-            f"{self._in_unit(self.allowed)}, rounding included, and planned is noise of "
+            f"on average, and scatter by {self._in_unit(self.scatter)}. The stated distance is at most "
+            f"{self._in_unit(self.allowed)}, rounding included, and the planned noise is "
             f"{self._in_unit(self.claim.sigma)}."
         ]
         if self.noise_missing:
-            said.append("They scatter by less than the planned noise alone would: noise is missing.")
+            sentences.append("They scatter by less than the planned noise alone: noise is missing.")
         if self.unseen:
-            said.append("The readings cannot show whether the set-ups differed.")
+            sentences.append("The readings cannot show whether the set-ups differed.")
         if self.nearer:
-            said.append(
-                "That is less than was stated: the set-ups were nearer to each other, or readings that failed or came "
-                "too late were replaced by the baseline."
+            sentences.append(
+                "That is less than stated: the set-ups were nearer to each other, or the baseline replaced readings "
+                "that failed or came too late."
             )
-        return tuple(said)
+        return tuple(sentences)
 
     def doubt(self) -> str:
-        """Why a violation may not be the device's; empty where nothing speaks for that."""
+        """Why a violation may have another cause than the device; empty if nothing suggests that."""
         if self.noise_missing or not self.farther(SUSPECT):
             return ""
         return (
-            "Either the device breaks its claim or the set-ups differ by more than they should: the readings are "
+            "Either the device breaks its claim or the set-ups differ too much: the readings are "
             f"{self._in_unit(self.apart)} apart on average, where at most {self._in_unit(self.allowed)} was stated. "
             "Check the set-ups, and audit again."
         )
 
     def cautions(self, verdict: Verdict, *, reports: int, confidence: float) -> tuple[str, ...]:
-        """Why it means little that no violation was found, as sentences."""
+        """Why the absence of a violation means little, as sentences."""
         if verdict is not Verdict.NONE_FOUND:
             return ()
-        said = []
+        sentences = []
         if self.nearer:
             at_all = ", if at all" if self.unseen else ""
-            said.append(f"The set-ups differed by less than was stated{at_all}: this audit tested less than it says.")
+            sentences.append(
+                f"The set-ups differed by less than stated{at_all}: this audit tested less than the claim."
+            )
         elif self.unseen:
-            said.append("The readings cannot show whether the set-ups differed: we rely on those who changed them.")
+            sentences.append(
+                "The readings cannot show whether the set-ups differed: trust depends on who changed them."
+            )
         if self.farther(CLEAR):
-            said.append("The set-ups differed by more than was stated: check them.")
+            sentences.append("The set-ups differed by more than stated: check them.")
         if self.claim.reports_needed(HALF_NOISE, confidence=confidence) > reports:
-            said.append("So few readings would hardly show noise that is only half as large as planned.")
-        return tuple(said)
+            sentences.append("So few readings would hardly reveal noise that is half as large as planned.")
+        return tuple(sentences)
 
     def _in_unit(self, value: float, digits: int = 3) -> str:
         return self.claim.shown(value, digits)
 
 
 def compare(claim: BenchClaim, recordings: tuple[IntArray, IntArray]) -> SetupComparison:
-    """Compare two recordings, in steps, with what was stated and planned.
+    """Compare two recordings, in steps, with the stated shift and the planned noise.
 
     Notes
     -----

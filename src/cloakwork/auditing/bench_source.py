@@ -1,4 +1,4 @@
-"""A device on the bench, heard through a broker: recorded with one set-up of sources, then with the other."""
+"""A device on the bench, over a broker: recorded with one set-up of sources, then with the other."""
 
 import csv
 import queue
@@ -23,7 +23,7 @@ from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic
 KEEP_ALIVE = 20  # seconds
 REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
 _LONGEST_RETRY = 10.0  # seconds between two attempts to reach a broker
-_PACED = 3  # readings from which it is seen how often the device reads
+_PACED = 3  # readings that show how often the device reads
 
 
 class _Heard(NamedTuple):
@@ -42,14 +42,14 @@ class BenchListener:
     site, sensor
         Names of the site, without `-bench`, and of the sensor.
     patience
-        Seconds without a reading after which it gives up; while the broker is away it tries to come back.
+        Seconds without a reading after which it gives up; meanwhile it tries to reconnect to a lost broker.
     note
-        Told, in a sentence, when the broker goes and comes back.
+        Receives a sentence when the broker goes and comes back.
 
     Notes
     -----
-    It remembers what each sequence number said, over all set-ups that are recorded: one with two values means that
-    noise was used twice, also where the first was in one set-up and the second in the other.
+    It remembers the value of each sequence number across all set-ups: a number with two values means that noise was
+    used twice.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class BenchListener:
         self._client.stop()
 
     def next(self, seconds: float) -> _Heard | None:
-        """The next message of the device, None if none comes in time."""
+        """The next message of the device, None if there is none in time."""
         try:
             return self._heard.get(timeout=max(seconds, 0.0))
         except queue.Empty:
             return None
 
     def forget(self) -> None:
-        """Pass over what has come so far."""
+        """Discard all messages so far."""
         while not self._heard.empty():
             self._heard.get()
 
@@ -115,12 +115,12 @@ class BenchListener:
             seq, stamp, _ = _reading(heard)
             stamps[seq] = stamp
         ordered = pairwise(sorted(stamps.items()))
-        # a slot that stays empty may cost a number, or not
+        # an empty slot may use up a number, or not
         apart = [(later - earlier) / (b - a) for (a, earlier), (b, later) in ordered if 0 < earlier < later]
         return min(apart) / 1000 if apart else None
 
     def silence(self) -> BrokerError:
-        """What to raise when no reading comes."""
+        """The error for a silent device or broker."""
         kept = " What was recorded is kept." if self.recorded else ""
         state = self._client.state
         if not state.connected:
@@ -137,7 +137,7 @@ class BenchListener:
     def _on_message(self, message: MqttMessage) -> None:
         message.acknowledge()
         if message.retained:
-            return  # the last reading that the broker kept: of whatever set-up was there then
+            return  # the last reading that the broker kept, of an unknown set-up
         try:
             kind = parse_topic(message.topic)[2]
         except WireError:
@@ -158,10 +158,10 @@ class SetupRecording:
     Parameters
     ----------
     path
-        The file to write, which must not exist yet; it does not stay if no reading came.
+        The file to write, which must not exist yet; it is removed again if no reading came.
     settle
-        Seconds to let pass first: readings on their way are of the set-up before. One that is stamped earlier is
-        dropped whenever it comes.
+        Seconds to wait first: readings in transit are of the previous set-up. A reading that is stamped earlier is
+        dropped whenever it arrives.
     """
 
     def __init__(self, bench: BenchListener, path: Path, *, settle: float = 0.0) -> None:
@@ -191,7 +191,7 @@ class SetupRecording:
             self.path.unlink(missing_ok=True)
 
     def take(self, size: int, progress: Callable[[int], None] = lambda _: None) -> IntArray:
-        """Wait for `size` more readings, in steps; `progress` is told how many are recorded in all."""
+        """Wait for `size` more readings, in steps; `progress` receives how many are recorded in all."""
         first = len(self.values)
         end = time.monotonic() + self._bench.patience + self._settle
         while len(self.values) < first + size:
@@ -205,7 +205,7 @@ class SetupRecording:
 
     @property
     def missing(self) -> int:
-        """How many sequence numbers between the first and the last reading did not come."""
+        """Sequence numbers between the first and the last reading that never came."""
         return gaps(self._numbers)
 
     def _keep(self, heard: _Heard) -> bool:
@@ -214,13 +214,13 @@ class SetupRecording:
             self._behind = self._since - stamp
             self.dropped += 1
             return False
-        told = self._bench.replay_check.check(seq, value)
-        if told == "alarm":
+        seen = self._bench.replay_check.check(seq, value)
+        if seen == "alarm":
             raise ReadingError(
-                f"number {seq} has two values. Noise was used twice, or someone else speaks in the sensor's name: "
+                f"number {seq} has two values. Noise was used twice, or someone else publishes in the sensor's name: "
                 "these are not reports of one honest device."
             )
-        if told == "again":
+        if seen == "again":
             self._again += 1
             return False
         self._rows.writerow((stamp, self._bench.sensor, seq, value))
@@ -235,7 +235,7 @@ class SetupRecording:
         if self._again:
             return BrokerError(
                 f"no new reading for {self._bench.patience:g} s: all {self._again} that came were recorded before. The "
-                "device repeats itself, or someone sends its readings again."
+                "device repeats itself, or someone replays its readings."
             )
         if self.values or not self.dropped:
             return None
@@ -248,7 +248,7 @@ class SetupRecording:
 class BenchSource:
     """Reports for an audit: those of the first set-up as recorded, those of the second as they come.
 
-    Call it as a mechanism. The audit may stop before the second recording is as long as the first. `progress` is told
+    Call it as a mechanism. The audit may stop before the second recording is as long as the first. `progress` receives
     how many readings of the second are recorded.
     """
 
@@ -260,7 +260,7 @@ class BenchSource:
 
     @property
     def ceiling(self) -> int:
-        """As many as were recorded of the first set-up."""
+        """Readings of the first set-up."""
         return len(self._first)
 
     def __call__(self, database: int, size: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the device has its own
@@ -272,7 +272,7 @@ class BenchSource:
 
 
 def gaps(numbers: Iterable[int]) -> int:
-    """How many sequence numbers are missing between the first and the last, within each provisioning of the device.
+    """Count the sequence numbers missing between the first and the last, within each provisioning of the device.
 
     >>> gaps([7, 8, 11, 10])
     1
@@ -289,4 +289,4 @@ def _reading(heard: _Heard) -> tuple[int, int, int]:
     try:
         return read_reading(heard.payload)
     except WireError as problem:
-        raise ReadingError(f"the device sent something that is no reading: {problem}.") from None
+        raise ReadingError(f"the device sent something other than a reading: {problem}.") from None

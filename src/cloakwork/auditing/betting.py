@@ -12,7 +12,7 @@ from cloakwork.auditing.output_events import Mask
 from cloakwork.auditing.portfolio import EventFamily
 from cloakwork.auditing.report_samples import Past, Reports
 
-PARTS = np.array([1.0, 0.5, 0.2])  # of the stake that would have grown fastest: past luck flatters an event
+PARTS = np.array([1.0, 0.5, 0.2])  # of the stake that would have grown fastest: luck flatters a chosen event
 LARGEST_STAKE = 0.98
 _HALVINGS = 22
 _HEAD_START = 3.0
@@ -34,8 +34,8 @@ class Book:
     stakes and directions, is a non-negative supermartingale that starts at 1: it ever reaches 1/a with probability at
     most a (Ville's inequality). Hence no split of the data and no correction for looking often.
 
-    That needs the law of x, and that of y, to be the same whatever the pairs before were. How x and y of one pair hang
-    together is of no matter: the mean of Z is a difference of two.
+    That needs the law of x, and that of y, to be the same whatever the pairs before were. Dependence between x and y of
+    one pair does not matter: the mean of Z is a difference of two.
     """
 
     def __init__(self, families: list[EventFamily], *, epsilon: float, delta: float, confidence: float) -> None:
@@ -51,7 +51,7 @@ class Book:
         self._share_out(families, self._most)
 
     def reopen(self, families: list[EventFamily]) -> None:
-        """Go on with other families: they share what the present ones have won, so nothing is won or lost by it."""
+        """Continue with other families, which share the wealth of the present ones."""
         self._share_out(families, self._total())
 
     def _share_out(self, families: list[EventFamily], wealth: FloatArray) -> None:
@@ -87,7 +87,7 @@ class Book:
 
     @property
     def wealth(self) -> float:
-        """What a stake of 1 has become by betting against the claim."""
+        """The present wealth of an initial stake of 1 against the claim."""
         return float(np.exp(self._total()[self._at_claim]))
 
     @property
@@ -104,13 +104,13 @@ class Book:
     def delta_lower(self) -> float:
         """The largest delta of the grid up to which all are rejected at the claimed epsilon, 0 where none is.
 
-        Not raised to the claimed delta where the claim is rejected and a smaller delta stands: a bound from two tests
-        would be wrong whenever either is.
+        It is not raised to the claimed delta where the claim is rejected and a smaller delta stands: a bound from two
+        tests would be wrong whenever either is.
         """
         return _up_to(self._deltas, self._most[len(self._epsilons) :] >= self._threshold)
 
     def winner(self) -> tuple[int, int, CandidateEvent]:
-        """The family, direction and choice that has won most against the claim; a plain one if it is not far behind."""
+        """The family, direction and event that have won most against the claim, preferably of a plain family."""
         wealth = (self._wealth + self._log_share)[..., self._at_claim].max(axis=2) + _HEAD_START * self._plain[:, None]
         for place in np.argsort(-wealth, axis=None):
             family, way = np.unravel_index(place, wealth.shape)
@@ -121,7 +121,7 @@ class Book:
 
 
 def counts_of(choice: CandidateEvent, past: Past) -> tuple[int, int]:
-    """How many of the remembered reports on inputs 0 and 1 the event holds."""
+    """Remembered reports on inputs 0 and 1 that are in the event."""
     return int(choice.event.holds(past.x).sum()), int(choice.event.holds(past.y).sum())
 
 
@@ -137,7 +137,7 @@ def _grid_deltas(delta: float) -> FloatArray:
 
 
 def payments(epsilons: FloatArray, deltas: FloatArray) -> FloatArray:
-    """What a whole stake pays when x and y, only x, only y, or none is in the event; shape (4, grid)."""
+    """Payment of a whole stake when x and y, only x, only y, or none is in the event; shape (4, grid)."""
     scale = np.exp(epsilons) + deltas
     return np.stack([1 / scale - 1, (1 - deltas) / scale, -np.ones_like(scale), -deltas / scale])
 
@@ -169,7 +169,7 @@ def _of(choice: CandidateEvent | None, name: str) -> float:
 
 
 def _up_to(grid: FloatArray, rejected: NDArray[np.bool_]) -> float:
-    """The last point before the first that stands; 0 claims nothing."""
+    """The last point before the first that stands; 0 if there is none."""
     stands = np.flatnonzero(~rejected)
     first = int(stands[0]) if len(stands) else len(grid)
     return float(grid[first - 1]) if first else 0.0

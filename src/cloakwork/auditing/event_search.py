@@ -1,7 +1,7 @@
-"""Choosing an event from past reports: the one on which the claim has looked worst so far.
+"""The search for an event in past reports: the one on which the claim has looked worst so far.
 
-All choosers return, for each direction, an event and how likely it seems on the favoured input and on the other. They
-see past reports only, so whatever they choose, betting on the next reports is fair.
+All searches return, for each direction, an event with its estimated probability on the favoured input and on the other.
+They see past reports only, so betting on the next reports is fair whatever they choose.
 """
 
 import math
@@ -28,13 +28,13 @@ _LEVELS = np.unique(np.concatenate([_TAILS, 1 - _TAILS, np.linspace(0.0, 1.0, _G
 
 @dataclass(frozen=True)
 class AuditedClaim:
-    """What is tested: P(E) <= e^epsilon Q(E) + delta."""
+    """The claim under test: P(E) <= e^epsilon Q(E) + delta."""
 
     epsilon: float
     delta: float
 
     def merit(self, favoured: FloatArray, other: FloatArray, reports: int) -> FloatArray:
-        """How fast a bet on events with these counts would have grown, as mean over standard deviation.
+        """Growth of a bet on events with these counts, as mean over standard deviation.
 
         One count is added to the other input, so that rare events must earn their place.
         """
@@ -48,7 +48,7 @@ class AuditedClaim:
 
 @dataclass(frozen=True)
 class CandidateEvent:
-    """An event, how likely it seems on the favoured input and on the other, and how good a bet it looks."""
+    """An event, its estimated probability on the favoured input and on the other, and its merit as a bet."""
 
     event: OutputEvent
     p: float
@@ -179,12 +179,12 @@ def _cells(feature: Feature, past: Past) -> tuple[NDArray[Any], list[NDArray[np.
 
 
 def _ordered(values: NDArray[Any]) -> FloatArray:
-    """Without NaN, which no half-line holds."""
+    """Values without NaN, which no half-line holds."""
     return np.asarray(values[~np.isnan(values)], dtype=np.float64)
 
 
 def _some(ordered: FloatArray) -> FloatArray:
-    """Of sorted values all of the far ones, and a share of those between."""
+    """All extreme values of a sorted array, and a share of the rest."""
     if len(ordered) <= MOST_CUTS:
         return ordered
     places = np.linspace(_FAR, len(ordered) - _FAR - 1, MOST_CUTS).astype(np.intp)
@@ -210,7 +210,7 @@ _NARROWEST, _WIDEST = 1e-150, 1e150  # beyond these, squares and products lose t
 
 @dataclass(frozen=True)
 class LocationScaleFamily:
-    """A family of laws of the same shape: where it lies, how wide it is, and what lies above z widths."""
+    """Distributions of one shape: estimates of centre and width, and the probability above z widths."""
 
     centre: Callable[[FloatArray], float]
     width: Callable[[FloatArray, float], float]
@@ -248,7 +248,7 @@ def model_half_line(law: LocationScaleFamily, feature: Feature, past: Past, clai
     sides = [_finite(reports.feature(feature)) for reports in (past.x, past.y)]
     if min(len(side) for side in sides) < _FEWEST:
         return NO_CANDIDATES
-    with np.errstate(all="ignore"):  # huge values overflow; then there is no model
+    with np.errstate(all="ignore"):  # huge values overflow: no model then
         centres = [law.centre(side) for side in sides]
         widths = [law.width(side, centre) for side, centre in zip(sides, centres, strict=True)]
     if not all(abs(number) < _WIDEST for number in (*centres, *widths)) or min(widths) < _NARROWEST:
@@ -283,7 +283,7 @@ def _best(
 
 
 def _seen(choice: CandidateEvent, past: Past, way: int) -> CandidateEvent:
-    """Believe the counts rather than the law where there are enough of them."""
+    """Prefer counts to the fitted law where there are enough of them."""
     counts = [int(choice.event.holds(reports).sum()) for reports in (past.x, past.y)]
     if min(counts) < _SEEN_ENOUGH:
         return choice

@@ -1,4 +1,4 @@
-"""Features: what is measured of a report before an event is made of it."""
+"""Features: numbers measured on a report, from which events are made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.report_samples import Codes, ReportKind, Reports
 from cloakwork.errors import InputError
 
-FROM_ONE = "(counted from 1)"  # in words only: people's first entry is entry 1
+FROM_ONE = "(counted from 1)"  # in words only
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 SPECIALS = ("an ordinary value", "not a number", "plus infinity", "minus infinity", "minus zero", "zero", "subnormal")
 
@@ -71,7 +71,7 @@ class RowFigure:
 
     @property
     def is_place(self) -> bool:
-        """Whether it says which entry, from 0; in words they are counted from 1."""
+        """Whether it is the index of an entry, from 0; in words entries are counted from 1."""
         return self.figure.startswith("the place")
 
 
@@ -107,7 +107,7 @@ class LowestBit:
 
 @dataclass(frozen=True)
 class TrailingZeros:
-    """How many low bits of the mantissa are zero."""
+    """Number of low bits of the mantissa that are zero."""
 
     index: int | None = None
     of: int = 1
@@ -193,7 +193,7 @@ class SpecialValue:
 
 @dataclass(frozen=True, eq=False)
 class GivenRatio:
-    """The log likelihood ratio of input 0 to input 1, from densities that the caller gave."""
+    """The log likelihood ratio of input 0 to input 1, from the caller's densities."""
 
     densities: Any
 
@@ -206,7 +206,7 @@ class GivenRatio:
                 "give one log density per output.",
                 shapes=(first.shape, second.shape),
             )
-        ratio = np.where(first == second, 0.0, first - second)  # both minus infinity: never seen, and says nothing
+        ratio = np.where(first == second, 0.0, first - second)  # both minus infinity: never seen, no evidence
         return np.asarray(ratio, dtype=np.float64)
 
     def name(self) -> str:
@@ -221,7 +221,7 @@ def spacing_of(values: FloatArray) -> float:
     gaps = gaps[gaps > 1e-12 * size]
     if len(gaps) < 8:
         return 0.0
-    # rounding makes a gap a hair smaller: the step is what many small gaps agree on
+    # rounding shrinks gaps slightly: the step is the value that many small gaps share
     step = float(np.quantile(gaps, 0.05))
     near = gaps[np.abs(gaps - step) <= 1e-6 * step + 1e-13 * size]
     return float(np.median(near)) if len(near) >= max(4, 0.2 * len(gaps)) else 0.0

@@ -1,4 +1,4 @@
-"""Do reports depend on each other, or was noise used twice? Then counting them as independent would prove nothing."""
+"""Tests for reports that depend on each other, or share their noise: an audit needs independent reports."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _TWICE = "the same noise seems to have been used for both"
 
 
 class IndependenceCheck:
-    """Looks at the reports on both inputs, call after call, for anything that independent reports do not show.
+    """Checks the reports on both inputs, call after call, for patterns that independent reports do not have.
 
     Notes
     -----
@@ -41,8 +41,8 @@ class IndependenceCheck:
     Thresholds are Bernstein's inequality, at a level of 1e-4 for all tests of an audit together.
 
     Bets need reports that do not depend on earlier ones, of either input. Two reports that come together may depend on
-    each other without a bet being unfair, since Z in `Book` is a difference of what each does by itself. But then noise
-    was used twice, and whoever sees both reports has the difference of what they hide: a fault that no audit of single
+    each other without making a bet unfair, since Z in `Book` is a difference of their separate terms. But then noise
+    was used twice, and both reports together reveal the difference of what they hide: a fault that no audit of single
     reports shows.
     """
 
@@ -52,19 +52,19 @@ class IndependenceCheck:
         self._repeats = _Repeats(), _Repeats()
 
     def look(self, x: Reports, y: Reports) -> str:
-        """What these reports show of a dependence, as a sentence without its full stop; empty if nothing."""
+        """The dependence that these reports show, as a sentence without its full stop; empty if none."""
         return next(self._seen(x, y), "")
 
     def look_again(self) -> str:
-        """What all reports so far show up to 32 apart or in longer runs, at a level of 1e-3; empty if nothing.
+        """The dependence of all reports so far up to 32 apart or in longer runs, at a level of 1e-3; empty if none.
 
-        For once, before a violation is announced: where reports hang together, chance makes an event frequent on one
-        input and wins bets, and that before the tests of `look` are sure.
+        For use once, before a violation is announced: among dependent reports chance makes an event frequent on one
+        input and wins bets before the tests of `look` are sure.
         """
         tests = len(self._series) * _NEAR_TESTS + 2 * _EQUAL_LAGS
         exponent = math.log(2 * tests / SECOND_LEVEL)
         near = chain.from_iterable(series.near(exponent) for series in self._series.values())
-        return next(chain(near, self._told([part.far(exponent) for part in self._repeats])), "")
+        return next(chain(near, self._on_inputs([part.far(exponent) for part in self._repeats])), "")
 
     def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
         for feature in _features(x):
@@ -73,7 +73,7 @@ class IndependenceCheck:
             if x.kind is not ReportKind.TEXT:  # words have no size, and nothing between them
                 yield from self._seen_in(f"the size of {feature.name()}", *(np.abs(part - 0.5) for part in ranks))
                 yield from _same_steps(feature, x, y)
-        yield from self._told([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
+        yield from self._on_inputs([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
         yield from _same_reports(x, y)
 
     def _seen_in(self, name: str, x: FloatArray, y: FloatArray) -> Iterator[str]:
@@ -90,7 +90,7 @@ class IndependenceCheck:
         return np.asarray(np.searchsorted(cuts, values) / len(cuts), dtype=np.float64)
 
     @staticmethod
-    def _told(found: Sequence[str]) -> Iterator[str]:
+    def _on_inputs(found: Sequence[str]) -> Iterator[str]:
         yield from (f"on input {database}, {what}" for database, what in enumerate(found) if what)
 
 
@@ -125,7 +125,7 @@ class _Series:
         self._runs = _Runs(), _Runs()
 
     def look(self, x: FloatArray, y: FloatArray) -> Iterator[str]:
-        """What shows a dependence."""
+        """Signs of dependence."""
         batches = _Batch(self._latest[0], x), _Batch(self._latest[1], y)
         self._latest = batches[0].latest, batches[1].latest
         for (now, before), sums in self._sums.items():
@@ -142,7 +142,7 @@ class _Series:
         yield from self._slow(_STRICT)
 
     def near(self, exponent: float) -> Iterator[str]:
-        """What all reports so far show up to 32 apart, and in longer runs."""
+        """Signs of dependence in all reports so far, up to 32 apart and in longer runs."""
         for (now, before), sums in self._sums.items():
             found = sums.far(exponent, _NEAR)
             if found is not None:
@@ -179,7 +179,7 @@ class _Batch:
     def products(self, other: "_Batch") -> _Sums:
         """Sums of products of the new values with those of `other` that came 0, 1, ... before."""
         variance = self.variance * other.variance
-        if variance <= 1e-30:  # what never changes tells nothing, and its products are rounding errors
+        if variance <= 1e-30:  # a constant shows nothing, and its products are rounding errors
             return _Sums()
         products = fft.irfft(self._new * other.spectrum.conj(), self._length)[: _MOST_LAGS + 1]
         return _Sums(products, self._size * variance, self.largest * other.largest)
@@ -205,7 +205,7 @@ class _Mean:
 
 
 class _Runs:
-    """A series on one input in runs of 32 values, and of 64, 128, ...: what changes slowly differs from run to run."""
+    """A series on one input in runs of 32, 64, 128, ... values: slow changes differ from run to run."""
 
     def __init__(self) -> None:
         self._rest = np.empty(0)
@@ -299,7 +299,7 @@ def _same_steps(feature: Feature, x: Reports, y: Reports) -> Iterator[str]:
 
 
 def _matches(first: NDArray[np.generic], second: NDArray[np.generic]) -> tuple[int, float]:
-    """How often two series have the same value at the same place, and would if one were shuffled."""
+    """Matches of two series place by place, and the number expected if one were shuffled."""
     values, which = np.unique(np.concatenate([first, second]), return_inverse=True)
     numbers = [np.bincount(part, minlength=len(values)) for part in (which[: len(first)], which[len(first) :])]
     return int(np.count_nonzero(first == second)), float(numbers[0] @ numbers[1]) / max(len(first), 1)

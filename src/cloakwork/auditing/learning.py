@@ -22,7 +22,7 @@ class LearnedScore:
     """A linear score of the entries, of their squares and products where there are few, and of their common values.
 
     An entry often has values that stand for something else than a number (a mark for "below", a code): each common
-    value counts by itself, and is left out of the numbers.
+    value has a term of its own, and is left out of the numbers.
     """
 
     columns: IntArray
@@ -35,7 +35,7 @@ class LearnedScore:
         return np.asarray(self.features(reports.values[:, self.columns]) @ self.weights)
 
     def name(self) -> str:
-        """The score as a formula; terms that do not fit in a sentence are counted, and never left out unsaid."""
+        """The score as a formula; terms that do not fit in a sentence are counted."""
         terms = sorted(self._terms(), key=lambda term: -abs(term[0]))
         shown = " ".join(f"{weight:+.4g} {what}".rstrip() for weight, what, _ in terms[:_SHOWN])
         more = f" and {len(terms) - _SHOWN} smaller terms" if len(terms) > _SHOWN else ""
@@ -67,7 +67,7 @@ class LearnedScore:
         return [(j, k) for j in range(size) for k in range(j, size)] if size <= _FEW else []
 
     def features(self, rows: FloatArray) -> FloatArray:
-        """What the score is linear in, one row per report."""
+        """The terms of the score, one row per report."""
         with np.errstate(all="ignore"):
             clean = np.clip((rows - self.centre) / self.scale, -_FURTHEST, _FURTHEST)
         clean[np.isnan(clean)] = 0.0
@@ -103,7 +103,7 @@ def learn(past: Past) -> LearnedScore:
 
 
 def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and spread of each column, leaving out NaN; a column that tells nothing gets an endless spread."""
+    """Mean and spread of each column, leaving out NaN; a useless column gets an infinite spread."""
     known = ~np.isnan(numbers)
     many = np.maximum(known.sum(axis=0), 1)
     with np.errstate(all="ignore"):

@@ -38,7 +38,7 @@ class HalfLine:
         values = reports.feature(self.feature)
         return np.asarray(values > self.cut if self.above else values <= self.cut)
 
-    def describe(self, past: Past) -> str:  # noqa: ARG002 - a cut speaks for itself
+    def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
         return f"{self.feature.name()} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
 
 
@@ -46,7 +46,7 @@ class HalfLine:
 class Interval:
     """The feature is above `lower` and at most `upper`, or is not (NaN is neither).
 
-    None for no lower end: minus infinity, which a feature can be, is above nothing, not even itself.
+    `lower` is None for no lower end, which includes minus infinity.
     """
 
     feature: Feature
@@ -94,7 +94,7 @@ class Ranges:
         values = reports.feature(self.feature)
         return np.asarray(self.chosen[np.searchsorted(self.cuts, values)] & ~np.isnan(values))
 
-    def describe(self, past: Past) -> str:  # noqa: ARG002 - cuts speak for themselves
+    def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
         turns = np.flatnonzero(np.diff(np.concatenate([[False], self.chosen, [False]])))
         spans = [self._span(int(first), int(end)) for first, end in turns.reshape(-1, 2)]
         return f"{self.feature.name()} is {joined([span for span in spans if span] or ['above infinity'])}"
@@ -160,7 +160,7 @@ def joined(parts: Sequence[str], *, of: int | None = None) -> str:
 
 
 def describe_value(feature: Feature, value: Any, past: Past) -> str:
-    """What a value of a feature stands for: for a code, the report that has it."""
+    """A value of a feature in words: for a code, the report that has it."""
     if isinstance(feature, SpecialValue):
         return _special(int(value), past)
     if isinstance(feature, RowFigure) and feature.is_place:

@@ -1,4 +1,4 @@
-"""The portfolio: which kinds of events are tried on which reports, and what share of the stake each has."""
+"""The portfolio of event families: which are tried on which reports, and their shares of the stake."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -55,9 +55,9 @@ laplace = partial(model_half_line, LAPLACE)
 
 @dataclass(frozen=True, eq=False)
 class EventFamily:
-    """One source of events: how it is called, its share of the stake, and how it chooses from the past.
+    """A family of events: its name, its share of the stake, and its search in past reports.
 
-    A plain one gives events that a person can check by eye.
+    A plain family has events that a person can check by eye.
     """
 
     source: str
@@ -211,7 +211,7 @@ def _entry_bits(kind: ReportKind, past: Past) -> list[Feature]:
 
 
 def _pairs(sign: int, past: Past) -> list[Feature]:
-    """Pairs of entries: all where there are few, else those that hang together most, and neighbours."""
+    """Pairs of entries: all where there are few, else those that correlate most, and neighbours."""
     width = past.x.width
     pairs = list(combinations(range(width), 2)) if width <= 7 else _related(past.x.values[:_SCREEN])
     return [Combination(first, second, sign, width) for first, second in pairs[:_MOST_FEATURES]]

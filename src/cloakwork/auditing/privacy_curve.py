@@ -66,24 +66,24 @@ class CurveBand:
     def __init__(self, *, confidence: float, given: GivenRatio | None) -> None:
         self._level = (1 - confidence) / len(FRESH) / 2  # for each order and each input
         self._given = given
-        self._tallies: list[CellCounts] = []
+        self._counts: list[CellCounts] = []
 
     def add(self, past: Past, x: Reports, y: Reports) -> None:
         """Count a batch; `past` is what came before it."""
-        known = len(self._tallies)
+        known = len(self._counts)
         if known < len(FRESH) and past.seen >= FRESH[known]:
-            self._tallies.append(CellCounts(_learn_order(past, self._given)))
-        for tally in self._tallies:
-            tally.add(x, y)
+            self._counts.append(CellCounts(_learn_order(past, self._given)))
+        for counted in self._counts:
+            counted.add(x, y)
 
     def _best(self) -> CellCounts | None:
         """The newest order that rests on nearly as many reports as the first: its band is hardly wider.
 
         All bands hold at once, so that whichever is shown may be chosen by what was seen.
         """
-        for tally in reversed(self._tallies):
-            if tally.reports >= NEARLY * self._tallies[0].reports:
-                return tally
+        for counted in reversed(self._counts):
+            if counted.reports >= NEARLY * self._counts[0].reports:
+                return counted
         return None
 
     def profile(self, claim: AuditedClaim) -> PrivacyCurve:
@@ -96,16 +96,16 @@ class CurveBand:
         look k at level a / (k (k + 1)), so delta is within (1 + e^eps) r; it falls as epsilon rises.
         """
         epsilons = _epsilons(claim.epsilon)
-        tally = self._best()
-        if tally is None:
+        counted = self._best()
+        if counted is None:
             nothing = np.zeros(len(epsilons))
             return PrivacyCurve(
                 epsilons=epsilons, estimate=nothing, lower=nothing, upper=nothing + 1, events="none yet", reports=0
             )
-        level = self._level / (tally.looks * (tally.looks + 1))
-        radius = math.sqrt(math.log(2 / level) / (2 * tally.reports))
+        level = self._level / (counted.looks * (counted.looks + 1))
+        radius = math.sqrt(math.log(2 / level) / (2 * counted.reports))
         factor = np.exp(epsilons)
-        estimate = _estimate(tally.counts / tally.reports, factor)
+        estimate = _estimate(counted.counts / counted.reports, factor)
         off = (1 + factor) * radius
         lower = np.maximum.accumulate(np.clip(estimate - off, 0.0, 1.0)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(estimate + off, 0.0, 1.0))
@@ -114,8 +114,8 @@ class CurveBand:
             estimate=np.clip(estimate, lower, upper),
             lower=lower,
             upper=upper,
-            events=tally.order.events,
-            reports=tally.reports,
+            events=counted.order.events,
+            reports=counted.reports,
         )
 
 

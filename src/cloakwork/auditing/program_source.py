@@ -1,4 +1,4 @@
-"""A program that prints reports, one a line, asked on two inputs."""
+"""A program that prints reports, one a line, run on two inputs."""
 
 import os
 import selectors
@@ -20,34 +20,34 @@ from cloakwork.readings import ReportForm, ReportReader, printable
 
 _CHUNK = 1 << 16
 _LONGEST = 1 << 16  # characters of a line
-_TAIL = 2000  # bytes kept of what a program says about its troubles
-_GLANCE = 0.01  # seconds between two looks at whether it has
+_TAIL = 2000  # bytes kept of standard error
+_POLL = 0.01  # seconds
 
 
 class ProgramSource:
-    """Reports of a program that is started twice, once for each input, and read while it runs.
+    """Reports of a program, which runs once for each input and is read while it runs.
 
     Parameters
     ----------
     command
-        The program with its arguments, as one would type it; no shell is asked. The input, 0 or 1, takes the place of
-        each `{}`, or is added as the last argument where there is none.
+        The program with its arguments, as typed; no shell is involved. The input, 0 or 1, replaces each `{}`, or is
+        added as the last argument.
     form
-        What each line is taken for; decided by the first lines if None.
+        How lines are read; inferred from the first lines by default.
     timeout
-        Seconds that the program has for each line.
+        Seconds to wait for each line, and for the program to exit after it closes its output.
 
     Notes
     -----
-    The pipe holds the program back, so it may print for ever. One that ends by itself, with exit code 0, is started
-    again: it may print any number of reports each time. Use it as a context, so that the programs end with it.
+    The pipe holds the program back, so it may print for ever. A program that exits with code 0 is started again: it may
+    print any number of reports each time. Use the source as a context, which ends the programs.
     """
 
     def __init__(self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0) -> None:
         seconds = positive("timeout", timeout)
         words = _words(command)
         self.reader = ReportReader(form)
-        self._programs = tuple(_Program(_told(words, database), seconds, database) for database in (0, 1))
+        self._programs = tuple(_Program(_with_input(words, database), seconds, database) for database in (0, 1))
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +57,7 @@ class ProgramSource:
     ) -> None:
         self.close()
 
-    def __call__(self, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002 - it has its own
+    def __call__(self, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002 - the program has its own
         """The next reports on an input."""
         if self.reader.form is None or self.reader.width is None:
             self.reader.decide([line for program in self._programs for line in program.look(size)])
@@ -73,7 +73,7 @@ class ProgramSource:
 
 
 class _Program:
-    """One run after the other of a program on one input."""
+    """Consecutive runs of a program on one input."""
 
     def __init__(self, words: Sequence[str], timeout: float, database: int) -> None:
         self._words, self._timeout, self._database = list(words), timeout, database
@@ -82,7 +82,7 @@ class _Program:
         self._ready: list[str] = []
         self._rest = b""
         self._printed = 0
-        self._said = b""
+        self._errors = b""
         self.taken = 0
 
     def look(self, size: int) -> list[str]:
@@ -99,14 +99,14 @@ class _Program:
         return found
 
     def close(self) -> None:
-        """End the program, if it has not ended by itself, and everything that it started."""
+        """End the program, if it still runs, and everything that it started."""
         if self._selector is not None:
             self._selector.close()
             self._selector = None
         process, self._process = self._process, None
         if process is None:
             return
-        if process.returncode is None:  # until we have taken its exit code, its number cannot be someone else's
+        if process.returncode is None:  # before its exit code is taken, its number cannot belong to another process
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -129,7 +129,7 @@ class _Program:
 
     def _start(self) -> None:
         try:
-            process = subprocess.Popen(  # noqa: S603 - whoever audits names the program
+            process = subprocess.Popen(  # noqa: S603 - the user names the program
                 self._words,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -139,14 +139,14 @@ class _Program:
             )
         except (OSError, ValueError) as problem:
             raise InputError(f"{self._name}: {getattr(problem, 'strerror', None) or problem}.") from None
-        self._process, self._selector, self._printed, self._said = process, selectors.DefaultSelector(), 0, b""
+        self._process, self._selector, self._printed, self._errors = process, selectors.DefaultSelector(), 0, b""
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
                 self._selector.register(pipe, selectors.EVENT_READ, pipe is process.stdout)
 
     def _more(self) -> None:
-        """Wait until there is at least one more line, or the program has ended and is to be started again."""
+        """Wait for at least one more line, or until the program has ended and must be started again."""
         if self._process is None:
             self._start()
         end = time.monotonic() + self._timeout
@@ -161,17 +161,17 @@ class _Program:
                     argument="timeout",
                 )
             for key, _ in self._selector.select(left):
-                self._hear(key.fd, reports=bool(key.data))
+                self._read(key.fd, reports=bool(key.data))
 
-    def _hear(self, pipe: int, *, reports: bool) -> None:
+    def _read(self, pipe: int, *, reports: bool) -> None:
         if self._process is None:
-            return  # it ended while the other pipe was heard
+            return  # it ended while the other pipe was read
         try:
             chunk = os.read(pipe, _CHUNK)
         except BlockingIOError:
             return
         if not reports:
-            self._said = (self._said + chunk)[-_TAIL:]
+            self._errors = (self._errors + chunk)[-_TAIL:]
             if not chunk and self._selector is not None:
                 self._selector.unregister(pipe)
         elif chunk:
@@ -189,7 +189,7 @@ class _Program:
         self._printed += len(lines)
 
     def _ended(self) -> None:
-        """See how it ended; it is started again when more lines are asked for."""
+        """Check the exit code; the program is started again when more lines are needed."""
         if self._rest:  # a last line without its end
             self._keep([self._rest])
             self._rest = b""
@@ -197,34 +197,34 @@ class _Program:
         if process is None:
             return
         code = self._exit_code(process)
-        said, printed = _last_line(self._said), self._printed
+        reason, printed = _last_line(self._errors), self._printed
         self.close()
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            why = f": {said.rstrip('.')}" if said else ""
+            why = f": {reason.rstrip('.')}" if reason else ""
             raise InputError(
                 f"{self._name}: on input {self._database}, {self._after}, it ended with {how}{why}. "
-                "A failure can be an outcome too: print a word for it instead of ending.",
+                "A failure can be an outcome too: print a word for it instead of exiting.",
                 code=code,
                 database=self._database,
                 reports=self._made,
             )
         if not printed:
-            raise InputError(f"{self._name}: it ended without printing a report. Let it print at least one line.")
+            raise InputError(f"{self._name}: it exited without printing a report. Let it print at least one line.")
 
     def _exit_code(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for it to end, and listen meanwhile: a program whose complaints nobody takes cannot end."""
+        """Wait for the program to exit and keep reading its errors: with a full pipe it could not exit."""
         end = time.monotonic() + self._timeout
         while True:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_GLANCE)
+                process.wait(_POLL)
             if process.stderr is not None:
                 with suppress(BlockingIOError):
-                    self._said = (self._said + os.read(process.stderr.fileno(), _CHUNK))[-_TAIL:]
+                    self._errors = (self._errors + os.read(process.stderr.fileno(), _CHUNK))[-_TAIL:]
             if process.returncode is not None:
                 return process.returncode
             if time.monotonic() > end:
-                raise InputError(f"{self._name}: it closed its output and did not end. Let it end, or go on.")
+                raise InputError(f"{self._name}: it closed its output and did not exit.")
 
 
 def _words(command: str) -> list[str]:
@@ -237,12 +237,12 @@ def _words(command: str) -> list[str]:
     return words
 
 
-def _told(words: Sequence[str], database: int) -> list[str]:
+def _with_input(words: Sequence[str], database: int) -> list[str]:
     if any("{}" in word for word in words):
         return [word.replace("{}", str(database)) for word in words]
     return [*words, str(database)]
 
 
-def _last_line(said: bytes) -> str:
-    lines = [line for line in said.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+def _last_line(output: bytes) -> str:
+    lines = [line for line in output.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
     return printable(lines[-1]) if lines else ""

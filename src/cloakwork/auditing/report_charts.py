@@ -15,7 +15,7 @@ _LABEL, _NUMBER = 250, 70
 
 
 def bars(title: str, rows: Sequence[tuple[str, float]], limit: tuple[str, float]) -> str:
-    """How often an event happened with each input, and how often it may."""
+    """Frequency of an event with each input, and the most that the claim allows."""
     largest = max([share for _, share in rows] + [limit[1], 1e-12])
     room = _WIDTH - _LABEL - _NUMBER
     drawn = []
@@ -35,7 +35,7 @@ def bars(title: str, rows: Sequence[tuple[str, float]], limit: tuple[str, float]
 
 
 def profile_chart(audit: Audit) -> str:
-    """The privacy profile with its band and the claim; empty where no report has come, or where they mean nothing."""
+    """The privacy profile with its band and the claim; empty if withheld or without reports."""
     if audit.verdict is Verdict.WITHHELD or not audit.profile.reports:
         return ""
     profile = audit.profile

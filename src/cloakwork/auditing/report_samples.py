@@ -28,7 +28,7 @@ _NUMBER = numbers.Real | np.bool_
 
 
 class ReportKind(StrEnum):
-    """What a mechanism puts out."""
+    """The kind of a mechanism's reports."""
 
     FLOAT = "floating-point numbers"
     WHOLE = "whole numbers"
@@ -43,7 +43,7 @@ class Feature(Protocol):
         ...
 
     def name(self) -> str:
-        """What is measured, as the subject of a sentence."""
+        """The feature in words, as the subject of a sentence."""
         ...
 
 
@@ -85,7 +85,7 @@ class Reports:
 
 
 class Past:
-    """What the auditor remembers: an even sample of all pairs of reports so far, of bounded size."""
+    """The auditor's memory: a uniform sample of all pairs of reports so far, of bounded size."""
 
     def __init__(self, x: Reports, y: Reports, rng: np.random.Generator) -> None:
         self._most = max(2_000, min(_KEPT_ROWS, _KEPT_NUMBERS // x.width))
@@ -94,7 +94,7 @@ class Past:
         self.x, self.y = x, y
 
     def add(self, x: Reports, y: Reports) -> None:
-        """Remember more pairs, or some of them: each of all pairs is kept with the same probability."""
+        """Remember more pairs; each of all pairs so far is kept with the same probability."""
         room = max(0, self._most - len(self.x))
         if room:
             self.x, self.y = _joined(self.x, x.take(slice(room))), _joined(self.y, y.take(slice(room)))
@@ -112,7 +112,7 @@ class Past:
         self.x, self.y = self.x.as_floats(), self.y.as_floats()
 
     def every_other(self, first: int) -> "Past":
-        """Half of what is remembered: what is learned on one half is judged on the other."""
+        """Half of the memory: one half is for learning, the other for judging."""
         half = slice(first, None, 2)
         return Past(self.x.take(half), self.y.take(half), self._rng)
 
@@ -132,9 +132,9 @@ def ask(mechanism: Mechanism, size: int, rng: np.random.Generator, *, width: int
 
 
 def kind_of(answers: Answers, before: ReportKind | None = None) -> ReportKind:
-    """What a mechanism puts out that gave these answers, and gave `before` until now.
+    """The kind of these answers, after reports of kind `before`.
 
-    WordArray if it began with nothing else, floating-point numbers once one has come, whole numbers else.
+    Words if the first answers hold nothing else, floating-point numbers once one has come, else whole numbers.
     """
     if before in {ReportKind.TEXT, ReportKind.FLOAT}:
         return before
@@ -150,7 +150,7 @@ def kind_of(answers: Answers, before: ReportKind | None = None) -> ReportKind:
 def read(answer: NDArray[Any], kind: ReportKind) -> Reports:
     """The reports of an answer, as this kind.
 
-    Each is read by itself, whatever else is in the answer, so that a bet on whole numbers stays fair when the first
+    Each is read on its own, whatever else is in the answer, so that a bet on whole numbers stays fair when the first
     float or word comes.
     """
     if kind is ReportKind.TEXT:
@@ -219,7 +219,7 @@ def _array(answer: Any, database: int) -> NDArray[Any]:
 
 
 def _is_changed(array: NDArray[Any]) -> bool:
-    """Whether numpy may have made something else of a list: words of numbers beside words, floats of large integers."""
+    """Whether NumPy may have changed a list: numbers beside words to words, large integers to floats."""
     return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool((np.abs(array) >= _EXACT).any()))
 
 

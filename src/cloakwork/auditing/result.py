@@ -1,4 +1,4 @@
-"""What an audit found: the verdict, the bounds, the witness and the privacy profile."""
+"""The result of an audit: verdict, bounds, witness and privacy curve."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NEVER_PROOF = (
 
 
 class Verdict(StrEnum):
-    """How an audit ends. There is no "verified": no number of reports can show that."""
+    """The end of an audit. There is no "verified": no number of reports can show that."""
 
     VIOLATION = "violation"
     NONE_FOUND = "no violation found"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Witness:
-    """The event that gives the mechanism away.
+    """The event that shows a violation.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class Witness:
 
     Notes
     -----
-    The counts are of the reports that were kept, and the event was chosen with their help: they show the leak, while
-    what is certain about it is `Audit.epsilon_lower` and `Audit.delta_lower`.
+    The counts are of the reports that were kept, and the event was chosen with their help: they illustrate the leak.
+    `Audit.epsilon_lower` and `Audit.delta_lower` are certain.
     """
 
     event: str
@@ -65,7 +65,7 @@ class Witness:
 
     @property
     def frequencies(self) -> tuple[float, float]:
-        """How often the event happened on input 0 and on input 1, as fractions."""
+        """Frequency of the event on input 0 and on input 1."""
         return self.counts[0] / max(self.reports, 1), self.counts[1] / max(self.reports, 1)
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ class Audit:
     Parameters
     ----------
     verdict
-        What can be said of the claim.
+        The conclusion about the claim.
     epsilon, delta, confidence
         The claim, and how sure a violation or a bound is.
     epsilon_lower
@@ -137,7 +137,7 @@ class Audit:
     reports_used, ceiling
         Reports per input that were drawn, and the most that were allowed.
     independent, dependence
-        Whether reports looked independent, and what was seen if not.
+        Whether reports looked independent, and the dependence that was seen if not.
     profile
         The whole privacy profile with its band; empty where the verdict is withheld.
     events
@@ -151,7 +151,7 @@ class Audit:
     two bounds holds with this confidence; where reports depend on each other both are 0.
 
     The band of the profile is another test, with a confidence of its own. Where it lies above a claim that the bets did
-    not reject, the verdict counts: to believe whichever of the two says "violation" would double the false alarms.
+    not reject, the verdict takes precedence: believing either test would double the false alarms.
     """
 
     verdict: Verdict

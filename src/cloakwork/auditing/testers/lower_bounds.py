@@ -1,4 +1,4 @@
-"""What no test can do better: lower bounds with their constants, and what stays out of sight."""
+"""Lower bounds on the queries of any test, with their constants, and leaks that no test notices."""
 
 import math
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
 
     Notes
     -----
-    The larger of two bounds. Two pairs on two outcomes (`hard_pairs`) must be told apart: with r queries on each input
-    the total variation between the samples is at most sqrt(1 - BC^(2r)), BC the product of the two Bhattacharyya
+    The larger of two bounds. Two pairs on two outcomes (`hard_pairs`) must be distinguished: with r queries on each
+    input the total variation between the samples is at most sqrt(1 - BC^(2r)), BC the product of the two Bhattacharyya
     coefficients, and it must be at least 2 confidence - 1.
 
     And after Paninski (2008): on N outcomes let Q_0 be s/N and Q_1 be s e^-epsilon / N, s = (1-delta) e^epsilon /
@@ -119,7 +119,7 @@ def share_limit(*, gamma: float, slack: float, confidence: float = CONFIDENCE) -
 
 
 def unnoticed_mass(queries: int, *, confidence: float = CONFIDENCE) -> float:
-    """How likely a total leak may be and still pass, whatever the test, after so many queries on the input that leaks.
+    """The probability of a total leak that still passes any test, after so many queries on the input that leaks.
 
     A mechanism that shows its input outright with this probability has an infinite epsilon. No test that accepts
     honest mechanisms with the given confidence rejects it with that confidence: why pure privacy cannot be verified
@@ -143,7 +143,7 @@ def checked_gap(delta: float, alpha: float) -> float:
     """`alpha` as a float, refused unless 0 <= delta < delta + alpha < 1: delta never exceeds 1."""
     if not (0 <= delta < 1 and LEAST_GAP <= alpha < 1 and delta + alpha < 1):
         raise InputError(
-            f"delta={delta!r} with alpha={alpha!r}: give delta from 0 and alpha from {LEAST_GAP:g} such that their sum "
+            f"delta={delta!r} with alpha={alpha!r}: give delta from 0 and alpha from {LEAST_GAP:g} so that their sum "
             "is below 1 (no mechanism has a delta above 1).",
             delta=delta,
             alpha=alpha,

@@ -1,4 +1,4 @@
-"""How private a pair of finite distributions is, and how far from a claim."""
+"""The privacy of a pair of finite distributions, and its distance from a claim."""
 
 import math
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Deltas:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two distributions on the outcomes 0..n-1: what a mechanism says it does on input 0 and on input 1.
+    """Two distributions on the outcomes 0..n-1: those of a mechanism on input 0 and on input 1.
 
     It is a mechanism too: called with (database, size, rng) it draws outcomes, and its `counts` draws how often each
     outcome occurs, in time that does not grow with `size`.
@@ -114,12 +114,12 @@ class Pair:
         return rng.choice(self.n, size=size, p=self.of(database))
 
     def counts(self, database: int, size: int, rng: np.random.Generator) -> IntArray:
-        """How often each outcome occurs among `size` draws."""
+        """Counts of each outcome among `size` draws."""
         return rng.multinomial(size, self.of(database))
 
 
 def random_distance(excess: ArrayLike, weights: ArrayLike, *, gamma: float, scale: float) -> float:
-    """How far a family of pairs is from being private on all but a share `gamma` of its pairs.
+    """The distance of a family of pairs from privacy on all but a share `gamma` of its pairs.
 
     Parameters
     ----------

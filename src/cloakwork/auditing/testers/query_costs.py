@@ -1,4 +1,4 @@
-"""What testing a claim would cost, before anything is sampled; and that some claims cannot be tested at all."""
+"""The cost of testing a claim, known before anything is sampled; some claims cannot be tested at all."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def plan_queries(
     stated: Pair | None = None,
     confidence: float = CONFIDENCE,
 ) -> QueryPlan:
-    """What it would cost to test a claim on two inputs, by the cheapest test here that can.
+    """The cost of testing a claim on two inputs with the cheapest suitable test.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def plan_queries(
 
 
 def unverifiable(epsilon: float) -> UnverifiableError:
-    """The error that says, in words, why a pure claim cannot be verified without information.
+    """The error that explains why a pure claim cannot be verified without information.
 
     Notes
     -----

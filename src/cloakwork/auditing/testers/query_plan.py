@@ -1,4 +1,4 @@
-"""What a tester promises before it samples, and what it says after."""
+"""The promise of a tester before it samples, its answer after, and its queries in between."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ Mechanism: TypeAlias = Callable[[Any, int, np.random.Generator], ArrayLike]
 
 @dataclass(frozen=True)
 class Promise:
-    """What must be accepted and what must be rejected, as halves of a sentence, and what neither covers."""
+    """The pairs that must be accepted and rejected, as halves of a sentence, and a caveat."""
 
     private: str
     far: str
@@ -33,14 +33,14 @@ class Promise:
         least = rounded_down(confidence)
         text = (
             f"With probability at least {least} it accepts if {self.private}, and with probability at least {least} it "
-            f"rejects if {self.far}. In between it may say either."
+            f"rejects if {self.far}. In between it may do either."
         )
         return f"{text} {self.caveat}".rstrip()
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """What a test costs and what its answer will mean, known before the first query.
+    """The cost of a test and the meaning of its answer, known before the first query.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class QueryPlan:
     lower
         No test whatever with this confidence and this gap does with fewer queries on each input.
     promise
-        What must be accepted and what must be rejected; `guarantee` says it in words.
+        The pairs that must be accepted and rejected; `guarantee` puts it in words.
     why
         Where the number of queries comes from.
     """
@@ -77,7 +77,7 @@ class QueryPlan:
 
     @property
     def guarantee(self) -> str:
-        """What an answer will mean."""
+        """The meaning of an answer."""
         return self.promise.at(self.confidence)
 
     def __str__(self) -> str:
@@ -89,20 +89,20 @@ class QueryPlan:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a test said.
+    """The answer of a test.
 
     Parameters
     ----------
     accepts
-        True: nothing spoke against the claim. It is never a proof: see `guarantee`.
+        True: no evidence against the claim. It is never a proof: see `guarantee`.
     statistic, threshold
         The test rejects when the first is above the second.
     queries
         Made in all, on both inputs together.
     reason
-        What decided, in words.
+        The deciding observation, in words.
     guarantee
-        What the answer means.
+        The meaning of the answer.
     """
 
     accepts: bool
@@ -127,7 +127,7 @@ class Tester(Protocol):
         mechanism: Mechanism,
         rng: np.random.Generator,
         *,
-        databases: tuple[Any, Any] = (0, 1),  # noqa: PT028 (no test of ours)
+        databases: tuple[Any, Any] = (0, 1),  # noqa: PT028 - not a pytest test
     ) -> Answer: ...
 
 
@@ -214,8 +214,8 @@ class Binned:
         return np.where(np.isnan(outputs), self.n - 1, bins).astype(np.int64)
 
 
-def tally(mechanism: Mechanism, database: Any, size: int, n: int, rng: np.random.Generator) -> IntArray:
-    """How often each of the n outcomes occurs among `size` answers on `database`.
+def count_outcomes(mechanism: Mechanism, database: Any, size: int, n: int, rng: np.random.Generator) -> IntArray:
+    """Count each of the n outcomes among `size` answers on `database`.
 
     A mechanism with a method `counts(database, size, rng)` is asked for the counts at once; any other is called for
     at most 2^18 answers at a time, so that memory does not grow with `size`.

@@ -18,7 +18,7 @@ from cloakwork.errors import InputError
 
 @dataclass(frozen=True)
 class ShareSize:
-    """How a share is tested: how many pairs, and how many of them may be found bad."""
+    """The size of a test of a share: pairs to draw, and how many of them may be bad."""
 
     pairs: int
     allowed: int
@@ -80,14 +80,14 @@ class RandomPrivacy:
 
     @cached_property
     def size(self) -> ShareSize:
-        """How many pairs are drawn, and how many may be found bad."""
+        """Pairs to draw, and how many of them may be bad."""
         wrong = self.slack / 4
         low = self.gamma + (1 - self.gamma) * wrong
         return share_size(low, (self.gamma + self.slack) * (1 - wrong), 1 - self.confidence)
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What the test costs and promises; `per_input` is for each input of each pair."""
+        """Cost and promise of the test; `per_input` is for each input of each pair."""
         one, pairs = self.each.plan, self.size.pairs
         return QueryPlan(
             tester=f"{self.tester.plan.tester}, on {pairs:,} random pairs",
@@ -183,12 +183,12 @@ class Amplified:
 
     @cached_property
     def repetitions(self) -> int:
-        """How often the test is made, if all are needed."""
+        """Number of repetitions, if all are needed."""
         return votes(1 - self.tester.plan.confidence, 1 - self.confidence)
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What all repetitions cost and promise."""
+        """Cost and promise of all repetitions."""
         inner, k = self.tester.plan, self.repetitions
         return QueryPlan(
             tester=f"{inner.tester}, majority of {k}",

@@ -10,7 +10,15 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray, positive
 from cloakwork.auditing.testers.lower_bounds import approximate_limit, checked_gap, pure_limit
 from cloakwork.auditing.testers.outcome_pair import LEAST_GAP, Pair, checked_confidence, checked_epsilon
-from cloakwork.auditing.testers.query_plan import CONFIDENCE, Answer, Mechanism, Promise, QueryPlan, seldom_above, tally
+from cloakwork.auditing.testers.query_plan import (
+    CONFIDENCE,
+    Answer,
+    Mechanism,
+    Promise,
+    QueryPlan,
+    count_outcomes,
+    seldom_above,
+)
 from cloakwork.errors import InputError
 
 FLOORS = np.geomspace(1e-3, 4, 60)
@@ -18,7 +26,7 @@ FLOORS = np.geomspace(1e-3, 4, 60)
 
 @dataclass(frozen=True)
 class IdentitySize:
-    """How an identity test is set: mean number of answers, share of the floor, threshold."""
+    """Settings of an identity test: mean number of answers, share of the floor, threshold."""
 
     size: float
     floor: float
@@ -70,17 +78,17 @@ class KnownPair:
 
     @property
     def distance(self) -> float:
-        """Total variation at which the mechanism must be told from its description."""
+        """Total variation at which the mechanism must be distinguished from its description."""
         return self.alpha / (1 + math.exp(self.epsilon))
 
     @cached_property
     def setting(self) -> IdentitySize:
-        """How the identity test of each input is set."""
+        """Settings of the identity test of each input."""
         return identity_size(self.stated.n, self.distance, self.confidence)
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What the test costs and promises; no queries if the stated pair itself breaks the claim."""
+        """Cost and promise of the test; no queries if the stated pair itself breaks the claim."""
         honest = self.stated_is_private
         size = self.setting.size if honest else 0.0
         return QueryPlan(
@@ -104,7 +112,7 @@ class KnownPair:
         return self.stated.is_private(self.epsilon, self.delta)
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
-        """Query the mechanism on the two inputs and say whether it is as stated, and the claim stands."""
+        """Query the mechanism on the two inputs and test whether it is as stated and the claim stands."""
         if not self.stated_is_private:
             found = self.stated.delta(self.epsilon)
             return Answer(False, found, self.delta, 0, self._broken, self._promise.at(self.confidence))
@@ -112,7 +120,7 @@ class KnownPair:
         asked = [int(rng.poisson(min(setting.size, 1e18))) for _ in databases]
         statistics = []
         for k, (database, size) in enumerate(zip(databases, asked, strict=True)):
-            counts = tally(mechanism, database, size, self.stated.n, rng)
+            counts = count_outcomes(mechanism, database, size, self.stated.n, rng)
             statistics.append(identity_statistic(counts, self.stated.of(k), setting))
         worst = int(np.argmax(statistics))
         return Answer(
@@ -273,7 +281,7 @@ class KnownPure:
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What the test costs and promises."""
+        """Cost and promise of the test."""
         r = self.queries
         return QueryPlan(
             tester="pure privacy, full information",
@@ -293,12 +301,12 @@ class KnownPure:
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
-        """Query the mechanism on the two inputs and say whether it is as stated, and the claim stands."""
+        """Query the mechanism on the two inputs and test whether it is as stated and the claim stands."""
         r, c = self.queries, self.band
         if not r:
             found = self.stated.epsilon
             return Answer(False, found, self.epsilon, 0, self._broken, self._promise(r).at(self.confidence))
-        counts = [tally(mechanism, database, r, self.stated.n, rng) for database in databases]
+        counts = [count_outcomes(mechanism, database, r, self.stated.n, rng) for database in databases]
         worst = max(misfit(x, self.stated.of(k)) for k, x in enumerate(counts))
         outside = any(x[self.stated.of(k) == 0].any() for k, x in enumerate(counts))
         return Answer(

@@ -16,9 +16,9 @@ from cloakwork.auditing.testers.query_plan import (
     Mechanism,
     Promise,
     QueryPlan,
+    count_outcomes,
     seldom_above,
     smallest,
-    tally,
 )
 
 
@@ -84,7 +84,7 @@ class UnknownPair:
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What the test costs and promises."""
+        """Cost and promise of the test."""
         size = self.mean_queries
         return QueryPlan(
             tester="approximate privacy, no information",
@@ -102,18 +102,18 @@ class UnknownPair:
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
-        """Query the mechanism on the two inputs and say whether the claim stands.
+        """Query the mechanism on the two inputs and test whether the claim stands.
 
         Parameters
         ----------
         mechanism
             Called with (database, size, rng); returns `size` independent outcomes from 0 to n-1.
         databases
-            What stands for the two neighbouring inputs.
+            The two neighbouring inputs.
         """
         size = self.mean_queries
         asked = [int(rng.poisson(min(size, 1e18))) for _ in databases]
-        x, y = (tally(mechanism, d, r, self.n, rng) for d, r in zip(databases, asked, strict=True))
+        x, y = (count_outcomes(mechanism, d, r, self.n, rng) for d, r in zip(databases, asked, strict=True))
         seen = self.estimate(x, y, size)
         threshold = self.delta + self.alpha - self._below(size)
         towards = "second" if seen.backward > seen.forward else "first"
@@ -145,7 +145,7 @@ class UnknownPair:
         return (1 + math.exp(2 * self.epsilon)) / size
 
     def _above(self, size: float) -> float:
-        """How far the estimates go above delta, both directions, but for the allowed failures."""
+        """Upward error of the estimates, both directions, except for the allowed failures."""
         spread = self._spread(size)
         return math.sqrt(self.n * spread) / 2 + _deviation(spread, 1 / size, (1 - self.confidence) / 2)
 
@@ -157,7 +157,7 @@ class UnknownPair:
 
 
 def _deviation(variance: float, step: float, failure: float) -> float:
-    """What a sum moved by `step` at most leaves its mean by with a probability of at most `failure`."""
+    """The deviation of a sum from its mean that has a probability of at most `failure`; one term moves it by `step`."""
     logarithm = -math.log(failure)
     part = step * logarithm / 3
     return min(math.sqrt(variance * (1 / failure - 1)), part + math.sqrt(part * part + 2 * variance * logarithm))
