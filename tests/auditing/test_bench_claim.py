@@ -33,18 +33,16 @@ def test_means_scatter_and_their_errors_are_those_of_the_readings() -> None:
 def test_set_ups_as_stated_leave_nothing_to_say() -> None:
     found = seen(apart=4.0)
     assert len(found.notes()) == 1
-    assert "4 °C ± 0.063 °C apart on average, and scatter by 2 °C." in found.notes()[0]
-    assert "Stated was at most 4.5 °C, rounding included, and planned is noise of 2 °C." in found.notes()[0]
+    assert all(value in found.notes()[0] for value in ("4 °C ± 0.063 °C", "4.5 °C", "2 °C"))
     assert (found.doubt(), found.cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95)) == ("", ())
 
 
 def test_set_ups_that_are_too_far_apart_are_suspected_from_two_standard_errors_on() -> None:
     error = seen(apart=4.5).error
     assert seen(apart=4.5 + 1.5 * error).doubt() == ""
-    assert seen(apart=4.5 + 2.5 * error).doubt().startswith("Either the device breaks its claim or the set-ups differ")
-    assert seen(apart=4.5 + 4 * error).cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95) == (
-        "The set-ups differed by more than was stated: check them.",
-    )
+    assert seen(apart=4.5 + 2.5 * error).doubt()
+    [caution] = seen(apart=4.5 + 4 * error).cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95)
+    assert "more than stated" in caution
 
 
 def test_missing_noise_is_named_only_where_the_scatter_is_too_small() -> None:
@@ -61,8 +59,9 @@ def test_set_ups_that_differed_too_little_or_not_at_all_weaken_a_verdict() -> No
         seen(apart=apart, claim=claim).cautions(Verdict.NONE_FOUND, reports=2000, confidence=0.95)
         for apart, claim in ((2.0, CLAIM), (0.1, CLAIM), (0.1, replace(CLAIM, shift=0.2)))
     ]
-    assert said[0] == ("The set-ups differed by less than was stated: this audit tested less than it says.",)
-    assert said[1] == ("The set-ups differed by less than was stated, if at all: this audit tested less than it says.",)
+    assert [len(cautions) for cautions in said] == [1, 1, 1]
+    assert all("less than stated" in cautions[0] for cautions in said[:2])
+    assert ["if at all" in cautions[0] for cautions in said] == [False, True, False]
     assert "cannot show whether the set-ups differed" in said[2][0]
     assert "The readings cannot show whether the set-ups differed." in seen(apart=0.1).notes()
     assert "nearer to each other" in seen(apart=2.0).notes()[-1]
@@ -74,8 +73,8 @@ def test_an_audit_that_could_hardly_have_found_anything_says_so() -> None:
         seen(apart=0.1, claim=weak).cautions(Verdict.NONE_FOUND, reports=reports, confidence=0.95)
         for reports in (300, 10**7)
     )
-    assert "So few readings would hardly show noise that is only half as large as planned." in few
-    assert "So few readings would hardly show noise that is only half as large as planned." not in many
+    assert set(few) - set(many)
+    assert "half as large as planned" in few[-1]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.VIOLATION, Verdict.WITHHELD])

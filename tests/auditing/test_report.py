@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Audit, PrivacyCurve, Verdict, Witness
-from cloakwork.auditing.audit_report import NEVER, AuditReport, Subject
+from cloakwork.auditing.audit_report import NEVER, NEVER_PURE, AuditReport, Subject
 from tests.browser import running_browser, visiting
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&'\"$title"
@@ -108,7 +108,7 @@ def read(page: str) -> Text:
 
 def test_the_first_paragraph_says_it_all_in_plain_words() -> None:
     said = report(made()).summary
-    assert said.startswith("The sensor s07 of hall promises not to give away")
+    assert said.startswith("The sensor s07 of hall promises")
     assert "at most 2.72 times as likely with one as with the other." in said
     assert "We took 12,400 reports with each." in said
     assert "the output is above 12 in 3.2 % of the reports with input 0, and in 1 % of the reports with input 1" in said
@@ -204,10 +204,10 @@ def test_what_an_audit_can_never_prove_is_on_every_report() -> None:
             made(verdict=verdict, epsilon_lower=1.08 if verdict is Verdict.VIOLATION else 0.0), limits=("L.",)
         )
         page = read(found.to_html()).seen
-        for line in (*NEVER, "L.", "such a claim cannot be tested in full"):
+        for line in (*NEVER, "L.", NEVER_PURE):
             assert line in page
             assert line in str(found)
-    assert "cannot be tested in full" not in str(report(made(delta=0.01)))
+    assert NEVER_PURE not in str(report(made(delta=0.01)))
 
 
 def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
