@@ -160,7 +160,7 @@ def test_ours_give_nothing_of_them_away(mechanism: Mechanism) -> None:
     for database in (0, 1):
         values = cloak.simulate(np.tile(X[database], (size, 1)), rng=np.random.default_rng(database)).values
         assert values.dtype == np.float64
-        seen = np.array([imaginary_parts(row, H) for row in values])
+        seen = imaginary_parts(values, H)
         guessed = np.linalg.norm(seen - parts[1], axis=1) < np.linalg.norm(seen - parts[0], axis=1)
         right += int((guessed == database).sum())
     assert 0.49 < right / (2 * size) <= 0.5 + cloak.noise.delta(0.0) / 2 + 0.01

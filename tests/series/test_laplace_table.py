@@ -62,19 +62,22 @@ def test_cut_points_of_all_levels_are_exact_to_the_last_of_127_bits(scale: float
             mixed = (1 - mpmath.exp(-rest / s)) - mpmath.exp(-y / s) * (1 - mpmath.exp(-2 * rest / s)) / 2
             return sure + mixed / whole**2
 
+        cuts = numbers(fine.cuts)
         for j in (0, 1, 1000, 4094, 4095):
             exact = min((2 * below(mpmath.mpf(j) + 0.5) - 1) * 2**127, 2**127 - 1)
-            assert abs(exact - numbers(fine.cuts)[j]) <= mpmath.mpf("0.5000001")
+            assert abs(exact - cuts[j]) <= mpmath.mpf("0.5000001")
         for level in coarser[1:]:
             ratio = mpmath.exp(-mpmath.mpf(level.factor) / s)
             height = (1 - ratio) / (1 - ratio**base)
-            for j in (0, 1, 2500, 4095):  # sums of geometric numbers below the base, term by term
-                exact = mpmath.fsum(
-                    (1 if k == 0 else 2) * height**2 * ratio**k * (1 - ratio ** (2 * (base - k))) / (1 - ratio**2)
-                    for k in range(j + 1)
-                )
-                goal = min(exact * 2**127, 2**127 - 1)
-                assert abs(goal - numbers(level.cuts)[j]) <= mpmath.mpf("0.5000001")
+            cuts, exact, power = numbers(level.cuts), mpmath.mpf(0), mpmath.mpf(1)
+            end = ratio ** (2 * base)
+            for j in range(base):  # sums of geometric numbers below the base, term by term
+                term = height**2 * (power - end / power) / (1 - ratio**2)
+                exact += term if j == 0 else 2 * term
+                power *= ratio
+                if j in (0, 1, 2500, 4095):
+                    goal = min(exact * 2**127, 2**127 - 1)
+                    assert abs(goal - cuts[j]) <= mpmath.mpf("0.5000001")
         ratio = mpmath.exp(-mpmath.mpf(coarser[0].factor) / s)
         for j in (0, 1, coarser[0].count - 1):
             goal = min((1 - 2 * ratio ** (j + 1) / (1 + ratio)) * 2**127, 2**127 - 1)

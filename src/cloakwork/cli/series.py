@@ -35,7 +35,7 @@ from cloakwork.series import (
 
 if TYPE_CHECKING:
     from cloakwork.collect import Store
-    from cloakwork.series import RecoveredFrame, SourceCount
+    from cloakwork.series import RecoveredSources, SourceCount
 
 _PICTURES = {".png", ".svg", ".pdf"}
 _PAGE = 500  # results at a time
@@ -282,14 +282,14 @@ def _count_store(
 
 def _recovered_frames(
     store: "Store", counting: "SourceCount", bins: Bins, progress: Callable[[int], None]
-) -> "Iterator[RecoveredFrame]":
+) -> "Iterator[RecoveredSources]":
     """All frames of a site in these bins, including those from which nothing could be recovered.
 
     Leaves out frames at odd times that few sensors share: one device could make any number of them. Which sensors share
     a frame is public.
     """
     from cloakwork.collect import enough_agree, unpack_map  # noqa: PLC0415
-    from cloakwork.series import RecoveredFrame  # noqa: PLC0415
+    from cloakwork.series import RecoveredSources  # noqa: PLC0415
 
     site, maps, after = counting.site, bool(counting.zones), None
     while True:
@@ -303,7 +303,7 @@ def _recovered_frames(
             odds = result.counts
             sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))
             weights = None if result.map is None else unpack_map(result.map)
-            yield RecoveredFrame(result.time, None if result.failed else sources, weights)
+            yield RecoveredSources(result.time, None if result.failed else sources, weights)
         after = page.next
         if after is None:
             return

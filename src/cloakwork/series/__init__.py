@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from cloakwork.series.filter_texts import describe_coefficients, parse_filters
     from cloakwork.series.picture import draw_series, true_output
     from cloakwork.series.published_file import FilterCost, filter_costs, write_published
-    from cloakwork.series.visits import RecoveredFrame, SourceCount, count_visits
+    from cloakwork.series.visits import RecoveredSources, SourceCount, count_visits
 
 _LAZY = {  # for the command line; these load Arrow, Matplotlib or a site
     "counting": "FileRequest count_file",
     "filter_texts": "describe_coefficients parse_filters",
     "picture": "draw_series true_output",
     "published_file": "FilterCost filter_costs write_published",
-    "visits": "RecoveredFrame SourceCount count_visits",
+    "visits": "RecoveredSources SourceCount count_visits",
 }
 _LAZY_HOMES = {name: home for home, names in _LAZY.items() for name in names.split()}
 
@@ -66,7 +66,7 @@ __all__ = [
     "PaperLaplace",
     "PowerDecay",
     "Published",
-    "RecoveredFrame",
+    "RecoveredSources",
     "RunningSum",
     "Seasonal",
     "SeriesCloak",

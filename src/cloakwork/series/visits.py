@@ -22,7 +22,7 @@ _ALL_ZONES = "all"
 
 
 @dataclass(frozen=True, eq=False)
-class RecoveredFrame:
+class RecoveredSources:
     """A recovered frame: the expected number of sources in all, and at each place.
 
     `sources` is None if nothing could be recovered, `map` also if it was not asked for.
@@ -80,7 +80,7 @@ class SourceCount:
         """Names of the series."""
         return tuple(zone.id for zone in self.zones) or (SOURCES,)
 
-    def levels(self, frame: RecoveredFrame) -> list[float] | None:
+    def levels(self, frame: RecoveredSources) -> list[float] | None:
         """The number of sources for each name; empty if the map is of other places, None if nothing was recovered."""
         if frame.sources is None or (self.zones and frame.map is None):
             return None
@@ -92,7 +92,7 @@ class SourceCount:
 
 def count_visits(
     counting: SourceCount,
-    recovered: Iterable[RecoveredFrame],
+    recovered: Iterable[RecoveredSources],
     bins: Bins,
     *,
     visit: int,
