@@ -187,7 +187,7 @@ def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_
     monkeypatch.setattr(recordings, "_BLOCK", block)
     monkeypatch.setattr(recordings, "_PACKED", lines)
     lots, read_well = random.Random(f"{block} {readings}"), 0
-    for _ in range(400):
+    for _ in range(150):
         case = drawn_texts(lots, readings=readings)
         refused: RefusedError | None = None
         try:
@@ -204,7 +204,7 @@ def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_
         for array, values in zip(found.reports, reports, strict=True):
             assert exactly(array.tolist()) == exactly(values), case
         read_well += 1
-    assert read_well > 100
+    assert read_well > 30
 
 
 def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_in(

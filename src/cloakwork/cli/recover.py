@@ -17,7 +17,7 @@ from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.cli.recover_report import FrameSource, RecoverySummary, report
 from cloakwork.errors import InputError
-from cloakwork.readings import Frame, FrameRecoverer, ReadingsFile, RecoveredFrame
+from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, ReadingsFile
 from cloakwork.site import Site, load_site
 
 BATCH = 512
@@ -87,7 +87,7 @@ def _stored(url: str, site: Site, since: str | None, until: str | None, stack: E
 
 
 def _recovered(
-    frames: _Frames, recoverer: FrameRecoverer, write: Callable[[RecoveredFrame], None], site: Site
+    frames: _Frames, recoverer: FrameRecoverer, write: Callable[[FrameRecovery], None], site: Site
 ) -> RecoverySummary:
     summary = RecoverySummary()
     with bar("recovering", frames.size) as progress:
@@ -121,7 +121,7 @@ def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: Exit
         ["time", "sensors", "place", *axes, "weight", "radius", "probability", "status", "gap", "fit", "set_aside"]
     )
 
-    def write(found: RecoveredFrame) -> None:
+    def write(found: FrameRecovery) -> None:
         start = (found.time, found.sensors)
         aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
         end = (found.status.name.lower(), f"{found.gap:.3g}", f"{found.fit.p_value:.3g}", aside)

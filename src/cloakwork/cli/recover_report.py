@@ -7,7 +7,7 @@ from typing import Protocol
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
-from cloakwork.readings import Problems, RecoveredFrame
+from cloakwork.readings import FrameRecovery, Problems
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site
 
@@ -42,14 +42,14 @@ class RecoverySummary:
     last_counts: FloatArray | None = None
     total: FloatArray | None = None
     last: tuple[Source, ...] = ()
-    shown: list[RecoveredFrame] = field(default_factory=list)
+    shown: list[FrameRecovery] = field(default_factory=list)
 
     @property
     def fit_together(self) -> float:
         """The p-value of all frames together."""
         return joint_p_value([Fit(1.0, self.misfit, self.degrees)])
 
-    def add(self, found: RecoveredFrame, all_sensors: int) -> None:
+    def add(self, found: FrameRecovery, all_sensors: int) -> None:
         """Count one frame."""
         self.frames += 1
         self.incomplete += found.sensors < all_sensors

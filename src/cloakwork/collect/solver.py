@@ -14,7 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, unix_ms
 from cloakwork.errors import CloakworkError, InputError
-from cloakwork.readings import Frame, FrameRecoverer, RecoveredFrame, partial_cloak, recovered_frames
+from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, partial_cloak, recovered_frames
 from cloakwork.recovery import Source, recover
 
 Clock = Callable[[], int]
@@ -72,7 +72,7 @@ class Solver:
             return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
         return ""
 
-    def _recover(self, frames: Sequence[Frame], failures: dict[int, str], *, keep: bool) -> list[RecoveredFrame]:
+    def _recover(self, frames: Sequence[Frame], failures: dict[int, str], *, keep: bool) -> list[FrameRecovery]:
         """Recover frames together; if that fails, one by one, and add those that still fail to `failures`."""
         if not frames:
             return []
@@ -81,7 +81,7 @@ class Solver:
             return self._recoverer.recover(frames, keep=keep)
         except Exception as problem:
             log.info("%s: a batch of %d frames failed (%s); trying each alone", name, len(frames), _reason(problem))
-        recovered: list[RecoveredFrame] = []
+        recovered: list[FrameRecovery] = []
         for frame in frames:
             try:
                 recovered += self._recoverer.recover([frame], keep=keep)
@@ -109,7 +109,7 @@ class Solver:
         )
 
 
-def make_result(site: CollectedSite, found: RecoveredFrame, solved: int, took_ms: float) -> Result:
+def make_result(site: CollectedSite, found: FrameRecovery, solved: int, took_ms: float) -> Result:
     """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds."""
     return Result(
         site=site.name,

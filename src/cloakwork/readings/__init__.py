@@ -19,8 +19,8 @@ from cloakwork.readings.text_column import TextColumn
 if TYPE_CHECKING:
     from cloakwork.readings.frame_recovery import (
         FrameRecoverer,
+        FrameRecovery,
         PartialCloak,
-        RecoveredFrame,
         partial_cloak,
         recovered_frames,
     )
@@ -32,12 +32,12 @@ __all__ = [
     "TIME_FORMS",
     "Frame",
     "FrameRecoverer",
+    "FrameRecovery",
     "PartialCloak",
     "Problems",
     "ReadingRow",
     "ReadingsFile",
     "Recordings",
-    "RecoveredFrame",
     "ReportForm",
     "ReportReader",
     "TableFile",
@@ -51,7 +51,7 @@ __all__ = [
     "recovered_frames",
     "write_readings",
 ]
-_RECOVERY = {"FrameRecoverer", "PartialCloak", "RecoveredFrame", "partial_cloak", "recovered_frames"}
+_RECOVERY = {"FrameRecoverer", "PartialCloak", "FrameRecovery", "partial_cloak", "recovered_frames"}
 
 
 def __getattr__(name: str) -> Any:

@@ -34,7 +34,7 @@ def partial_cloak(cloak: Cloak, present: NDArray[np.bool_]) -> PartialCloak:
 
 
 @dataclass(frozen=True, eq=False)
-class RecoveredFrame:
+class FrameRecovery:
     """The recovery of one frame.
 
     `sensors` is how many reported, `map` the weight of each place, and `shown` what a picture shows: the expected
@@ -62,7 +62,7 @@ class FrameRecoverer:
         self._last: Recovery | None = None
         self._known: dict[bytes, PartialCloak] = {}
 
-    def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[RecoveredFrame]:
+    def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[FrameRecovery]:
         """Recover the frames of a batch, in order of time.
 
         Estimators that can continue from earlier frames do so; with `keep`, later batches continue from this one.
@@ -71,7 +71,7 @@ class FrameRecoverer:
         for frame in batch:
             groups.setdefault(frame.present.tobytes(), []).append(frame)
         last = self._last
-        recovered: list[RecoveredFrame] = []
+        recovered: list[FrameRecovery] = []
         for frames in groups.values():
             present = frames[0].present
             part = self._part(present)
@@ -92,7 +92,7 @@ class FrameRecoverer:
         return self._known[key]
 
 
-def recovered_frames(recovery: Recovery, times: Sequence[int], present: NDArray[np.bool_]) -> Iterator[RecoveredFrame]:
+def recovered_frames(recovery: Recovery, times: Sequence[int], present: NDArray[np.bool_]) -> Iterator[FrameRecovery]:
     """Each frame of a recovered batch; `present` marks the sensors of the site that its readings are from."""
     reported = np.flatnonzero(present)
     solution = recovery.solution
@@ -100,7 +100,7 @@ def recovered_frames(recovery: Recovery, times: Sequence[int], present: NDArray[
         fit = recovery.fit[k]
         # a fit counts the sensors that reported: from here on they are counted among all of the site
         set_aside = tuple(int(reported[sensor]) for sensor in fit.set_aside)
-        yield RecoveredFrame(
+        yield FrameRecovery(
             time,
             len(reported),
             recovery.status[k],
