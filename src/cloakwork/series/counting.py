@@ -137,8 +137,7 @@ def _count_events(
         unused_counts=unused,
         remarks=(
             *_unreadable(table, readable),
-            *_absent(bins.places(times[readable]) >= 0, which, names, "events"),
-            *_reductions(len(readable), series.losses, request),
+            *_remarks(len(readable), bins.places(times[readable]) >= 0, which, names, series.losses, request),
         ),
     )
 
@@ -161,7 +160,8 @@ def _read_counts(
     broken = ~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts))
     _refuse_rows(table, broken, f"{column.strip()} is not a whole number")
     names: tuple[str, ...] = ()
-    bins, values, losses = None, amounts[None, :], Losses()
+    bins, which, values, losses = None, None, amounts[None, :], Losses()
+    inside = np.ones(len(amounts), dtype=bool)
     remarks = [] if len(amounts) else [f"there are no rows: {_ONLY_NOISE}"]
     if time is not None:
         times = column_times(cells[time], time)
@@ -191,7 +191,7 @@ def _read_counts(
             other_names=int(((places >= 0) & (rows < 0)).sum()),
             empty_bins=values.size - int(kept.sum()),
         )
-        remarks += _absent(places >= 0, which, names, "rows")
+        inside = places >= 0
     contribution = 1.0 if request.contribution is None else request.contribution
     series = BoundedSeries(values, contribution, losses=losses)
     _check_units(series, "contribution")
@@ -208,7 +208,7 @@ def _read_counts(
         bound="contribution",
         inferred=request.inferred(timed=time is not None),
         time_column=None if time is None else time.strip(),
-        remarks=(*remarks, *_reductions(len(amounts), losses, request)),
+        remarks=(*remarks, *_remarks(len(amounts), inside, which, names, losses, request)),
     )
 
 
@@ -319,6 +319,7 @@ def _events_hidden(request: FileRequest, series: BoundedSeries) -> str:
 
 
 def _unreadable(table: TableFile, readable: NDArray[np.bool_]) -> list[str]:
+    """Which rows and lines of events were left out."""
     remarks = []
     if not readable.all():
         number, first = int((~readable).sum()), table.place(int(np.argmin(readable)))
@@ -332,20 +333,25 @@ def _unreadable(table: TableFile, readable: NDArray[np.bool_]) -> list[str]:
     return remarks
 
 
-def _absent(inside: NDArray[np.bool_], which: IntArray | None, names: Sequence[str], things: str) -> list[str]:
-    """Which series, or whether all of them, have nothing in the period."""
-    if not inside.any():
-        return [f"no row lies in this period: {_ONLY_NOISE}"] if len(inside) else []
+def _remarks(
+    rows: int,
+    inside: NDArray[np.bool_],
+    which: IntArray | None,
+    names: Sequence[str],
+    losses: Losses,
+    request: FileRequest,
+) -> list[str]:
+    """Which series have nothing in the period, and how bounding changed the data."""
+    remarks = []
+    things = "events" if request.counts is None else "rows"
     present = set() if which is None else set(np.unique(which[inside]).tolist())
     missing = [name for place, name in enumerate(names) if place not in present]
-    if not missing:
-        return []
-    more = f" and {len(missing) - _MOST_NAMES_SHOWN} more" if len(missing) > _MOST_NAMES_SHOWN else ""
-    return [f"{', '.join(missing[:_MOST_NAMES_SHOWN])}{more} had no {things} in this period: {_ONLY_NOISE}"]
-
-
-def _reductions(rows: int, losses: Losses, request: FileRequest) -> list[str]:
-    """How bounding changed the data."""
+    if len(inside) and not inside.any():
+        remarks.append(f"no row lies in this period: {_ONLY_NOISE}")
+    elif missing and len(inside):
+        more = f" and {len(missing) - _MOST_NAMES_SHOWN} more" if len(missing) > _MOST_NAMES_SHOWN else ""
+        shown = ", ".join(missing[:_MOST_NAMES_SHOWN])
+        remarks.append(f"{shown}{more} had no {things} in this period: {_ONLY_NOISE}")
     most = request.most_per_event or request.most_per_person or 0
     dropped = (
         (losses.outside, "left out, because they are outside the period"),
@@ -353,7 +359,7 @@ def _reductions(rows: int, losses: Losses, request: FileRequest) -> list[str]:
         (losses.clipped, f"clipped, because their value is not within 0 to {most:g}"),
         (losses.over_limit, "not counted, or not in full, because they are above the limit of their person"),
     )
-    remarks = [f"{number:,} of {rows:,} rows {reason}" for number, reason in dropped if number]
+    remarks += [f"{number:,} of {rows:,} rows {reason}" for number, reason in dropped if number]
     if losses.empty_bins:
         bins = "1 bin" if losses.empty_bins == 1 else f"{losses.empty_bins:,} bins"
         remarks.append(f"{bins} without a row, counted as 0")
