@@ -6,7 +6,7 @@ from rich.table import Table
 
 from papers import find
 from papers.experiments.estimators import Gallery, Method
-from papers.scenes import Strengths
+from papers.trials import Strengths
 
 FRAMES = 200  # a second, on average over one to three sources of known strength
 
@@ -22,7 +22,7 @@ def run() -> tuple[Table, bool]:
         ours = case.of(Method.POSTERIOR)
         table.add_row(
             f"{case.count}, {case.strengths}",
-            *(str(case.of(method)) for method in (Method.PAPERS, Method.PURSUIT, Method.POSTERIOR)),
+            *(str(case.of(method).distance) for method in (Method.PAPERS, Method.PURSUIT, Method.POSTERIOR)),
             "-" if case.limit is None else f"{case.limit:.4f}",
             f"{case.ratio(Method.PAPERS, Method.POSTERIOR):.2f}",
             f"{case.ratio(Method.POSTERIOR, Method.PURSUIT):.2f}",

@@ -1,9 +1,10 @@
-"""The laboratory: named experiments that print as tables, travel as JSON and draw as pictures."""
+"""The laboratory: named experiments that repeat and check the papers, as tables, JSON and pictures."""
 
-from papers.experiment import Experiment
+from papers.experiment import Experiment, Run
+from papers.experiments import EXPERIMENTS, find
 from papers.gallery import Mixture, Refined
-from papers.registry import EXPERIMENTS, find, read_result
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Result, Table
+from papers.store import read_result
 
 __all__ = [
     "EXPERIMENTS",
@@ -16,6 +17,7 @@ __all__ = [
     "Mixture",
     "Refined",
     "Result",
+    "Run",
     "Table",
     "find",
     "read_result",

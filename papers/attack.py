@@ -1,29 +1,89 @@
-"""The best attack on a cloak: the likelihood ratio between two placements, from all readings that the attacker sees."""
+"""The best attack on a cloak: the likelihood ratio between two placements of a source."""
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
 
 import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
-from cloakwork.privacy import Cloak, Scope
-from papers.networks import share_error
+from cloakwork.privacy import Calibration, Cloak, Design, Scope, largest_mu
+from papers import bodies, tracks
+from papers.experiment import stream
+from papers.experiments.infrared import SHOWN, STANDARD
+from papers.experiments.vicinities import flat_cloak
+from papers.networks import named_networks
+from papers.statistics import share_error
+from papers.trials import Setting as LineSetting
 
+FALSE = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7)  # false positive rates at which the curve is measured
+TIMES = (1, 2, 3, 5, 10, 20, 40)  # distances of a move in units of alpha
 _PIECE = 4000  # frames at a time
+
+
+class Setting(StrEnum):
+    """Where the attack takes place, with the noise that we use there."""
+
+    LINE = "line"
+    SENSOR = "line, single sensor"
+    FLAT = "flat, equal noise"
+    DESIGNED = "flat, designed noise"
+    CLUB = "karate club"
+    CAMERA = "camera"
+
+    def cloak(self, calibration: Calibration = Calibration.EXACT, frames: int = 1) -> Cloak:
+        """The noise for a window of frames; the papers' is the same for all sensors."""
+        return _cloak(self, calibration, frames)
+
+
+@cache
+def _cloak(setting: Setting, calibration: Calibration, frames: int) -> Cloak:
+    claim = _claim(setting)
+    return Cloak(
+        claim.physics,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        alpha=claim.alpha,
+        scope=claim.scope,
+        calibration=calibration,
+        readings_per_window=frames,
+        design=claim.design if calibration is Calibration.EXACT else Design.EQUAL,
+    )
+
+
+@cache
+def _claim(setting: Setting) -> Cloak:
+    """The cloak of a setting, for one frame.
+
+    The designed flat is that of `movement`, the camera that of `infrared` with its simulated bodies. In the karate club
+    a rumour is seen at every member, and its source is hidden within one tie.
+    """
+    if setting is Setting.LINE:
+        return LineSetting().cloak()
+    if setting is Setting.FLAT:
+        return flat_cloak()
+    if setting is Setting.SENSOR:
+        return Cloak(LineSetting().line, epsilon=1.0, delta=0.1, alpha=0.01, scope=Scope.SENSOR)
+    if setting is Setting.DESIGNED:
+        epsilon, delta, alpha = tracks.EPSILON, tracks.DELTA, tracks.ALPHA
+        return Cloak(tracks.flat(), epsilon=epsilon, delta=delta, alpha=alpha, design=Design.LEAST_ERROR)
+    if setting is Setting.CAMERA:
+        return Cloak(STANDARD.camera, epsilon=SHOWN, delta=bodies.DELTA, alpha=bodies.ALPHA)
+    return Cloak(named_networks()[0].physics(0.5), epsilon=2.0, delta=0.01, alpha=1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """True readings of two placements of one source, and how far apart they are in units of the space."""
+    """The true readings of two placements of one source."""
 
     zero: FloatArray
     one: FloatArray
-    distance: float
 
 
 def worst_neighbours(cloak: Cloak) -> Placements:
-    """The two placements that a cloak has to hide and that are told apart best: a unit source, and part of it moved.
+    """The two placements that a cloak has to hide and that are easiest to tell apart.
 
     Notes
     -----
@@ -31,9 +91,8 @@ def worst_neighbours(cloak: Cloak) -> Placements:
     a = alpha / d(i, j), at most 1.
     """
     matrix, (i, j) = cloak.physics.matrix, _worst_pair(cloak)
-    apart = float(cloak.physics.space.distances(i)[j])
-    share = min(1.0, cloak.alpha / apart)
-    return Placements(matrix[:, i], (1 - share) * matrix[:, i] + share * matrix[:, j], share * apart)
+    share = min(1.0, cloak.alpha / float(cloak.physics.space.distances(i)[j]))
+    return Placements(matrix[:, i], (1 - share) * matrix[:, i] + share * matrix[:, j])
 
 
 def _worst_pair(cloak: Cloak) -> tuple[int, int]:
@@ -49,7 +108,7 @@ def _worst_pair(cloak: Cloak) -> tuple[int, int]:
 
 
 def far_apart(cloak: Cloak, distance: float) -> Placements | None:
-    """The two places at this distance that are told apart best; None where no two places are so far apart."""
+    """The two places at this distance that are easiest to tell apart; None if no two places are that far apart."""
     matrix = cloak.physics.matrix
     table = np.asarray(cloak.physics.space.distance_table, dtype=np.float64)
     scaled = matrix / cloak.sigmas[:, None]
@@ -57,17 +116,21 @@ def far_apart(cloak: Cloak, distance: float) -> Placements | None:
     apart = squares[:, None] + squares - 2 * scaled.T @ scaled
     apart[np.abs(table - distance) > 1e-4 * distance] = -math.inf
     i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    return None if apart[i, j] == -math.inf else Placements(matrix[:, i], matrix[:, j], distance)
+    return None if apart[i, j] == -math.inf else Placements(matrix[:, i], matrix[:, j])
+
+
+def _sent(cloak: Cloak, readings: FloatArray) -> FloatArray:
+    """Readings as they are sent: rounded to steps."""
+    return np.asarray(np.rint(readings / cloak.steps) * cloak.steps)
 
 
 def shifts(cloak: Cloak, placements: Placements) -> FloatArray:
-    """How many standard deviations apart the two are on each reading, as it is sent: rounded to steps."""
-    zero, one = (_sent(cloak, readings) for readings in (placements.zero, placements.one))
-    return np.asarray((one - zero) / cloak.sigmas)
+    """The distance of the two placements on each reading, in standard deviations."""
+    return np.asarray((_sent(cloak, placements.one) - _sent(cloak, placements.zero)) / cloak.sigmas)
 
 
-def seen(cloak: Cloak, placements: Placements) -> FloatArray:
-    """`shifts` of what the attacker sees that a cloak is made against: all sensors, or the one that tells most."""
+def seen_shifts(cloak: Cloak, placements: Placements) -> FloatArray:
+    """The `shifts` that the attacker sees whom the cloak is made against: all sensors, or the most telling one."""
     found = shifts(cloak, placements)
     if cloak.scope is Scope.SENSOR:
         found[np.arange(len(found)) != np.argmax(np.abs(found))] = 0.0
@@ -75,16 +138,12 @@ def seen(cloak: Cloak, placements: Placements) -> FloatArray:
 
 
 def separation(cloak: Cloak, placements: Placements) -> float:
-    """How many standard deviations apart the two are to that attacker, in one frame."""
-    return float(np.linalg.norm(seen(cloak, placements)))
-
-
-def _sent(cloak: Cloak, readings: FloatArray) -> FloatArray:
-    return np.asarray(np.rint(readings / cloak.steps) * cloak.steps)
+    """The distance of the two placements to that attacker in one frame, in standard deviations."""
+    return float(np.linalg.norm(seen_shifts(cloak, placements)))
 
 
 def advantage(mu: float) -> float:
-    """True minus false positive rate of the best test between two normals that are mu apart.
+    """True minus false positive rate of the best test between two normal distributions that are mu apart.
 
     >>> round(advantage(1.0), 4)
     0.3829
@@ -93,7 +152,7 @@ def advantage(mu: float) -> float:
 
 
 def allowed(epsilon: float, delta: float, false: float) -> float:
-    """The largest true positive rate that (epsilon, delta) leaves at a false positive rate.
+    """The largest true positive rate that (epsilon, delta) allows at a false positive rate.
 
     >>> round(allowed(1.0, 0.1, 0.1), 4)
     0.3718
@@ -102,7 +161,7 @@ def allowed(epsilon: float, delta: float, false: float) -> float:
 
 
 def allowed_advantage(epsilon: float, delta: float) -> float:
-    """The largest advantage that (epsilon, delta) leaves: where the two lines of `allowed` meet."""
+    """The largest advantage that (epsilon, delta) allows: where the two lines of `allowed` meet."""
     return 1 - 2 * (1 - delta) / (1 + math.exp(epsilon))
 
 
@@ -114,29 +173,26 @@ class Ratios:
     one: FloatArray
 
     def together(self, k: int) -> "Ratios":
-        """The same of k frames each, taken together: k readings of one steady scene."""
+        """The ratios of k frames each, taken together: k readings of one steady scene."""
         whole = len(self.zero) // k * k
         return Ratios(*(ratios[:whole].reshape(-1, k).sum(axis=1) for ratios in (self.zero, self.one)))
 
 
 def ratios_of(cloak: Cloak, placements: Placements, frames: int, rng: np.random.Generator) -> Ratios:
-    """Log likelihood ratios of so many simulated releases of either placement.
-
-    Noise does not depend on what it is added to, so that each draw serves for both.
-    """
+    """Log likelihood ratios of simulated releases of either placement; each draw of the noise serves for both."""
     zero, one = (_sent(cloak, readings) for readings in (placements.zero, placements.one))
-    weights = seen(cloak, placements) / cloak.sigmas
+    weights = seen_shifts(cloak, placements) / cloak.sigmas
     pieces = [
         cloak.simulate(np.tile(placements.zero, (min(_PIECE, frames - first), 1)), rng=rng) @ weights
         for first in range(0, frames, _PIECE)
     ]
-    found = np.concatenate(pieces) - float((zero + one) @ weights) / 2
-    return Ratios(found, found + float((one - zero) @ weights))
+    ratios = np.concatenate(pieces) - float((zero + one) @ weights) / 2
+    return Ratios(ratios, ratios + float((one - zero) @ weights))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An advantage that was measured, with its standard error; `mu` is the shift behind it, in standard deviations."""
+    """A measured advantage with its standard error; `mu` is the true separation in standard deviations."""
 
     measured: float
     error: float
@@ -144,17 +200,120 @@ class Measured:
 
     @classmethod
     def of(cls, ratios: Ratios, mu: float) -> "Measured":
-        """Who says `one` above 0 has the largest advantage, so that nothing is chosen by looking.
+        """The advantage of the test with threshold 0, which is the best.
 
-        With the same noise for both placements the advantage is the share of draws for which the answers differ.
+        With the same noise for both placements it is the share of draws for which the answers differ.
         """
         differ = float(((ratios.one > 0) & (ratios.zero <= 0)).mean())
         return cls(differ, share_error(differ, len(ratios.zero)), mu)
 
     @property
     def exact(self) -> float:
-        """What the advantage is."""
+        """The true advantage."""
         return advantage(self.mu)
 
     def __str__(self) -> str:
         return f"{self.measured:.3f} ± {self.error:.3f}"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One setting and noise, on one frame: the advantage of the attacker whom the noise is made against.
+
+    `one_sensor` and `all_sensors` are the exact advantages from the most telling reading and from all readings. `curve`
+    has a true positive rate for each of `FALSE`.
+    """
+
+    setting: Setting
+    calibration: Calibration
+    epsilon: float
+    delta: float
+    found: Measured
+    one_sensor: float
+    all_sensors: float
+    curve: tuple[float, ...]
+
+    @property
+    def guaranteed(self) -> float:
+        """The largest advantage that the claim allows."""
+        return allowed_advantage(self.epsilon, self.delta)
+
+    @property
+    def excess(self) -> float:
+        """The noise over what the claim needs."""
+        return largest_mu(self.epsilon, self.delta) / self.found.mu
+
+
+@dataclass(frozen=True)
+class Window:
+    """The advantage from k frames of a steady scene: with noise for all of them, and with noise for one frame."""
+
+    setting: Setting
+    k: int
+    kept: Measured
+    spent: Measured
+
+
+@dataclass(frozen=True)
+class Move:
+    """A source that moved by some multiple of alpha: the separation of the readings in standard deviations."""
+
+    setting: Setting
+    calibration: Calibration
+    times: float
+    mu: float
+
+
+def releases(setting: Setting, calibration: Calibration, k: int, frames: int, seed: int) -> Ratios:
+    """Simulate releases with noise for windows of k frames."""
+    cloak = setting.cloak(calibration, k)
+    key = (list(Setting).index(setting), list(Calibration).index(calibration), k)
+    return ratios_of(cloak, worst_neighbours(cloak), frames, stream(seed, *key))
+
+
+def attack_on(setting: Setting, calibration: Calibration, ratios: Ratios) -> Attack:
+    """The best test between the two worst neighbours, on releases of one frame."""
+    cloak = setting.cloak(calibration)
+    placements = worst_neighbours(cloak)
+    apart = shifts(cloak, placements)
+    cuts = np.quantile(ratios.zero, [1 - false for false in FALSE])
+    return Attack(
+        setting,
+        calibration,
+        cloak.epsilon,
+        cloak.delta,
+        Measured.of(ratios, separation(cloak, placements)),
+        advantage(float(np.abs(apart).max())),
+        advantage(float(np.linalg.norm(apart))),
+        tuple(round(float((ratios.one > cut).mean()), 5) for cut in cuts),
+    )
+
+
+def window_on(setting: Setting, k: int, single: Ratios, frames: int, seed: int) -> Window:
+    """The attack on k frames together; `single` are releases with the noise of one frame."""
+    whole = releases(setting, Calibration.EXACT, k, frames, seed)
+    measured = [
+        Measured.of(ratios.together(k), separation(cloak, worst_neighbours(cloak)) * math.sqrt(k))
+        for ratios, cloak in ((whole, setting.cloak(frames=k)), (single, setting.cloak()))
+    ]
+    return Window(setting, k, *measured)
+
+
+def moves_of(setting: Setting) -> tuple[Move, ...]:
+    """The two places that are easiest to tell apart at each of some distances, with either noise."""
+    moves = []
+    for calibration in (Calibration.EXACT, Calibration.PAPER):
+        cloak = setting.cloak(calibration)
+        for distance in _distances(cloak):
+            placements = far_apart(cloak, distance)
+            if placements is not None:
+                moves.append(Move(setting, calibration, distance / cloak.alpha, separation(cloak, placements)))
+    return tuple(moves)
+
+
+def _distances(cloak: Cloak) -> tuple[float, ...]:
+    """The distances between places that are nearest to the multiples of alpha in `TIMES`."""
+    table: FloatArray = np.asarray(cloak.physics.space.distance_table, dtype=np.float64)
+    found = np.unique(np.round(table[np.isfinite(table) & (table > 0)], 6))
+    wanted = [times * cloak.alpha for times in TIMES if times * cloak.alpha <= found[-1]]
+    return tuple(sorted({float(found[np.argmin(np.abs(found - one))]) for one in wanted}))

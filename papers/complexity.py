@@ -1,4 +1,4 @@
-"""What is asked of tests of privacy: settings, the queries that each takes by every account, and how they grow."""
+"""The cells of McMillan's table of query complexities: settings, the queries that each needs, and how they grow."""
 
 import math
 from dataclasses import dataclass
@@ -7,28 +7,20 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
+from cloakwork._checks import FloatArray
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, share_limit
 from cloakwork.auditing.testers.query_costs import boundary_pair
 from cloakwork.auditing.testers.query_plan import most_failures, votes
 from cloakwork.auditing.testers.random_privacy import share_size
 from papers.experiment import stream
-from papers.queries import (
-    Contest,
-    halves,
-    known_contest,
-    pure_contest,
-    seldom,
-    shuffled,
-    strained,
-    unknown_contest,
-)
-from papers.slopes import Slope, fitted
+from papers.queries import Contest, halves, known_contest, pure_contest, seldom, shuffled, strained, unknown_contest
+from papers.statistics import Slope, fit_slope
 
 EPSILON, DELTA = 1.0, 0.05
 GAMMA = 0.05  # share of the pairs of inputs that may be bad, for random privacy
-DECIDES = 256  # number of outcomes from which on it is that number that decides
-SMALL = 0.2  # gap up to which the bound here is one for small gaps
+DECIDES = 256  # number of outcomes from which on it dominates the cost
+SMALL = 0.2  # gap up to which our lower bound holds
 MOST_REPORTS = 200_000
 
 
@@ -40,13 +32,13 @@ class Cell(StrEnum):
     PURE = "pure, full information"
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         """Where its number of queries is stated."""
         return {Cell.UNKNOWN: "Theorem 10.8", Cell.KNOWN: "Proposition 10.10", Cell.PURE: "Theorem 10.11"}[self]
 
 
 class Along(StrEnum):
-    """What is varied."""
+    """The parameter that varies."""
 
     OUTCOMES = "n"
     GAP = "alpha"
@@ -55,7 +47,7 @@ class Along(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """One number of queries to be found: `beta` is the least probability, for pure privacy alone."""
+    """One number of queries to find; `beta` is the least probability, for pure privacy only."""
 
     tester: Cell
     n: int
@@ -64,7 +56,7 @@ class Setting:
 
     @property
     def stated(self) -> Pair:
-        """What a maker would state."""
+        """The pair that a manufacturer would state."""
         if self.tester is not Cell.PURE:
             return halves(self.n, EPSILON, DELTA)
         return boundary_pair(self.n, EPSILON) if self.beta is None else seldom(self.n, EPSILON, self.beta)
@@ -74,9 +66,13 @@ class Setting:
         """The least probability of the stated pair."""
         return float(min(self.stated.zero.min(), self.stated.one.min()))
 
+    def x(self, along: Along) -> float:
+        """The value of the parameter that varies."""
+        return {Along.OUTCOMES: float(self.n), Along.GAP: self.alpha, Along.LEAST: self.least}[along]
+
     @property
     def contest(self) -> Contest:
-        """Pairs to be told apart."""
+        """The pairs to separate."""
         if self.tester is Cell.PURE:
             return pure_contest(self.stated, self.alpha)
         made = unknown_contest if self.tester is Cell.UNKNOWN else known_contest
@@ -84,14 +80,14 @@ class Setting:
 
     @property
     def far(self) -> Pair:
-        """What an audit is given: alpha away from the claim, spread over many outcomes or through the rarest one."""
+        """The pair that is audited: alpha away from the claim, over many outcomes or through the rarest one."""
         if self.tester is Cell.PURE:
             return strained(self.stated, self.alpha, 0.5)
         return halves(self.n, EPSILON, DELTA, moved=self.alpha / (1 + math.exp(EPSILON)))
 
     @property
     def rate(self) -> float:
-        """How the thesis' number grows, whatever its constant."""
+        """The thesis' rate, without its constant."""
         if self.tester is Cell.PURE:
             return math.log(self.n) / (self.alpha * self.least) ** 2
         return (self.n if self.tester is Cell.UNKNOWN else math.sqrt(self.n)) / self.alpha**2
@@ -106,7 +102,7 @@ class Setting:
         return 10**2 * self.rate
 
     def planned(self) -> tuple[int, int]:
-        """What the tester here plans, and what no test can go below."""
+        """What our tester plans, and what no test can go below."""
         made: UnknownPair | KnownPair | KnownPure
         if self.tester is Cell.UNKNOWN:
             made = UnknownPair(self.n, EPSILON, DELTA, self.alpha)
@@ -116,13 +112,24 @@ class Setting:
             made = KnownPure(self.stated, EPSILON, self.alpha)
         return made.plan.per_input, made.plan.lower
 
+    def search(self, searches: int, runs: int, key: tuple[int, ...]) -> FloatArray:
+        """Search for the number of queries that is needed, several times."""
+        contest, start = self.contest, float(self.planned()[1])
+        return np.array([contest.needed(runs, stream(*key, k), start=start) for k in range(searches)])
+
+    def point(self, along: Along, needed: float, error: float, audits: int, key: tuple[int, ...]) -> "Point":
+        """All numbers of queries of this setting."""
+        planned, limit = self.planned()
+        reports, found = audit_pair(self.far, 0.0 if self.tester is Cell.PURE else DELTA, audits, key)
+        return Point(self.x(along), needed, error, planned, self.printed, self.rate, limit, reports, found)
+
 
 @dataclass(frozen=True)
 class Point:
-    """Queries on each input: needed, planned here, printed, the least possible; and the median of what audits used.
+    """Queries on each input: needed, planned here, printed, the least possible; and the median used by audits.
 
-    `rate` is the printed rate without its constant, and `printed` None where no constant is printed. `found` says how
-    many of the audits found the violation; those that did not count as all reports that they had.
+    `rate` is the printed rate without its constant, `printed` is None where no constant is printed. `found` is the
+    share of audits that found the violation; the others count with all reports that they had.
     """
 
     x: float
@@ -138,7 +145,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one tester needs as one thing is varied."""
+    """What one tester needs as one parameter varies."""
 
     tester: Cell
     along: Along
@@ -146,42 +153,57 @@ class Sweep:
 
     @property
     def slope(self) -> Slope:
-        """The exponent of what is needed; in n from 256 on, where it is n that decides."""
+        """The exponent of what is needed; in n from 256 on."""
         kept = [one for one in self.points if self.along is not Along.OUTCOMES or one.x >= DECIDES]
         kept = kept if len(kept) > 1 else list(self.points)
-        return fitted([one.x for one in kept], [one.needed for one in kept], [one.error for one in kept])
+        return fit_slope([one.x for one in kept], [one.needed for one in kept], [one.error for one in kept])
 
     @property
     def claimed(self) -> float:
         """The exponent of the printed rate, over the same values."""
-        return fitted([one.x for one in self.points], [one.rate for one in self.points]).value
+        return fit_slope([one.x for one in self.points], [one.rate for one in self.points]).value
 
     @property
     def proved(self) -> Slope:
-        """The exponent of what no test goes below; in alpha where that is small."""
+        """The exponent of our lower bound; in alpha where that is small."""
         kept = [one for one in self.points if self.along is not Along.GAP or one.x <= SMALL]
         kept = kept if len(kept) > 1 else list(self.points)
-        return fitted([one.x for one in kept], [float(one.limit) for one in kept])
+        return fit_slope([one.x for one in kept], [float(one.limit) for one in kept])
 
     @property
     def rate_through_first(self) -> tuple[float, ...]:
-        """The printed rate with the constant that makes it what is needed at the first value."""
+        """The printed rate, scaled to what is needed at the first value."""
         first = self.points[0]
         return tuple(first.needed * one.rate / first.rate for one in self.points)
 
     @property
     def audited(self) -> Slope | None:
-        """The exponent of what audits use, where most of them came to an end; None if that is so at one point only."""
+        """The exponent of what audits use, where most of them ended; None if that is so at one point only."""
         kept = [one for one in self.points if one.found > 0.5]
-        return fitted([one.x for one in kept], [one.audited for one in kept]) if len(kept) > 1 else None
+        return fit_slope([one.x for one in kept], [one.audited for one in kept]) if len(kept) > 1 else None
+
+
+def audit_pair(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> tuple[float, float]:
+    """Audit a pair several times; return the median of the reports used, and the share that found a violation.
+
+    An audit that finds none counts with all reports that it may use.
+    """
+    used, found = [], 0
+    for number in range(audits):
+        rng = stream(*key, 1000 + number)
+        one = audit(shuffled(pair, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)
+        violated = one.verdict is Verdict.VIOLATION
+        used.append(one.reports_used if violated else MOST_REPORTS)
+        found += violated
+    return float(np.median(used)), found / audits
 
 
 @dataclass(frozen=True)
 class Rare:
-    """Pure privacy without information: what it takes to tell the two pairs of the thesis' proof apart at one A.
+    """Pure privacy without information: the cost of separating the two pairs of the thesis' proof at one A.
 
-    One is epsilon-private, the other has `far` in the place of epsilon, and they differ in an outcome of probability
-    e^-A alone. `needed` is exact, for the best of all tests; `printed` is what the proof says that it is at least.
+    One is epsilon-private, the other has epsilon `far`, and they differ only in an outcome of probability e^-A.
+    `needed` is exact, for the best test; `printed` is the lower bound of the proof.
     """
 
     depth: float
@@ -190,6 +212,35 @@ class Rare:
     printed: float
     audited: float
     found: float
+
+
+def rare(depth: float, audits: int, key: tuple[int, ...]) -> Rare:
+    """The cost of separating the pairs of McMillan's Theorem 10.5, with A = `depth`.
+
+    Notes
+    -----
+    Input 0 is the same in both. On input 1 the rare outcome has probability p = e^-A or q = e^-2A, and the best test
+    asks whether it was seen: it is right two times in three on both pairs if ((1-p)/(1-q))^r <= 1/2, with a coin where
+    it was not. The proof has 2/9 over the divergence of the two.
+    """
+    private, far = hidden_pairs(depth)
+    p, q = float(private.one[0]), float(far.one[0])
+    reports, found = audit_pair(far, 0.0, audits, key)
+    return Rare(
+        depth=depth,
+        far=far.epsilon,
+        needed=math.ceil(math.log(2) / (math.log1p(-q) - math.log1p(-p))),
+        printed=2 / 9 / float(stats.entropy(private.one, far.one)),
+        audited=reports,
+        found=found,
+    )
+
+
+def hidden_pairs(depth: float) -> tuple[Pair, Pair]:
+    """The private pair and the far one of that proof."""
+    zero, near, hidden = (math.exp(-power) for power in (depth + EPSILON, depth, 2 * depth))
+    private, far = ([[share, 1 - share] for share in shares] for shares in ((zero, near), (zero, hidden)))
+    return Pair(*private), Pair(*far)
 
 
 @dataclass(frozen=True)
@@ -206,63 +257,13 @@ class Share:
     allowed: float
 
 
-@dataclass(frozen=True)
-class Audited:
-    """The median of what audits used until they announced a violation, and how many of them did."""
-
-    reports: float
-    found: float
-
-
-def audited(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> Audited:
-    """Audit a pair against the claim; an audit that announces nothing counts as all reports that it may use."""
-    used, found = [], 0
-    for number in range(audits):
-        rng = stream(*key, 1000 + number)
-        one = audit(shuffled(pair, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)
-        violated = one.verdict is Verdict.VIOLATION
-        used.append(one.reports_used if violated else MOST_REPORTS)
-        found += violated
-    return Audited(float(np.median(used)), found / audits)
-
-
-def rare(depth: float, audits: int, key: tuple[int, ...]) -> Rare:
-    """What it takes to tell the pairs of McMillan's Theorem 10.5 apart, with A = `depth`.
-
-    Notes
-    -----
-    Input 0 is the same in both. On input 1 the rare outcome has probability p = e^-A or q = e^-2A, and the best test
-    asks whether it was seen: it is right two times in three on both pairs if ((1-p)/(1-q))^r <= 1/2, a coin helping
-    where it was not. The proof has 2/9 over the divergence of the two.
-    """
-    private, far = hidden_pairs(depth)
-    p, q = float(private.one[0]), float(far.one[0])
-    used = audited(far, 0.0, audits, key)
-    return Rare(
-        depth=depth,
-        far=far.epsilon,
-        needed=math.ceil(math.log(2) / (math.log1p(-q) - math.log1p(-p))),
-        printed=2 / 9 / float(stats.entropy(private.one, far.one)),
-        audited=used.reports,
-        found=used.found,
-    )
-
-
-def hidden_pairs(depth: float) -> tuple[Pair, Pair]:
-    """The private pair and the far one of that proof."""
-    zero, near, hidden = (math.exp(-power) for power in (depth + EPSILON, depth, 2 * depth))
-    private, far = ([[share, 1 - share] for share in shares] for shares in ((zero, near), (zero, hidden)))
-    return Pair(*private), Pair(*far)
-
-
 def share(slack: float) -> Share:
-    """What random privacy takes at one slack, by exact binomial tails; the thesis' alpha/lambda is half the slack."""
+    """The cost of random privacy at one slack, by exact binomial tails; the thesis' alpha/lambda is half the slack."""
     wrong, half = slack / 4, slack / 2
-    pairs = share_size(GAMMA + (1 - GAMMA) * wrong, (GAMMA + slack) * (1 - wrong), 1 / 3).pairs
     printed = math.ceil(math.log(2 / half)) | 1
     return Share(
         slack=slack,
-        pairs=pairs,
+        pairs=share_size(GAMMA + (1 - GAMMA) * wrong, (GAMMA + slack) * (1 - wrong), 1 / 3).pairs,
         corrected=math.log(3) * (8 * GAMMA + 56 * half / 3) / half**2,
         limit=share_limit(gamma=GAMMA, slack=slack),
         printed_votes=printed,
@@ -270,3 +271,57 @@ def share(slack: float) -> Share:
         left=most_failures(printed, 1 / 3),
         allowed=half / 2,
     )
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """How often tests accept, of `runs`, as printed and as implemented here.
+
+    `one_way` is a pair that needs `one_way_delta` in one direction only and must be rejected; `honest` is a device that
+    is private and exactly as stated, and must be accepted.
+    """
+
+    runs: int
+    one_way_delta: float
+    one_way_printed: float
+    one_way_here: float
+    honest_printed: float
+    honest_here: float
+
+
+ONE_WAY = Pair([0.1, 0.9], [0.1 * math.e + 0.21, 0.79 - 0.1 * math.e])
+"""Private from the first input to the second, and far from it in the other direction."""
+COIN = Pair([0.75, 0.25], [0.25, 0.75])
+ONE_WAY_ALPHA = 0.1
+
+
+def mistakes(runs: int, rng: np.random.Generator) -> Mistakes:
+    """Run the printed tests and ours."""
+    unknown, known = UnknownPair(2, EPSILON, DELTA, ONE_WAY_ALPHA), KnownPure(COIN, COIN.epsilon, 0.5)
+    return Mistakes(
+        runs=runs,
+        one_way_delta=ONE_WAY.delta(EPSILON),
+        one_way_printed=sum(printed_unknown(ONE_WAY, rng) for _ in range(runs)) / runs,
+        one_way_here=sum(unknown.test(ONE_WAY, rng).accepts for _ in range(runs)) / runs,
+        honest_printed=sum(printed_pure(COIN, COIN, 0.05, rng) for _ in range(runs)) / runs,
+        honest_here=sum(known.test(COIN, rng).accepts for _ in range(runs)) / runs,
+    )
+
+
+def printed_unknown(pair: Pair, rng: np.random.Generator) -> bool:
+    """Algorithm 4 as printed, at half the gap since its proximity parameter is twice its alpha: one direction only."""
+    half = ONE_WAY_ALPHA / 2
+    size = int(rng.poisson(max(4 * pair.n, 12) * (1 + math.exp(2 * EPSILON)) / half**2))
+    x, y = (pair.counts(database, size, rng) for database in (0, 1))
+    return bool(np.maximum(x - math.exp(EPSILON) * y, 0.0).sum() / size < DELTA + half)
+
+
+def printed_pure(pair: Pair, stated: Pair, alpha: float, rng: np.random.Generator) -> bool:
+    """Algorithm 6 as printed: it compares counts with probabilities."""
+    beta = float(min(stated.zero.min(), stated.one.min()))
+    size = int(rng.poisson(math.log(pair.n) / (alpha**2 * beta**2)))
+    x, y = (pair.counts(database, size, rng) for database in (0, 1))
+    if float(np.abs(np.log(x) - np.log(y)).max()) > stated.epsilon + 2 * alpha:
+        return False
+    pairs = ((x, stated.zero), (y, stated.one))
+    return all(bool((np.abs(np.log(counts / q)) <= alpha).all()) for counts, q in pairs)

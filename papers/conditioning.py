@@ -1,4 +1,4 @@
-"""What the condition of a matrix says about the noise that hides a source, and what it does not say."""
+"""Lemmas that relate the sensitivity of a matrix to its condition number, tried on matrices."""
 
 import math
 from dataclasses import dataclass
@@ -10,16 +10,13 @@ from cloakwork.physics import Graph, Matrix, Space
 from papers.result import Agreement, Claim
 
 RHO = 1e-3
-STAR, TAU = 10, 0.5  # nodes and time of the star that the bound by eigenvectors is tried on
-ROOM = 1e-9  # by how much rounding may miss a bound
+STAR, TAU = 10, 0.5  # nodes and time of the star that Lemma 18 is tried on
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Check:
-    """A lemma tried on one matrix: the number it promises, the number that is true, and whether the promise held.
-
-    `at_least` says whether the promise is a floor under the sensitivity, or a ceiling.
-    """
+    """A lemma tried on one matrix: the bound on the sensitivity that it promises, and the true sensitivity."""
 
     lemma: str
     matrix: str
@@ -28,22 +25,25 @@ class Check:
     at_least: bool
 
     @property
+    def sign(self) -> str:
+        """Whether the bound is a lower or an upper one."""
+        return ">=" if self.at_least else "<="
+
+    @property
     def held(self) -> bool:
-        """Whether the sensitivity is on the promised side."""
-        if self.at_least:
-            return self.true >= self.promised - ROOM
-        return self.true <= self.promised + ROOM
+        """Whether the sensitivity keeps the bound."""
+        excess = self.true - self.promised
+        return excess >= -ROUNDING if self.at_least else excess <= ROUNDING
 
     def claim(self, text: str, source: str) -> Claim:
-        """The lemma as a claim, refuted by this matrix or not."""
-        sign = ">=" if self.at_least else "<="
-        found = f"{self.matrix}: promised Delta {sign} {self.promised:.4g}, true Delta {self.true:.4g}"
+        """The lemma as a claim."""
+        found = f"{self.matrix}: promised Delta {self.sign} {self.promised:.4g}, true Delta {self.true:.4g}"
         return Claim(text, source, found, Agreement.AGREES if self.held else Agreement.WRONG)
 
 
 @dataclass(frozen=True)
 class Trials:
-    """A lemma tried on random matrices that meet its conditions, or that leave one out."""
+    """A lemma tried on random matrices of one kind."""
 
     lemma: str
     kind: str
@@ -58,21 +58,21 @@ def sensitivity_of(values: FloatArray) -> float:
 
 
 def condition_of(values: FloatArray) -> float:
-    """Largest over smallest singular value that is not 0, as the pseudo-inverse sees it."""
-    found = np.linalg.svd(values, compute_uv=False)
-    kept = found[found > 1e-12 * found[0]]
+    """The largest singular value over the smallest that is not 0."""
+    singular = np.linalg.svd(values, compute_uv=False)
+    kept = singular[singular > 1e-12 * singular[0]]
     return float(kept[0] / kept[-1])
 
 
 def converse_of(values: FloatArray) -> float:
-    """4 nu of Lemma 7: nu bounds the lesser singular values together, and the difference of neighbours' norms."""
+    """4 nu of Lemma 7: nu bounds the sum of the lesser singular values, and the difference of neighbours' norms."""
     lesser = float(np.linalg.svd(values, compute_uv=False)[1:].sum())
     norms = np.linalg.norm(values, axis=0)
     return 4 * max(lesser, float(np.abs(np.diff(norms)).max()))
 
 
 def counterexamples() -> tuple[Check, ...]:
-    """Matrices of two places that the lemmas do not survive, and the one that the papers give themselves."""
+    """Matrices of two places that contradict the lemmas, the one that the papers give, and Lemma 18 on a star."""
     twins, opposites = np.array([[1.0, 1.0]]) / math.sqrt(2), np.array([[1.0, -1.0]])
     uneven = np.diag([1.0, RHO])
     ill = f"diag(1, {RHO:g}), kappa = {condition_of(uneven):.0f}"
@@ -80,11 +80,11 @@ def counterexamples() -> tuple[Check, ...]:
         Check("Lemma 6", "[1 1]/sqrt 2", 1 / condition_of(twins), sensitivity_of(twins), at_least=True),
         Check("Lemma 7, converse", "[1 -1]", converse_of(opposites), sensitivity_of(opposites), at_least=False),
         Check("section 2.1", ill, 1.0, sensitivity_of(uneven), at_least=True),
-        *_by_eigenvectors(),
+        *_eigenvector_bounds(),
     )
 
 
-def _by_eigenvectors() -> tuple[Check, Check]:
+def _eigenvector_bounds() -> tuple[Check, Check]:
     """Lemma 18 on a star whose hub has the last number: as printed, with s_i of the hub, and with s_k and all edges."""
     hub = STAR - 1
     adjacency = np.zeros((STAR, STAR))
@@ -93,18 +93,22 @@ def _by_eigenvectors() -> tuple[Check, Check]:
     apart = np.abs(vectors[hub] - vectors[:hub])[:, 1:]
     printed = float(math.exp(-TAU * values[hub]) * apart.sum(axis=1).max())
     corrected = float((apart @ np.exp(-TAU * values[1:])).max())
-    true, where = Graph(adjacency, tau=TAU).joint_slope().value, f"star of {STAR}, the hub numbered last"
+    true, where = Graph(adjacency, tau=TAU).joint_slope().value, f"star of {STAR} nodes, hub numbered last"
     return (
         Check("Lemma 18, e^(-tau s_i)", where, printed, true, at_least=False),
         Check("Lemma 18, e^(-tau s_k)", where, corrected, true, at_least=False),
     )
 
 
-def trials(count: int, rng: np.random.Generator) -> tuple[Trials, ...]:
-    """Each lemma on random matrices, with its missing condition and without."""
-    floor = "sqrt 2 times the least singular value, full column rank"
+def random_matrices(count: int, rng: np.random.Generator) -> tuple[Trials, ...]:
+    """Try each lemma on random matrices, with its missing condition and without."""
     return (
-        Trials("Lemma 6, corrected", floor, count, sum(_below_floor(rng) for _ in range(count))),
+        Trials(
+            "Lemma 6, corrected",
+            "sqrt 2 times the least singular value, full column rank",
+            count,
+            sum(_below_floor(rng) for _ in range(count)),
+        ),
         Trials("Lemma 7, converse", "no negative entries", count, sum(_above(rng, signed=False) for _ in range(count))),
         Trials("Lemma 7, converse", "any signs", count, sum(_above(rng, signed=True) for _ in range(count))),
     )
@@ -114,13 +118,13 @@ def _below_floor(rng: np.random.Generator) -> bool:
     n = int(rng.integers(2, 8))
     values = rng.normal(size=(n + int(rng.integers(0, 8)), n))
     least = float(np.linalg.svd(values, compute_uv=False)[-1])
-    return sensitivity_of(values) < math.sqrt(2) * least - ROOM
+    return sensitivity_of(values) < math.sqrt(2) * least - ROUNDING
 
 
 def _above(rng: np.random.Generator, *, signed: bool) -> bool:
-    """Whether a random matrix near rank one is above the ceiling of the converse."""
+    """Whether a random matrix near rank one exceeds the bound of the converse."""
     m, n = int(rng.integers(1, 8)), int(rng.integers(2, 8))
     along = rng.uniform(0.9, 1.1, n) * (rng.choice([-1.0, 1.0], n) if signed else 1.0)
     values = np.outer(rng.uniform(0.5, 1.5, m), along) + 10 ** rng.uniform(-4, 0) * rng.normal(size=(m, n))
     values = values if signed else np.abs(values)
-    return sensitivity_of(values) > converse_of(values) + ROOM
+    return sensitivity_of(values) > converse_of(values) + ROUNDING

@@ -1,24 +1,76 @@
-"""An experiment: a name, a line that says what it shows, and a function that finds out."""
+"""What an experiment is: a name, a title, and a function that makes a finding from a size and a seed."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Protocol, final
+from typing import TypeVar, final
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
-from cloakwork._checks import count
+from cloakwork.demo import data_file
 from cloakwork.errors import InputError
-from papers.result import Finding, Result
+from papers.result import Finding, Result, numbers_in
 
 Progress = Callable[[int, int], None]
+"""Called with (done, total) from time to time."""
+T = TypeVar("T")
 
 
-class Work(Protocol):
-    """What an experiment does: the same seed gives the same finding, but for times."""
+class Size(Enum):
+    """How much work a run does.
 
-    def __call__(self, *, quick: bool, seed: int, progress: Progress) -> Finding:
-        """`quick` is a small version that shows that it works; `progress` is told (done, in all)."""
+    A quick run shows that an experiment works and has rough numbers. A probe is smaller still: its numbers are stored
+    beside each result, and repeating it shows whether the code still behaves as it did.
+    """
+
+    FULL = "full"
+    QUICK = "quick"
+    PROBE = "probe"
+
+
+def _silent(done: int, total: int) -> None:
+    """Report progress to no one."""
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """The size and the seed of one run. `folder` is where parts of long work survive an interruption."""
+
+    seed: int = 1
+    size: Size = Size.FULL
+    progress: Progress = _silent
+    folder: Path | None = None
+
+    def choose(self, full: T, quick: T, probe: T) -> T:
+        """Return the value for this run's size.
+
+        >>> Run(size=Size.QUICK).choose(1000, 100, 10)
+        100
+        """
+        return {Size.FULL: full, Size.QUICK: quick, Size.PROBE: probe}[self.size]
+
+    def data(self, name: Path) -> Path | None:
+        """Find a recording, or None where it is missing. A probe uses none, so that it is the same everywhere."""
+        return None if self.size is Size.PROBE else data_file(name)
+
+    def part(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        """Make one part of long work, or read it from `folder` where an interrupted run has left it."""
+        if self.folder is None:
+            return make()
+        path, adapter = self.folder / f"{name}.json", TypeAdapter(kind)
+        try:
+            return adapter.validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            made = make()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = self.folder / f".{name}.{os.getpid()}"
+        new.write_bytes(adapter.dump_json(made))
+        new.replace(path)
+        return made
 
 
 @final
@@ -29,44 +81,45 @@ class Experiment:
     Parameters
     ----------
     name
-        What people type.
+        The name that people type.
     title
-        One line.
+        One line that says what it shows.
     finding
-        The class of what it finds, for reading results back.
+        The class of its finding, needed to read results back.
     work
-        The experiment itself.
+        The experiment itself. The same seed gives the same finding, except for times.
     shows
         The figures and tables of the papers that it repeats, such as "Gilbert and McMillan, Figure 2a".
     minutes
-        How long a run at full size takes on one core, about: long ones are begun first.
+        Approximate time of a full run on one core. Long experiments start first.
     data
-        The recordings that it uses where they are there, as `data_file` of `cloakwork.demo.recorded` takes them: with
-        other data a result is another one.
+        The recordings that it uses if they are available, as `data_file` takes them.
     """
 
     name: str
     title: str
     finding: type[Finding]
-    work: Work
+    work: Callable[[Run], Finding]
     shows: tuple[str, ...] = ()
     minutes: float = 0.1
     data: tuple[Path, ...] = ()
 
-    def run(self, *, quick: bool = False, seed: int = 1, progress: Progress | None = None) -> Result:
-        """Do it; `progress` is told (done, in all) from time to time."""
+    def run(
+        self, *, quick: bool = False, seed: int = 1, progress: Progress = _silent, folder: Path | None = None
+    ) -> Result:
+        """Run the experiment; see `Run` for the arguments."""
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed={seed!r}: give a whole number, 0 or above.", seed=seed)
-        finding = self.work(quick=quick, seed=seed, progress=progress or _silent)
+        finding = self.work(Run(seed, Size.QUICK if quick else Size.FULL, progress, folder))
         return Result(self.name, self.title, quick, seed, finding)
 
-
-def _silent(done: int, total: int) -> None:
-    """Tell nobody."""
+    def probe(self, seed: int) -> Mapping[str, float]:
+        """Run the probe and return all numbers that it finds, by name."""
+        return dict(numbers_in(self.work(Run(seed, Size.PROBE))))
 
 
 def stream(seed: int, *keys: int) -> np.random.Generator:
-    """Random numbers of their own for each part of an experiment, so that parts do not depend on each other.
+    """Return independent random numbers for one part of an experiment.
 
     >>> len({stream(1).random(), stream(1, 0).random(), stream(1, 0, 0).random()})
     3
@@ -74,11 +127,19 @@ def stream(seed: int, *keys: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=keys))
 
 
-def part(progress: Progress, before: int, size: int, total: int) -> Progress:
-    """Progress for one part of the work: `size` of `total`, after `before`.
+def share_of(progress: Progress, before: int, size: int, total: int) -> Progress:
+    """Return the progress of one part of the work: `size` of `total`, after `before`.
 
-    >>> part(print, 10, 20, 40)(1, 2)
+    >>> share_of(print, 10, 20, 40)(1, 2)
     20 40
     """
-    count("total", total)
     return lambda done, of: progress(before + size * done // max(of, 1), total)
+
+
+def pick(items: Iterable[T], **values: object) -> T:
+    """Return the first item whose attributes have these values.
+
+    >>> pick([Run(1), Run(2)], seed=2).seed
+    2
+    """
+    return next(item for item in items if all(getattr(item, name) == value for name, value in values.items()))

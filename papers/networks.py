@@ -1,4 +1,4 @@
-"""Networks with communities, and how well the source of what spreads over them is found."""
+"""Networks with communities, and how well the source of a rumour that spreads over them is found."""
 
 import math
 from dataclasses import dataclass
@@ -8,39 +8,44 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
+from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Graph
 from cloakwork.privacy import Calibration, Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
+from papers.experiment import stream
+from papers.statistics import Mean, share_error
 
 DELTA, ALPHA = 0.1, 1.0  # of the papers' figure; alpha is one step from neighbour to neighbour
+TAU, EPSILON = 2.0, 4.0  # of the papers' figure
+SOURCE = 0  # the node on the left that the picture shows
+BEST_FRAMES = 1000  # that estimate how often the best rule is right
 ATTEMPTS = 100
 
 
 class Way(StrEnum):
-    """Noise and recovery together."""
+    """A noise together with a way of recovery."""
 
-    PAPERS = "papers: their noise, R"
-    LESS_NOISE = "exact noise, R"
-    POSTERIOR = "their noise, posterior"
-    OURS = "ours: exact noise, posterior"
+    PAPERS = "papers' noise, basis pursuit"
+    LESS_NOISE = "exact noise, basis pursuit"
+    POSTERIOR = "papers' noise, posterior"
+    OURS = "exact noise, posterior (ours)"
 
     @property
     def calibration(self) -> Calibration:
-        """How its noise is made."""
+        """How its noise is calibrated."""
         return Calibration.PAPER if self in {Way.PAPERS, Way.POSTERIOR} else Calibration.EXACT
 
     @property
-    def weighs(self) -> bool:
-        """Whether it weighs who it was; R cannot be told that there is one source of strength 1."""
+    def is_posterior(self) -> bool:
+        """Whether it gives each node a probability; it knows that there is one source of strength 1."""
         return self in {Way.POSTERIOR, Way.OURS}
 
     @property
     def estimator(self) -> Estimator:
-        """How it recovers."""
-        return PointSources(1.0, most=1, least=1) if self.weighs else BasisPursuit(radius=Radius.PAPER)
+        """Its estimator."""
+        return PointSources(1.0, most=1, least=1) if self.is_posterior else BasisPursuit(radius=Radius.PAPER)
 
 
 RIVALS = (Way.PAPERS, Way.OURS)
@@ -48,14 +53,14 @@ RIVALS = (Way.PAPERS, Way.OURS)
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A graph and the number of the community that each node is in."""
+    """A graph and the number of the community of each node."""
 
     name: str
     graph: "nx.Graph[int]"
     communities: IntArray
 
     def physics(self, tau: float) -> Graph:
-        """What spreads over it, seen at every node; made once for each time."""
+        """A rumour that spreads over it, seen at every node; made once for each time."""
         if tau not in self._made:
             self._made[tau] = Graph(self.graph, tau=tau)
         return self._made[tau]
@@ -74,23 +79,25 @@ class Network:
         """How often the largest community is right."""
         return float(np.bincount(self.communities).max() / len(self.communities))
 
+    def heat_at_home(self, tau: float) -> float:
+        """The share of the heat that is still in the community where it started, averaged over the nodes."""
+        same = self.communities[:, None] == self.communities
+        return float((self.physics(tau).matrix * same).sum() / len(same))
+
 
 def block_model(n: int, inside: float, between: float, seed: int) -> Network:
-    """Two communities of n/2 nodes, joined at random; drawn again until no part is cut off."""
+    """Two communities of n/2 nodes, joined at random; drawn again until the graph is connected."""
     half = n // 2
     chances = [[inside, between], [between, inside]]
     for attempt in range(ATTEMPTS):
         graph = nx.stochastic_block_model([half, n - half], chances, seed=1000 * seed + attempt)
         if nx.is_connected(graph):
-            plain: nx.Graph[int] = nx.Graph()
-            plain.add_nodes_from(range(n))
-            plain.add_edges_from(graph.edges)
-            return Network("block model", plain, np.repeat([0, 1], [half, n - half]))
-    raise ValueError(f"{ATTEMPTS} draws of the block model all had parts that no edge connects.")
+            return Network("block model", _plain(graph), np.repeat([0, 1], [half, n - half]))
+    raise ValueError(f"none of {ATTEMPTS} draws of the block model is connected.")
 
 
 def named_networks() -> tuple[Network, ...]:
-    """Networks that people have drawn by hand, every tie counting the same."""
+    """Social networks of the literature; all ties count the same."""
     club = nx.karate_club_graph()
     sides = np.array([data["club"] != "Mr. Hi" for _, data in club.nodes(data=True)], dtype=np.int64)
     return (
@@ -102,7 +109,7 @@ def named_networks() -> tuple[Network, ...]:
 
 
 def _plain(graph: "nx.Graph[Any]") -> "nx.Graph[int]":
-    """Nodes by number and ties without weights."""
+    """Number the nodes and drop the weights of ties."""
     numbered = nx.convert_node_labels_to_integers(graph)
     plain: nx.Graph[int] = nx.Graph()
     plain.add_nodes_from(range(len(numbered)))
@@ -118,19 +125,16 @@ def _by_modularity(name: str, graph: "nx.Graph[Any]") -> Network:
     return Network(name, plain, communities)
 
 
-def heat_at_home(network: Network, tau: float) -> float:
-    """The share of what spreads that is still in the community where it began, averaged over the nodes."""
-    matrix = network.physics(tau).matrix
-    same = network.communities[:, None] == network.communities
-    return float((matrix * same).sum() / len(same))
+def cloak_of(network: Network, tau: float, epsilon: float, calibration: Calibration) -> Cloak:
+    """The cloak of the papers' figure at some time and epsilon."""
+    return Cloak(network.physics(tau), epsilon=epsilon, delta=DELTA, alpha=ALPHA, calibration=calibration)
 
 
 @dataclass(frozen=True)
 class Score:
-    """Over so many frames: how often the right community and the right node are named, and how far off the node is.
+    """How often the right community and the right node are named, and how many steps away the named node is.
 
-    `hops` is the mean number of steps from the source to the node that is named; errors are standard errors. As a
-    string, the percentage with the right community.
+    As a string, the percentage of frames with the right community.
     """
 
     frames: int
@@ -145,66 +149,206 @@ class Score:
         return f"{100 * self.right:.0f} ± {100 * self.right_error:.0f}"
 
     def clearly_below(self, other: "Score") -> bool:
-        """Whether it is right less often, by more than chance."""
+        """Whether it is right less often, beyond chance."""
         return self.right + 2 * math.hypot(self.right_error, other.right_error) < other.right
 
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """Maps found for known sources; how likely each node is (for R: its weight); the same summed over communities."""
+    """Maps recovered for known sources; the probability (for basis pursuit: the weight) of each node and community."""
 
+    network: Network
     sources: IntArray
     maps: FloatArray
     likely: FloatArray
     weights: FloatArray
 
+    def steps_off(self, tau: float) -> FloatArray:
+        """Steps from the source to the named node in each frame; the mean over nodes that are equally likely."""
+        table = np.asarray(self.network.physics(tau).space.distance_table, dtype=np.float64)
+        return np.asarray((_named(self.maps) * table[self.sources]).sum(axis=1))
 
-def cloak_of(physics: Graph, epsilon: float, way: Way) -> Cloak:
-    """The cloak of the papers' figure at some epsilon."""
-    return Cloak(physics, epsilon=epsilon, delta=DELTA, alpha=ALPHA, calibration=way.calibration)
-
-
-def attempt(network: Network, cloak: Cloak, way: Way, sources: IntArray, rng: np.random.Generator) -> Tried:
-    """One frame for each source, recovered."""
-    readings = cloak.physics.matrix.T[sources]
-    found = recover(cloak.simulate(readings, rng=rng), cloak, estimator=way.estimator)
-    likely = found.intensity if way.weighs else found.map
-    return Tried(sources, found.map, likely, likely @ network.members)
-
-
-def score(network: Network, tried: Tried, distances: NDArray[np.floating[Any]]) -> Score:
-    """How often a map names the right community and node; what is equally likely shares the credit."""
-    own = network.communities[tried.sources]
-    right, person = _credit(tried.weights, own), _credit(tried.maps, tried.sources)
-    hops = steps_off(tried, distances)
-    frames, share = len(own), float(right.mean())
-    return Score(
-        frames,
-        share,
-        share_error(share, frames),
-        float(person.mean()),
-        float(hops.mean()),
-        float(hops.std(ddof=1) / np.sqrt(frames)),
-        int((~tried.maps.any(axis=1)).sum()),
-    )
-
-
-def steps_off(tried: Tried, distances: NDArray[np.floating[Any]]) -> FloatArray:
-    """Steps from the source to the node that is named, for each frame; the mean over those that are equally likely."""
-    return np.asarray((_named(tried.maps) * distances[tried.sources]).sum(axis=1))
-
-
-def share_error(share: float, count: int) -> float:
-    """Standard error of a share; one of 0 or 1 has an error too, as if of two more one were right and one wrong."""
-    smooth = (share * count + 1) / (count + 2)
-    return float(np.sqrt(smooth * (1 - smooth) / count))
+    def score(self, tau: float) -> Score:
+        """The score; equally likely communities and nodes share the credit."""
+        right = _credit(self.weights, self.network.communities[self.sources])
+        hops, frames, share = self.steps_off(tau), len(right), float(right.mean())
+        return Score(
+            frames,
+            share,
+            share_error(share, frames),
+            float(_credit(self.maps, self.sources).mean()),
+            float(hops.mean()),
+            float(hops.std(ddof=1) / np.sqrt(frames)),
+            int((~self.maps.any(axis=1)).sum()),
+        )
 
 
 def _named(weights: FloatArray) -> FloatArray:
-    """For each frame a share for all that have the largest weight."""
+    """For each frame equal shares for all that have the largest weight."""
     best = weights >= weights.max(axis=1, keepdims=True)
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 def _credit(weights: FloatArray, right: IntArray) -> FloatArray:
     return np.asarray(_named(weights)[np.arange(len(right)), right])
+
+
+def attempt(network: Network, cloak: Cloak, way: Way, sources: IntArray, rng: np.random.Generator) -> Tried:
+    """Recover one frame for each source."""
+    readings = cloak.physics.matrix.T[sources]
+    recovery = recover(cloak.simulate(readings, rng=rng), cloak, estimator=way.estimator)
+    likely = recovery.intensity if way.is_posterior else recovery.map
+    return Tried(network, sources, recovery.map, likely, likely @ network.members)
+
+
+def best_share(network: Network, cloak: Cloak, rng: np.random.Generator) -> Mean:
+    """How often the best rule names the right community, where every node is equally likely to be the source.
+
+    Notes
+    -----
+    It names the likeliest community, and is right with that probability: the mean of max_c P(c | readings).
+    """
+    matrix, sigma = cloak.physics.matrix, cloak.sigma
+    sources = rng.integers(0, cloak.physics.places, BEST_FRAMES)
+    noisy = matrix.T[sources] + sigma * rng.standard_normal((BEST_FRAMES, cloak.physics.sensors))
+    logs = (noisy @ matrix - (matrix**2).sum(axis=0) / 2) / sigma**2
+    return Mean.of((special.softmax(logs, axis=1) @ network.members).max(axis=1))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The mean over frames with one source on the left: each node's share of all weight or probability.
+
+    `right` is how often a single frame had more on the left.
+    """
+
+    way: Way
+    frames: int
+    right: float
+    shares: tuple[float, ...]
+
+    @property
+    def left(self) -> float:
+        """The share of the weight in the community of the source."""
+        return sum(self.shares[: len(self.shares) // 2])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The score of one way on one network, at one time and epsilon."""
+
+    network: str
+    way: Way
+    tau: float
+    epsilon: float
+    score: Score
+
+
+@dataclass(frozen=True)
+class Best:
+    """How often the best rule names the right community, with either noise."""
+
+    network: str
+    calibration: Calibration
+    tau: float
+    epsilon: float
+    right: Mean
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Steps from the source to the named node: the papers' over ours, for the same sources."""
+
+    network: str
+    steps: Mean
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One interpretation of the caption: the heat that stays at home, and how often the best rule is right."""
+
+    inside: float
+    between: float
+    home: float
+    right: Mean
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """A late time with the rounding steps of the papers' time instead of steps that follow the noise.
+
+    `before` and `sensitivity` are the sensitivities at the two times; `noise` is the factor by which the coarse steps
+    raise the noise; `fine` and `coarse` are how often the best rule is right.
+    """
+
+    tau: float
+    before: float
+    sensitivity: float
+    noise: float
+    fine: Mean
+    coarse: Mean
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A network at one time and epsilon; `number` is the network's part of the random streams."""
+
+    network: Network
+    number: int
+    tau: float
+    epsilon: float
+
+    def _stream(self, seed: int, part: int) -> np.random.Generator:
+        return stream(seed, self.number, round(1000 * self.tau), round(1000 * self.epsilon), part)
+
+    def _cloak(self, way: Way) -> Cloak:
+        if way.calibration not in self._made:
+            self._made[way.calibration] = cloak_of(self.network, self.tau, self.epsilon, way.calibration)
+        return self._made[way.calibration]
+
+    @cached_property
+    def _made(self) -> dict[Calibration, Cloak]:
+        return {}
+
+    def tried(self, way: Way, frames: int, seed: int) -> Tried:
+        """Recover rumours from all nodes; all ways have the same sources, from the first on."""
+        sources = np.resize(self._stream(seed, 0).permutation(len(self.network.communities)), frames)
+        return attempt(self.network, self._cloak(way), way, sources, self._stream(seed, 1))
+
+    def cell(self, way: Way, tried: Tried) -> Cell:
+        """The score of one way."""
+        return Cell(self.network.name, way, self.tau, self.epsilon, tried.score(self.tau))
+
+    def best(self, way: Way, seed: int) -> Best:
+        """The best rule with the noise of one way."""
+        right = best_share(self.network, self._cloak(way), self._stream(seed, 2))
+        return Best(self.network.name, way.calibration, self.tau, self.epsilon, right)
+
+    def ratio(self, papers: Tried, ours: Tried) -> Ratio:
+        """Steps off, the papers' over ours, in the frames that both have."""
+        common = min(len(papers.sources), len(ours.sources))
+        above, below = (one.steps_off(self.tau)[:common] for one in (papers, ours))
+        return Ratio(self.network.name, Mean.ratio(above, below))
+
+
+def picture_of(network: Network, way: Way, frames: int, key: tuple[int, ...]) -> Picture:
+    """The mean of what is recovered from frames of one rumour."""
+    cloak = cloak_of(network, TAU, EPSILON, way.calibration)
+    tried = attempt(network, cloak, way, np.full(frames, SOURCE), stream(*key))
+    mean: FloatArray = tried.likely.mean(axis=0)
+    shares = tuple(float(f"{share:.3g}") for share in mean / max(float(mean.sum()), 1e-300))
+    return Picture(way, frames, tried.score(TAU).right, shares)
+
+
+def reading_of(network: Network, inside: float, between: float, rng: np.random.Generator) -> Reading:
+    """A block model that was made with these probabilities, at the papers' epsilon with exact noise."""
+    right = best_share(network, cloak_of(network, TAU, EPSILON, Calibration.EXACT), rng)
+    return Reading(inside, between, network.heat_at_home(TAU), right)
+
+
+def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Coarse:
+    """A late time with the rounding steps of the papers' time."""
+    figure, fine = (cloak_of(network, time, EPSILON, Calibration.EXACT) for time in (TAU, tau))
+    coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, resolution=figure.resolution)
+    shares = [best_share(network, cloak, stream(*key)) for cloak in (fine, coarse)]
+    return Coarse(tau, figure.sensitivity, fine.sensitivity, coarse.sigma / fine.sigma, *shares)

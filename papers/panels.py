@@ -1,110 +1,237 @@
-"""Figures of two rows of panels: the source in the middle as in the papers, and anywhere; an axis a panel."""
+"""Figures with a panel for each parameter that varies, for a source at 0.5 as in the papers and anywhere."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from papers.cells import Cells
-from papers.curves import draw_panels
-from papers.experiment import Progress, part
-from papers.rates import judged
-from papers.result import Claim, Finding, Table
-from papers.sweeps import Sweep, run_sweep
-from papers.trials import PAPERS_TRIALS, Method, Place, Setting
+from cloakwork._checks import FloatArray
+from cloakwork.privacy import Calibration
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius
+from papers.drawing import greek, legend_below
+from papers.experiment import Run, pick, share_of, stream
+from papers.result import Claim, Finding, Measure, Table
+from papers.statistics import Mean, judge_upper
+from papers.sweeps import LEGEND, Sweep, draw_sweep, run_sweep
+from papers.trials import PAPERS_TRIALS, PLACES, Method, Place, Setting, try_with
 
 TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 300}
 QUICK_TRIALS = TRIALS | {Method.POSTERIOR: 100}
+PROBE_TRIALS = {Method.PAPERS: 20, Method.PURSUIT: 20, Method.POSTERIOR: 4}
 
 
-class Axis(Protocol):
-    """What is varied in a panel; as a string, its name."""
+class Way(StrEnum):
+    """A way of recovery, whatever the noise."""
+
+    PAPERS = "basis pursuit, papers' radius"
+    PURSUIT = "basis pursuit, calibrated radius"
+    TOLD = "posterior, strength known"
+    FREE = "posterior, strength unknown"
+
+    def estimator(self, most: int) -> Estimator:
+        """Its estimator."""
+        made: dict[Way, Callable[[], Estimator]] = {
+            Way.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
+            Way.PURSUIT: BasisPursuit,
+            Way.TOLD: lambda: PointSources(1.0, most=most),
+            Way.FREE: lambda: PointSources((0.0, 1.0), most=most),
+        }
+        return made[self]()
+
+
+FRAMES = {Way.PAPERS: 2000, Way.PURSUIT: 2000, Way.TOLD: 2000, Way.FREE: 150}
+QUICK_FRAMES = FRAMES | {Way.TOLD: 400, Way.FREE: 10}
+PROBE_FRAMES = {Way.PAPERS: 20, Way.PURSUIT: 20, Way.TOLD: 8, Way.FREE: 2}
+NOISES = {Calibration.EXACT: "exact noise", Calibration.PAPER: "papers' noise"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One calibration of the noise with one way of recovery."""
+
+    noise: Calibration
+    way: Way
+    sigma: float
+    trials: int
+    emd: Mean
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Every calibration of the noise with every way of recovery, on the same frames.
+
+    Three ratios of mean errors: `gain` is the papers' noise and recovery over the exact noise and the posterior with
+    known strength; `noise` is the part of it that remains with the same posterior on both sides; `untold` is what not
+    knowing the strength costs the posterior.
+    """
+
+    setting: Setting
+    cells: tuple[Cell, ...]
+    gain: Mean
+    noise: Mean
+    untold: Mean
 
     @property
-    def values(self) -> tuple[float, ...]:
-        """Where it is measured."""
-        ...
+    def recovery(self) -> float:
+        """The part of the gain that is not due to the noise."""
+        return self.gain.value / self.noise.value
+
+    def of(self, way: Way, noise: Calibration = Calibration.EXACT) -> Cell:
+        """One cell."""
+        return pick(self.cells, way=way, noise=noise)
+
+    def table(self) -> Table:
+        """A row for each way of recovery, a column for each calibration."""
+        noises = dict.fromkeys(cell.noise for cell in self.cells)
+        means = {(cell.way, cell.noise): str(cell.emd) for cell in self.cells}
+        rows = tuple((str(way), *(means.get((way, noise), "-") for noise in noises)) for way in Way)
+        columns = [f"{NOISES[noise]}, sigma = {self.of(Way.TOLD, noise).sigma:.3f}" for noise in noises]
+        title = f"Mean earth mover distance by noise and recovery, source anywhere, {self.setting.describe()}"
+        return Table(title, ("recovery", *columns), rows)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Mean errors and ratios; the posterior with unknown strength has too few frames."""
+        cells = [cell for cell in self.cells if cell.way is not Way.FREE]
+        means = [Measure(f"{NOISES[one.noise]}, {one.way}", one.emd.value, one.emd.error) for one in cells]
+        gains = [Measure("papers/ours", self.gain.value, self.gain.error)]
+        if self.setting.sigma is None:
+            gains.append(Measure("papers/ours, due to noise", self.noise.value, self.noise.error))
+        return (*means, *gains)
+
+    def cost_of_unknown_strength(self) -> str:
+        """What the posterior makes of the same frames without knowing the strength."""
+        return (
+            f"Knowing the strength matters: without it the posterior has {self.of(Way.FREE).emd} "
+            f"({self.untold.value:.1f} times as much), and basis pursuit with the same noise and a calibrated radius "
+            f"{self.of(Way.PURSUIT).emd}."
+        )
+
+
+def run_cells(run: Run, setting: Setting, key: tuple[int, ...]) -> Cells:
+    """Run all cells; the posterior with unknown strength is slow and gets the exact noise only."""
+    frames = run.choose(FRAMES, QUICK_FRAMES, PROBE_FRAMES)
+    noises = [Calibration.EXACT] if setting.sigma is not None else [Calibration.EXACT, Calibration.PAPER]
+    truth = setting.truth(max(frames.values()), stream(*key, PLACES))
+    errors: dict[tuple[Way, Calibration], FloatArray] = {}
+    cells = []
+    for noise in noises:
+        for way in Way if noise is Calibration.EXACT else (Way.PAPERS, Way.PURSUIT, Way.TOLD):
+            with threadpool_limits(1, user_api="blas"):
+                trial = try_with(setting, noise, way.estimator(setting.most), truth[: frames[way]], key)
+            errors[way, noise] = trial.distances.emd
+            cells.append(Cell(noise, way, trial.sigma, frames[way], Mean.of(trial.distances.emd)))
+    ours = errors[Way.TOLD, Calibration.EXACT]
+    return Cells(
+        setting,
+        tuple(cells),
+        gain=Mean.ratio(errors[Way.PAPERS, noises[-1]], ours),
+        noise=Mean.ratio(errors[Way.TOLD, noises[-1]], ours),
+        untold=Mean.ratio(errors[Way.FREE, Calibration.EXACT], ours),
+    )
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter that varies in a panel, as it is called in `Setting`, and where; the other parameters are `fixed`."""
+
+    name: str
+    values: tuple[float, ...]
+    quick_values: tuple[float, ...]
+    fixed: Setting
+
+    def setting(self, x: float, place: Place = Place.MIDDLE) -> Setting:
+        """The setting of one point."""
+        value = int(x) if self.name in {"n", "m"} else x
+        changes: Any = {self.name: value, "at": place.at}
+        return replace(self.fixed, **changes)
 
     @property
-    def quick_values(self) -> tuple[float, ...]:
-        """Where a small run measures it."""
-        ...
-
-    def setting(self, x: float, place: Place) -> Setting:
-        """The caption's values, but for this one."""
-        ...
-
-
-def fixed(axis: Axis) -> str:
-    """The values of the others."""
-    return axis.setting(axis.values[0], Place.MIDDLE).words(str(axis))
+    def others(self) -> str:
+        """The values of the other parameters."""
+        return self.setting(self.values[0]).describe(self.name)
 
 
 @dataclass(frozen=True)
 class Panels(Finding):
-    """One sweep for each axis, with the source in the middle and anywhere; `cells` tells noise and recovery apart."""
+    """A sweep for each parameter, for a source in the middle and anywhere; `cells` separates noise from recovery."""
 
     size: ClassVar[tuple[float, float]] = (12.0, 6.8)
-    axes: ClassVar[Iterable[Axis]]
+    axes: ClassVar[Sequence[Axis]]
     middle: tuple[Sweep, ...]
     anywhere: tuple[Sweep, ...]
     cells: Cells
 
-    def of(self, place: Place, axis: Axis) -> Sweep:
-        """One panel."""
-        sweeps = self.middle if place is Place.MIDDLE else self.anywhere
-        return next(sweep for sweep in sweeps if sweep.name == str(axis))
+    def of(self, place: Place, name: str, low: float = 0.0, high: float = float("inf")) -> Sweep:
+        """One panel, or the part of it between two values."""
+        return pick(self.middle if place is Place.MIDDLE else self.anywhere, name=name).within(low, high)
 
     def panel_tables(self) -> tuple[Table, ...]:
-        """One for each panel, and that of the cells."""
+        """A table for each panel, and the one of the cells."""
         panels = [
-            self.of(place, axis).table(f"Mean earth mover distance, {place}, {fixed(axis)}")
+            self.of(place, axis.name).table(f"Mean earth mover distance, {place}, {axis.others}")
             for place in Place
             for axis in self.axes
         ]
         return (*panels, self.cells.table())
 
-    def frames(self) -> str:
-        """How many trials there are, and what they count, in words."""
+    def measures(self) -> tuple[Measure, ...]:
+        panels = [
+            measure
+            for place in Place
+            for axis in self.axes
+            for measure in self.of(place, axis.name).measures(place, axis.quick_values)
+        ]
+        return (*panels, *self.cells.measures())
+
+    def how_to_read(self) -> str:
+        """What the panels show."""
         point = self.middle[0].points[0]
         frames, ours = (point.of(method).trials for method in (Method.PAPERS, Method.POSTERIOR))
         return (
-            f"The shaded band holds 95 % of means of {PAPERS_TRIALS} trials, as many as the papers took; here there "
-            f"are {frames:,} frames for R and {ours:,} for the posterior at each point. An empty map counts as the "
-            "uniform one. The posterior is told that the source has strength 1, R is not."
+            "Upper row: the papers' figure, with the source always at 0.5. Lower row: the source at a random place. "
+            f"The shaded band contains 95 % of the means of {PAPERS_TRIALS} trials, as many as the papers took; here "
+            f"each point has {frames:,} frames for basis pursuit and {ours:,} for the posterior. An empty map counts "
+            "as the uniform map. The posterior knows that the source has strength 1; basis pursuit does not."
         )
 
     def draw(self, figure: Figure) -> None:
-        rows = {str(place): [self.of(place, axis) for axis in self.axes] for place in Place}
-        draw_panels(figure, rows, [fixed(axis) for axis in self.axes])
+        panels = figure.subplots(len(Place), len(self.axes), squeeze=False)
+        for row, place in zip(panels, Place, strict=True):
+            for letter, axes, axis in zip("abcd", row, self.axes, strict=True):
+                draw_sweep(axes, self.of(place, axis.name), greek(axis.name))
+                if place is Place.MIDDLE:
+                    axes.set_title(f"{letter})  {greek(axis.others)}", fontsize=9)
+            row[0].set_ylabel(f"EMD error, {place}")
+        legend_below(figure, panels.ravel(), first=LEGEND)
 
 
-def rate_claim(text: str, where: str, sweeps: Sequence[Sweep], claimed: float, *, growing: bool) -> Claim:
-    """A claim on the error of the papers' method, judged as they tried it: the first sweep has the source at 0.5.
+def rate_claim(text: str, source: str, sweeps: Sequence[Sweep], claimed: float, *, growing: bool) -> Claim:
+    """Judge a printed rate of the papers' method as they tried it: the first sweep has the source at 0.5.
 
-    The second has it anywhere; where that would be judged otherwise it is said.
+    The second sweep has it anywhere; the claim mentions it if its verdict differs.
     """
-    slope, other = (sweep.slope(Method.PAPERS) for sweep in sweeps)
+    middle, anywhere = (sweep.slope(Method.PAPERS) for sweep in sweeps)
     found = (
-        f"exponent {slope} of the papers' method at 0.5; anywhere {other}, posterior "
-        f"{sweeps[1].slope(Method.POSTERIOR)}, limit {sweeps[1].limit_slope()}"
+        f"exponent {middle} for the papers' method at 0.5; anywhere {anywhere}, posterior "
+        f"{sweeps[1].slope(Method.POSTERIOR)}, Cramer-Rao bound {sweeps[1].bound_slope()}"
     )
-    verdict, elsewhere = (judged(one, claimed, growing=growing) for one in (slope, other))
+    verdict, elsewhere = (judge_upper(one, claimed, growing=growing) for one in (middle, anywhere))
     if elsewhere is not verdict:
-        found += f"; with the source anywhere the verdict would be: {elsewhere}"
-    return Claim(text, where, found, verdict)
+        found += f"; anywhere the verdict is: {elsewhere}"
+    return Claim(text, source, found, verdict)
 
 
-def run_panels(
-    axes: Iterable[Axis], *, quick: bool, seed: int, progress: Progress
-) -> tuple[tuple[Sweep, ...], tuple[Sweep, ...]]:
-    """The sweeps of both rows."""
+def run_panels(run: Run, axes: Sequence[Axis]) -> tuple[tuple[Sweep, ...], tuple[Sweep, ...]]:
+    """Run the sweeps of both rows; a probe takes the first value of each axis that a quick run has."""
     panels = [(place, axis) for place in Place for axis in axes]
-    found: dict[Place, list[Sweep]] = {place: [] for place in Place}
+    trials = run.choose(TRIALS, QUICK_TRIALS, PROBE_TRIALS)
+    sweeps = []
     for number, (place, axis) in enumerate(panels):
-        share = part(progress, 100 * number, 100, 100 * len(panels))
-        settings = {x: axis.setting(x, place) for x in (axis.quick_values if quick else axis.values)}
-        trials = QUICK_TRIALS if quick else TRIALS
-        found[place].append(run_sweep(str(axis), settings, trials, (seed, number), share))
-    return tuple(found[Place.MIDDLE]), tuple(found[Place.ANYWHERE])
+        progress = share_of(run.progress, 80 * number, 80, 100 * len(panels))
+        values = run.choose(axis.values, axis.quick_values, axis.quick_values[:2])
+        settings = {x: axis.setting(x, place) for x in values}
+        sweeps.append(run_sweep(axis.name, settings, trials, (run.seed, number), progress))
+    return tuple(sweeps[: len(axes)]), tuple(sweeps[len(axes) :])

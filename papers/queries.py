@@ -1,4 +1,4 @@
-"""How many queries a test of privacy needs: by simulated tests of growing size, on pairs that are hard for it."""
+"""How many queries a test of privacy needs, found by simulated tests of growing size on hard pairs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,10 +11,10 @@ from cloakwork.auditing.testers import Pair
 from cloakwork.auditing.testers.stated_pair import IdentitySize, identity_size
 
 Sampler = Callable[[float, int, np.random.Generator], FloatArray]
-"""Called with (size, runs, rng): the statistic of so many tests with `size` queries on each input."""
+"""Called with (size, runs, rng): the statistic of `runs` tests with `size` queries on each input."""
 
 RIGHT = 2 / 3
-NEVER = 1e9  # in place of an infinite statistic
+NEVER = 1e9  # replaces an infinite statistic
 _PRECISION = 1.01  # factor to which a size is found
 
 
@@ -26,13 +26,13 @@ class Contest:
     far: tuple[Sampler, ...]
 
     def apart(self, size: float, runs: int, rng: np.random.Generator) -> bool:
-        """Whether one threshold is right two times in three on each pair; it may depend on the size, not on a pair."""
+        """Whether one threshold is right two times in three on every pair; it may depend on the size."""
         highest = max(float(np.quantile(sample(size, runs, rng), RIGHT)) for sample in self.private)
         lowest = min(float(np.quantile(sample(size, runs, rng), 1 - RIGHT)) for sample in self.far)
         return highest < lowest
 
     def needed(self, runs: int, rng: np.random.Generator, *, start: float = 10.0) -> float:
-        """The least size that keeps the pairs apart, by doubling and bisection."""
+        """The least size that separates the pairs, by doubling and bisection."""
         low, high = start, 2 * start
         while not self.apart(high, runs, rng):
             low, high = high, 2 * high
@@ -50,7 +50,7 @@ def unknown_contest(n: int, epsilon: float, delta: float, alpha: float) -> Conte
 
 
 def known_contest(n: int, epsilon: float, delta: float, alpha: float) -> Contest:
-    """Algorithm 5: the stated pair, and what is alpha away from the claim and hardest to tell from it."""
+    """Algorithm 5: the stated pair, and the pairs alpha away from the claim that are hardest to tell from it."""
     stated = halves(n, epsilon, delta)
     setting = identity_size(n, alpha / (1 + math.exp(epsilon)), RIGHT)
     far = (
@@ -62,15 +62,15 @@ def known_contest(n: int, epsilon: float, delta: float, alpha: float) -> Contest
 
 
 def pure_contest(stated: Pair, alpha: float) -> Contest:
-    """Algorithm 6: the stated pair, and what has epsilon + alpha through its first outcome."""
+    """Algorithm 6: the stated pair, and pairs that have epsilon + alpha because of their first outcome."""
     far = tuple(strained(stated, alpha, share) for share in (0.0, 0.5, 1.0))
     return Contest((_misfits(stated, stated),), tuple(_misfits(pair, stated) for pair in far))
 
 
 def halves(n: int, epsilon: float, delta: float, *, moved: float = 0.0) -> Pair:
-    """Half of the outcomes together on the boundary of the claim, then both inputs moved by `moved`.
+    """Half of the outcomes together on the boundary of the claim, with probability `moved` shifted on both inputs.
 
-    It needs delta + (1 + e^epsilon) moved at epsilon, with the least change of each distribution that does.
+    It needs delta + (1 + e^epsilon) moved at epsilon, with the least change of each distribution.
     """
     zero, one = 0.5 + moved, (0.5 - delta) * math.exp(-epsilon) - moved
     first = n // 2
@@ -78,9 +78,9 @@ def halves(n: int, epsilon: float, delta: float, *, moved: float = 0.0) -> Pair:
 
 
 def brink(n: int, epsilon: float, delta: float) -> Pair:
-    """One outcome that input 0 alone has, of probability delta; half of the others exactly on the boundary.
+    """One outcome of probability delta that only input 0 has; half of the others exactly on the boundary.
 
-    The estimate of Algorithm 4 is too high on it: each outcome on the boundary adds what chance makes of it.
+    The estimate of Algorithm 4 is biased upward on it: each outcome on the boundary adds its positive deviations.
     """
     rest, e = n - 1, math.exp(epsilon)
     first = rest // 2
@@ -91,7 +91,7 @@ def brink(n: int, epsilon: float, delta: float) -> Pair:
 
 
 def seldom(n: int, epsilon: float, beta: float) -> Pair:
-    """A pair of pure privacy exactly epsilon, half of whose outcomes have probability beta, at most 1/(2n), or nearly.
+    """A pair of pure privacy exactly epsilon, half of whose outcomes have a probability near beta, at most 1/(2n).
 
     The first has beta on input 0 and e^epsilon beta on input 1.
     """
@@ -104,15 +104,15 @@ def seldom(n: int, epsilon: float, beta: float) -> Pair:
 
 
 def lonely(n: int, delta: float) -> Pair:
-    """One outcome that input 0 alone has, of probability delta; all others are as likely on both inputs, nearly.
+    """One outcome of probability delta that only input 0 has; all others are nearly as likely on both inputs.
 
-    The estimate of Algorithm 4 is hardly above delta on it: nothing else is near the boundary.
+    The estimate of Algorithm 4 is nearly unbiased on it: no other outcome is near the boundary.
     """
     return Pair(np.r_[delta, np.full(n - 1, (1 - delta) / (n - 1))], np.r_[0.0, np.full(n - 1, 1 / (n - 1))])
 
 
 def strained(stated: Pair, alpha: float, share: float) -> Pair:
-    """The first outcome made e^alpha more telling: that much of it less likely on input 0, the rest likelier on 1."""
+    """Make the first outcome e^alpha more telling: a share of that less likely on input 0, the rest likelier on 1."""
     return Pair(
         _scaled(stated.zero, math.exp(-alpha * share)),
         _scaled(stated.one, math.exp(alpha * (1 - share))),
@@ -120,7 +120,7 @@ def strained(stated: Pair, alpha: float, share: float) -> Pair:
 
 
 def shuffled(pair: Pair, rng: np.random.Generator) -> Pair:
-    """The same with its outcomes in another order, so that no order of them says anything."""
+    """The same pair with its outcomes in random order."""
     order = rng.permutation(pair.n)
     return Pair(pair.zero[order], pair.one[order])
 
@@ -166,13 +166,13 @@ def _misfits(pair: Pair, stated: Pair) -> Sampler:
 
 
 def _tilted(p: FloatArray, moved: float) -> FloatArray:
-    """So much probability moved from the second half of the outcomes to the first, evenly within each."""
+    """Move probability from the second half of the outcomes to the first, evenly within each."""
     first = len(p) // 2
     return np.asarray(p + np.r_[np.full(first, moved / first), np.full(len(p) - first, -moved / (len(p) - first))])
 
 
 def _scaled(p: FloatArray, factor: float) -> FloatArray:
-    """The first probability times a factor, and the others as they must be for a total of 1."""
+    """Multiply the first probability by a factor, and scale the others to a total of 1."""
     first = p[0] * factor
     return np.asarray(np.r_[first, p[1:] * (1 - first) / (1 - p[0])])
 

@@ -1,31 +1,45 @@
-"""What an experiment hands back: numbers that print as tables, travel as JSON and draw as a picture."""
+"""What an experiment returns: numbers that print as tables, travel as JSON and draw as a picture."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 from matplotlib.figure import Figure
 from pydantic import TypeAdapter
 
-from papers.style import styled
+from papers.drawing import styled
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows and columns; the first column says what a row is."""
+    """Text in rows and columns; the first column names the rows."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
+def tabulate(title: str, items: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> Table:
+    """Make a table with a row for each item; `columns` maps each heading to the text of its cells.
+
+    Spaces around a heading are dropped, so that two columns can have the same one.
+
+    >>> tabulate("Squares", (1, 2), {"n": str, "n^2": lambda n: n**2}).rows
+    (('1', '1'), ('2', '4'))
+    """
+    rows = tuple(tuple(str(cell(item)) for cell in columns.values()) for item in items)
+    return Table(title, tuple(name.strip() for name in columns), rows)
+
+
 @dataclass(frozen=True)
 class Goal:
-    """What an experiment shall show, what it showed, and whether that is enough."""
+    """What an experiment has to show, what it showed, and whether that is enough."""
 
     text: str
     reached: str
@@ -33,18 +47,18 @@ class Goal:
 
 
 class Agreement(StrEnum):
-    """How a printed claim and what was measured stand to each other."""
+    """Whether a printed claim holds."""
 
     AGREES = "agrees"
-    LOOSER = "looser than it need be"
+    LOOSER = "holds, but is loose"
     WRONG = "wrong as printed"
-    NARROW = "does not carry over"  # right for what a paper assumes, and not for the real thing
-    UNDECIDED = "cannot be told"
+    NARROW = "does not carry over"  # true in the paper's model, false for real sources, readings or noise
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says, where it says it, what was found, and how the two stand to each other."""
+    """A statement of a paper, where it is, what the experiment found, and the verdict."""
 
     text: str
     source: str
@@ -52,16 +66,16 @@ class Claim:
     verdict: Agreement
 
 
-_ERRORS = 5.0  # standard errors that two runs may differ by
-_SHARE, _PART = 0.12, 0.5  # a comparison that allows more, of a share or in parts of the number, tells nothing
+_ERRORS = 5.0  # standard errors by which two runs may differ
+_SHARE, _PART = 0.12, 0.5  # a comparison that tolerates more, absolutely or relatively, could hardly fail
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that another run, of any size and seed, gives again within the errors of both.
+    """A number that every run repeats within the errors of both, whatever its size and seed.
 
-    `error` is its standard error, 0 where it does not depend on chance; `slack` is how far a quick run may be off for
-    other reasons, such as a coarser grid. A `share` is between 0 and 1, and compared as such.
+    `error` is its standard error, 0 where no chance is involved. `slack` allows for other differences of a quick run,
+    such as a coarser grid. A `share` lies between 0 and 1 and is compared absolutely.
     """
 
     name: str
@@ -71,7 +85,7 @@ class Measure:
     share: bool = False
 
     def agrees(self, other: "Measure") -> bool:
-        """Whether two runs gave the same, within five standard errors of their difference."""
+        """Whether two runs agree within five standard errors of their difference."""
         return abs(self.value - other.value) <= self.tolerance(other)
 
     def tolerance(self, other: "Measure") -> float:
@@ -81,16 +95,16 @@ class Measure:
         return chance + max(self.slack, other.slack) + rounding
 
     def telling(self, other: "Measure") -> bool:
-        """Whether a comparison could fail by much less than the number itself."""
+        """Whether the comparison is sharp enough to fail."""
         return self.tolerance(other) <= (_SHARE if self.share else _PART * abs(self.value))
 
 
 class Finding(ABC):
     """The numbers of one experiment.
 
-    A concrete finding is a frozen dataclass of plain values (numbers, texts, tuples and such dataclasses), so that it
-    can be written as JSON and read back. What a clock measured is left out of comparisons (`field(compare=False)`): all
-    else depends on the seed alone.
+    A concrete finding is a frozen dataclass of plain values (numbers, texts, tuples, and dataclasses of these), so that
+    it can be written as JSON and read back. Fields that hold times have `compare=False`; all others depend on the seed
+    alone.
     """
 
     size: ClassVar[tuple[float, float]] = (8.0, 5.0)
@@ -98,27 +112,40 @@ class Finding(ABC):
 
     @abstractmethod
     def tables(self) -> tuple[Table, ...]:
-        """The numbers for people."""
+        """The numbers as text."""
 
     @abstractmethod
     def draw(self, figure: Figure) -> None:
-        """The numbers as a picture, on an empty figure."""
+        """Draw the numbers on an empty figure."""
 
     def goals(self) -> tuple[Goal, ...]:
-        """What was to be shown, if anything; judged at full size only."""
+        """What a full run has to show."""
         return ()
 
     def claims(self) -> tuple[Claim, ...]:
-        """What papers say of the same, and whether it holds; judged at full size only."""
+        """What the papers state and whether it holds; judged on full runs only."""
         return ()
 
     def measures(self) -> tuple[Measure, ...]:
-        """The numbers by which one run is compared with another."""
+        """The numbers by which runs are compared."""
         return ()
 
-    def words(self) -> tuple[str, ...]:
-        """What the picture shows and how to read it, a few paragraphs, with the numbers of this run."""
+    def paragraphs(self) -> tuple[str, ...]:
+        """How to read the picture and what it shows, with the numbers of this run."""
         return ()
+
+
+def numbers_in(value: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """Yield all numbers of a finding with their names, except for times."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, float(value)
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from numbers_in(item, f"{name}[{index}]")
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.compare:
+                yield from numbers_in(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
 
 
 @final
@@ -133,16 +160,16 @@ class Result:
     finding: Finding
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables of the finding; after a run at full size also what became of the papers' claims and the goals."""
-        found = list(self.finding.tables())
+        """The tables of the finding; after a full run also the claims and the goals."""
+        tables = list(self.finding.tables())
         if not self.quick:
             claims = [(one.text, one.source, one.found, str(one.verdict)) for one in self.finding.claims()]
             goals = [(one.text, one.reached, "met" if one.met else "MISSED") for one in self.finding.goals()]
             if claims:
-                found.append(Table("What the papers say", ("claim", "where", "found", "verdict"), tuple(claims)))
+                tables.append(Table("Claims of the papers", ("claim", "source", "found", "verdict"), tuple(claims)))
             if goals:
-                found.append(Table("Goals", ("goal", "reached", ""), tuple(goals)))
-        return tuple(found)
+                tables.append(Table("Goals", ("goal", "reached", ""), tuple(goals)))
+        return tuple(tables)
 
     @property
     def met(self) -> bool:
@@ -151,12 +178,12 @@ class Result:
 
     def to_json(self) -> Mapping[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        finding: TypeAdapter[Any] = TypeAdapter(type(self.finding))
+        adapter: TypeAdapter[Any] = TypeAdapter(type(self.finding))
         head = {"experiment": self.name, "title": self.title, "quick": self.quick, "seed": self.seed}
-        return head | {"finding": finding.dump_python(self.finding, mode="json")}
+        return head | {"finding": adapter.dump_python(self.finding, mode="json")}
 
     def draw(self, path: Path) -> None:
-        """Write the picture, in the format that the name asks for."""
+        """Write the picture, in the format of the file's suffix."""
         with styled():
             figure = Figure(figsize=self.finding.size, layout="constrained")
             self.finding.draw(figure)

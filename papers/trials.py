@@ -1,6 +1,5 @@
-"""Trials on the line: sources, noise on the readings, a method, and how far its maps are from the truth."""
+"""Trials on a line: true sources, noise on the readings, a method of recovery, and the distance of its maps."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,14 +12,15 @@ from cloakwork.physics import HeatLine, sources
 from cloakwork.privacy import Calibration, Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Recovery, Status, recover
 from papers.experiment import stream
+from papers.statistics import Mean
 
 PAPERS_TRIALS = 10
-LEAST_BATCHES = 40  # below, there is no 2.5 % quantile
-PLACES, NOISE = 0, 1  # parts of a stream
+LEAST_BATCHES = 40  # fewer do not have a 2.5 % quantile
+PLACES, NOISE = 0, 1  # parts of a stream of random numbers
 
 
 class Place(StrEnum):
-    """Where a lone source is."""
+    """Where a single source is."""
 
     MIDDLE = "source at 0.5"
     ANYWHERE = "source anywhere"
@@ -31,15 +31,36 @@ class Place(StrEnum):
         return (0.5,) if self is Place.MIDDLE else ()
 
 
-class Method(StrEnum):
-    """A way from sources to a map: how much noise at an (epsilon, delta), and how it is seen through."""
+class Strengths(StrEnum):
+    """How strong sources are."""
 
-    PAPERS = "papers"
-    PURSUIT = "R, calibrated"
+    UNIT = "known strength 1"
+    FREE = "unknown strength in [0, 1]"
+
+    def draw(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draw the strengths of some sources."""
+        return np.ones(count) if self is Strengths.UNIT else rng.uniform(0.0, 1.0, count)
+
+    @property
+    def short(self) -> str:
+        """One word for it."""
+        return "known" if self is Strengths.UNIT else "unknown"
+
+    @property
+    def prior(self) -> float | tuple[float, float]:
+        """What estimators that use strengths assume."""
+        return 1.0 if self is Strengths.UNIT else (0.0, 1.0)
+
+
+class Method(StrEnum):
+    """A calibration of the noise together with a way of recovery."""
+
+    PAPERS = "papers' method"
+    PURSUIT = "basis pursuit, calibrated"
     POSTERIOR = "posterior (ours)"
 
     def estimator(self, most: int) -> Estimator:
-        """What it recovers with; the posterior knows that sources have strength 1 and are at most so many."""
+        """Its estimator; the posterior knows that sources have strength 1 and how many there are at most."""
         made: dict[Method, Callable[[], Estimator]] = {
             Method.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
             Method.PURSUIT: BasisPursuit,
@@ -49,13 +70,13 @@ class Method(StrEnum):
 
     @property
     def calibration(self) -> Calibration:
-        """How much noise it takes at an (epsilon, delta)."""
+        """How its noise is calibrated to (epsilon, delta)."""
         return Calibration.PAPER if self is Method.PAPERS else Calibration.EXACT
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A line, the noise on its readings, and where its sources are, each of strength 1.
+    """A line, the noise on its readings, and its sources, all of strength 1.
 
     Parameters
     ----------
@@ -64,9 +85,9 @@ class Setting:
     sigma
         Noise of each reading. None: as much as hides a move by one place at (`epsilon`, `delta`).
     at
-        Positions of the sources. If empty, they are at `count` distinct random places, others in each trial.
+        Positions of the sources. If empty, they are at `count` distinct random places, different in each trial.
     most
-        How many sources the posterior allows for.
+        The largest number of sources that the posterior considers.
     """
 
     n: int = 100
@@ -84,10 +105,10 @@ class Setting:
         """The physics."""
         return _line(self.n, self.m, self.T)
 
-    def words(self, *without: str) -> str:
-        """Its parameters, but for some.
+    def describe(self, *without: str) -> str:
+        """List its parameters, except for some.
 
-        >>> Setting(sigma=0.1).words(), Setting().words("n", "m")
+        >>> Setting(sigma=0.1).describe(), Setting().describe("n", "m")
         ('n = 100, m = 50, T = 0.05, sigma = 0.1', 'T = 0.05, epsilon = 1, delta = 0.1')
         """
         names = ("n", "m", "T", *(("epsilon", "delta") if self.sigma is None else ("sigma",)))
@@ -96,8 +117,8 @@ class Setting:
     def truth(self, trials: int, rng: np.random.Generator) -> FloatArray:
         """True maps, shape (trials, n).
 
-        With one random source two settings have it at the same positions, whatever their n; with several, the places
-        of fewer sources are among those of more.
+        A single random source has the same positions in all settings, whatever their n; with several, the places of
+        fewer sources are among those of more.
         """
         if self.at:
             return np.tile(sources(self.line, self.at), (trials, 1))
@@ -109,33 +130,13 @@ class Setting:
         np.put_along_axis(maps, places, 1.0, axis=1)
         return maps
 
-    def channel(self, calibration: Calibration) -> "Channel":
-        """How readings become noisy."""
-        if self.sigma is not None:
-            return Channel(self.line, None, self.sigma)
-        cloak = Cloak(self.line, epsilon=self.epsilon, delta=self.delta, alpha=1 / self.n, calibration=calibration)
-        return Channel(self.line, cloak, float(cloak.sigma))
+    def cloak(self, calibration: Calibration = Calibration.EXACT) -> Cloak:
+        """The cloak that hides a move by one place; for settings without a sigma of their own."""
+        return _cloak(self, calibration)
 
-
-@dataclass(frozen=True, eq=False)
-class Channel:
-    """Noise of a known size: plain, or that of a cloak."""
-
-    line: HeatLine
-    cloak: Cloak | None
-    sigma: float
-
-    def send(self, readings: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Readings with noise on them."""
-        if self.cloak is not None:
-            return self.cloak.simulate(readings, rng=rng)
-        return readings + self.sigma * rng.standard_normal(readings.shape)
-
-    def recover(self, noisy: FloatArray, estimator: Estimator) -> Recovery:
-        """What an analyst makes of them."""
-        if self.cloak is not None:
-            return recover(noisy, self.cloak, estimator=estimator)
-        return recover(noisy, self.line, sigma=self.sigma, estimator=estimator)
+    def noise(self, calibration: Calibration) -> float:
+        """The standard deviation of the noise of a reading."""
+        return float(self.cloak(calibration).sigma) if self.sigma is None else self.sigma
 
 
 @lru_cache(maxsize=32)
@@ -143,16 +144,22 @@ def _line(n: int, m: int, T: float) -> HeatLine:
     return HeatLine(n=n, m=m, T=T)
 
 
+@lru_cache(maxsize=16)
+def _cloak(setting: Setting, calibration: Calibration) -> Cloak:
+    epsilon, delta, alpha = setting.epsilon, setting.delta, 1 / setting.n
+    return Cloak(setting.line, epsilon=epsilon, delta=delta, alpha=alpha, calibration=calibration)
+
+
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """How far maps are from the true ones, all scaled to a total of 1; an empty map counts as the uniform one."""
+    """Distances of maps to the true ones, all scaled to a total of 1; an empty map counts as the uniform one."""
 
     emd: FloatArray
     l1: FloatArray
     l2: FloatArray
 
     @classmethod
-    def of(cls, truth: FloatArray, maps: FloatArray) -> "Distances":
+    def between(cls, truth: FloatArray, maps: FloatArray) -> "Distances":
         """For maps on a line of length 1, shape (trials, n) both."""
         difference = scaled(maps) - scaled(truth)
         carried = np.abs(np.cumsum(difference, axis=1)[:, :-1])
@@ -164,7 +171,7 @@ class Distances:
 
 
 def scaled(maps: FloatArray) -> FloatArray:
-    """Maps with a total of 1 each; empty ones become uniform.
+    """Scale each map to a total of 1; empty ones become uniform.
 
     >>> scaled(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
@@ -173,49 +180,21 @@ def scaled(maps: FloatArray) -> FloatArray:
     return np.asarray(filled / filled.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True)
-class Mean:
-    """The mean of independent trials, and its standard error."""
-
-    value: float
-    error: float
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "Mean":
-        """Of at least two trials.
-
-        >>> Mean.of(np.array([1.0, 3.0]))
-        Mean(value=2.0, error=1.0)
-        """
-        return cls(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
-
-    @classmethod
-    def ratio(cls, over: FloatArray, under: FloatArray) -> "Mean":
-        """One mean over another; what they have in common on the first frames, which both have, is no error.
-
-        >>> Mean.ratio(np.array([2.0, 6.0]), np.array([1.0, 3.0]))
-        Mean(value=2.0, error=0.0)
-        """
-        shared, most = sorted((len(over), len(under)))
-        above, below = cls.of(over / over.mean()), cls.of(under / under.mean())
-        common = float(np.cov(over[:shared], under[:shared])[0, 1] / over.mean() / under.mean()) / most
-        value = float(over.mean() / under.mean())
-        return cls(value, value * math.sqrt(max(above.error**2 + below.error**2 - 2 * common, 0.0)))
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ± {self.error:.4f}"
+def uniform_errors(truth: FloatArray) -> FloatArray:
+    """The earth mover distance of the uniform map to each true one."""
+    return Distances.between(truth, np.zeros_like(truth)).emd
 
 
 @dataclass(frozen=True)
 class Band:
-    """What 95 % of means of as many trials as the papers took lie between."""
+    """The range of 95 % of the means of as many trials as the papers took."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, values: FloatArray) -> "Band | None":
-        """The quantiles of means of consecutive batches; None with too few of them.
+        """The quantiles of the means of consecutive batches; None with too few of them.
 
         >>> Band.of(np.ones(1000)), Band.of(np.ones(50))
         (Band(low=1.0, high=1.0), None)
@@ -230,30 +209,39 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What noise of some size and a way of recovery made of true maps."""
+    """What a calibration and an estimator made of true maps."""
 
     sigma: float
-    found: Recovery
+    recovery: Recovery
     distances: Distances
 
 
 def try_with(
     setting: Setting, calibration: Calibration, estimator: Estimator, truth: FloatArray, key: tuple[int, ...]
 ) -> Trial:
-    """Noise on the readings of true maps, and what is recovered; the same key gives the same noise up to its size."""
-    channel = setting.channel(calibration)
-    found = channel.recover(channel.send(setting.line.apply(truth), stream(*key, NOISE)), estimator)
-    return Trial(channel.sigma, found, Distances.of(truth, found.map))
+    """Add noise to the readings of true maps and recover them; the same key gives the same noise up to its scale."""
+    readings, rng = setting.line.apply(truth), stream(*key, NOISE)
+    sigma = setting.noise(calibration)
+    if setting.sigma is None:
+        cloak = setting.cloak(calibration)
+        recovery = recover(cloak.simulate(readings, rng=rng), cloak, estimator=estimator)
+    else:
+        noisy = readings + sigma * rng.standard_normal(readings.shape)
+        recovery = recover(noisy, setting.line, sigma=sigma, estimator=estimator)
+    return Trial(sigma, recovery, Distances.between(truth, recovery.map))
 
 
 def try_method(setting: Setting, method: Method, truth: FloatArray, key: tuple[int, ...]) -> Trial:
-    """The same for one of the methods."""
+    """Try one of the methods on true maps."""
     return try_with(setting, method.calibration, method.estimator(setting.most), truth, key)
 
 
 @dataclass(frozen=True)
 class Score:
-    """How one method did: three distances, the noise it had, and in how many frames nothing fitted or all was empty."""
+    """How one method did: three mean distances, its noise, and the shares of frames where nothing fit or all was empty.
+
+    A frame is one reading of each sensor.
+    """
 
     method: Method
     trials: int
@@ -267,8 +255,8 @@ class Score:
 
     @classmethod
     def of(cls, method: Method, trial: Trial) -> "Score":
-        """Of all its frames."""
-        distances, found = trial.distances, trial.found
+        """The score of all frames of a trial."""
+        distances, recovery = trial.distances, trial.recovery
         return cls(
             method=method,
             trials=len(distances.emd),
@@ -276,7 +264,7 @@ class Score:
             emd=Mean.of(distances.emd),
             l1=Mean.of(distances.l1),
             l2=Mean.of(distances.l2),
-            unfitted=sum(status is Status.BEST_FIT for status in found.status) / len(distances.emd),
-            empty=float((~found.map.any(axis=1)).mean()),
+            unfitted=sum(status is Status.BEST_FIT for status in recovery.status) / len(distances.emd),
+            empty=float((~recovery.map.any(axis=1)).mean()),
             band=Band.of(distances.emd),
         )

@@ -55,6 +55,12 @@ def test_a_folder_imports_only_from_layers_below_it(folder: str) -> None:
             assert height(other) < height(folder), f"{path} imports {name}"
 
 
+def test_the_product_does_not_import_the_laboratory() -> None:
+    assert [
+        str(path) for path in ROOT.rglob("*.py") if any(name.split(".")[0] == "papers" for name in imports(path))
+    ] == []
+
+
 def test_every_folder_has_a_layer() -> None:
     assert [name for name in FOLDERS if name != "sensor" and not any(name in layer for layer in LAYERS)] == []
 

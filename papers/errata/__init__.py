@@ -1,6 +1,32 @@
-"""Where the papers are wrong, each place with a number: what the print gives, and what is true."""
+"""Where the papers are wrong, each mistake with a number: what follows from the print, and what is true."""
 
-from papers.errata.elsewhere import ELSEWHERE
-from papers.errata.erratum import Erratum, Part, Promise, all_errata
+from papers.errata.auditing import auditing
+from papers.errata.erratum import Erratum, Part
+from papers.errata.learning import graphons, learning
+from papers.errata.measures import measures
+from papers.errata.physics import physics, recovery
+from papers.errata.privacy import convolution, privacy
+from papers.experiment import Run
 
-__all__ = ["ELSEWHERE", "Erratum", "Part", "Promise", "all_errata"]
+_PARTS = {
+    Part.PHYSICS: physics,
+    Part.PRIVACY: privacy,
+    Part.RECOVERY: recovery,
+    Part.MEASURES: measures,
+    Part.CONVOLUTION: convolution,
+    Part.AUDITING: auditing,
+    Part.GRAPHONS: graphons,
+    Part.LEARNING: learning,
+}
+
+
+def all_errata(run: Run) -> tuple[Erratum, ...]:
+    """Find every mistake that a number can show; each part has random numbers of its own."""
+    found: list[Erratum] = []
+    for number, part in enumerate(Part):
+        found += _PARTS[part](run, (run.seed, number))
+        run.progress(number + 1, len(Part))
+    return tuple(found)
+
+
+__all__ = ["Erratum", "Part", "all_errata"]

@@ -1,4 +1,4 @@
-"""Mistakes about how far apart maps are, and about bounds on that."""
+"""Mistakes about distances between maps, and about bounds on them."""
 
 import math
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from scipy.optimize import linprog
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import Constants, LineSetting, emd, proof_constants
 from cloakwork.physics import HeatLine, Space
-from papers.errata.erratum import Erratum, Part, Promise
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part
+from papers.experiment import Run
 
-PART = Part.MEASURES
 M = 50
 LATE, EARLY = 0.05, 0.001
 LIKELY = 0.9  # what is taken here for a high probability
 
 
-def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
+def measures(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     """None of them needs chance, or time."""
-    del quick, key
+    del run, key
     yield _transport()
     yield from _constants(LATE, ("C1", "C2", "C3", "C5"))
     yield from _constants(EARLY, ("C2", "C3"))  # the other two are off by about the same
@@ -38,14 +38,14 @@ def _transport() -> Erratum:
     one[[0, 4]], other[[0, 8]] = 1.0, 1.0
     space = Space.line(n)
     return Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Definition 1",
-        "flows sum to at most p_i and q_j, and to 1 in all",
+        "flows sum to at most p_i and q_j, and to 1 overall",
         "EMD between e1 + e5 and e1 + e9, n = 10",
-        Promise.EQUAL,
+        EQUAL,
         _printed_transport(one, other),
         emd(one, other, space),
-        "different maps at distance 0",
+        "different maps have distance 0",
     )
 
 
@@ -67,26 +67,26 @@ def _constants(T: float, names: tuple[str, ...]) -> Iterator[Erratum]:
     half = M * math.sqrt(T / 8)
     product = p * (p + 1) ** 2 / (6 * M**2)
     printed = {
-        "C1": (17 * math.exp(-1 / 32) / 512 / (M * T**3), Promise.AT_LEAST, true.C1),
-        "C2": (math.exp(-1 / (4 * M**2 * T)) / (2 * math.sqrt(4 * math.pi * T)), Promise.AT_MOST, _steepest(T)),
+        "C1": (17 * math.exp(-1 / 32) / 512 / (M * T**3), AT_LEAST, true.C1),
+        "C2": (math.exp(-1 / (4 * M**2 * T)) / (2 * math.sqrt(4 * math.pi * T)), AT_MOST, _steepest(T)),
         "C3": (
             product * 7 * math.exp(-1 / 4) / (512 * math.sqrt(4 * math.pi) * T**3.5),
-            Promise.AT_LEAST,
+            AT_LEAST,
             true.C3,
         ),
-        "C5": (3 * math.exp(-5 / 8) / (64 * math.pi * T**3) * half * (half + 1) / M, Promise.AT_LEAST, true.C5),
+        "C5": (3 * math.exp(-5 / 8) / (64 * math.pi * T**3) * half * (half + 1) / M, AT_LEAST, true.C5),
     }
     for name in names:
         value, promise, found = printed[name]
         yield Erratum(
-            PART,
+            Part.MEASURES,
             f"Gilbert and McMillan, Theorem 14, {name}",
             f"{name} {promise} its printed value",
             f"{name} at m = {M}, T = {T:g}",
             promise,
             value,
             found,
-            "a bound made with it is too small",
+            "a bound that uses it is too small",
         )
 
 
@@ -105,14 +105,14 @@ def _misfit() -> Erratum:
     """What B bounds, apart from other sources: sqrt(m) ||y - y^|| over sigma, y^ within the radius of y + z."""
     longest = math.sqrt(float(stats.chi2.ppf(LIKELY, M)))
     return Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Theorem 14, B",
         "sqrt(m) ||y - y^|| <= 2 sigma m with high probability",
-        f"sqrt(m) (radius + ||z||)/sigma that is kept in {100 * LIKELY:.0f} % of frames, m = {M}, radius sigma sqrt(m)",
-        Promise.AT_MOST,
+        f"sqrt(m) (radius + ||z||)/sigma that holds in {100 * LIKELY:.0f} % of frames, m = {M}, radius sigma sqrt(m)",
+        AT_MOST,
         2.0 * M,
         math.sqrt(M) * (math.sqrt(M) + longest),
-        f"2 sigma m holds in {100 * float(stats.chi2.cdf(M, M)):.0f} %; high probability is read as {LIKELY:g} here",
+        f"2 sigma m holds in {100 * float(stats.chi2.cdf(M, M)):.0f} %; we read high probability as {LIKELY:g}",
     )
 
 
@@ -122,14 +122,14 @@ def _bend() -> Erratum:
     z = math.sqrt(2 * T)
     g = [math.exp(-((z + k * step) ** 2) / (4 * T)) for k in (-1, 0, 1)]
     return Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Lemma 20",
         "g'' has the factor 1 - z^2/(4T)",
         "-2T g''/g at z = sqrt(2T)",
-        Promise.EQUAL,
+        EQUAL,
         1 - z**2 / (4 * T),
         round(-2 * T * (g[0] - 2 * g[1] + g[2]) / step**2 / g[1], 5) + 0.0,
-        "it is 1 - z^2/(2T): the printed curvature is too large",
+        "correct is 1 - z^2/(2T): the printed curvature is too large",
     )
 
 
@@ -137,11 +137,11 @@ def _ends() -> Erratum:
     T, place = 0.05, 0.05
     setting = LineSetting.from_line(HeatLine(n=100, m=M, T=T), np.array([place]))
     return Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Theorem 14",
         "holds for sources anywhere on the line",
-        f"sensors on one side of a source at {place:g}, T = {T:g}: needed by the proof, there",
-        Promise.AT_LEAST,
+        f"sensors on one side of a source at {place:g}, T = {T:g}: needed by the proof, and present",
+        AT_LEAST,
         setting.pairs,
         setting.sensors_on_each_side,
         "sources near the ends are not covered",
@@ -156,14 +156,14 @@ def _several() -> Erratum:
     truth[at], found[at + moved] = 1.0, 1.0
     squares = k * (moved / n) ** 2
     return Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Theorem 14, (5)",
         "sum f |x - l| / ||f|| <= sqrt(sum f (x - l)^2) / k",
-        f"mean distance of {k} sources, each found {moved / n:g} away",
-        Promise.AT_MOST,
+        f"mean distance of {k} sources that are each found {moved / n:g} away",
+        AT_MOST,
         math.sqrt(squares) / k,
         emd(truth, found, Space.line(n)),
-        "1/sqrt(k) by Cauchy and Schwarz, where 1/k is printed",
+        "Cauchy-Schwarz gives 1/sqrt(k), not 1/k",
     )
 
 
@@ -184,22 +184,22 @@ def _fano() -> Iterator[Erratum]:
     space = Space.line(n)
     pairs = [emd(maps[i], maps[j], space) / a for i in range(4) for j in range(i)]
     yield Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Theorem 15, proof",
         "the four vectors are at distance a from each other",
-        f"least distance of two, in a ({sum(one < 0.999 for one in pairs)} of 6 pairs are nearer than a)",
-        Promise.EQUAL,
+        f"least distance of two, in units of a ({sum(one < 0.999 for one in pairs)} of 6 pairs are closer than a)",
+        EQUAL,
         1.0,
         min(pairs),
         "the packing number is not 4",
     )
     yield Erratum(
-        PART,
+        Part.MEASURES,
         "Gilbert and McMillan, Theorem 15, proof",
         "1 - (d_KL + 1)/log M >= 3/4",
         "1 - (3/2)/2",
-        Promise.EQUAL,
+        EQUAL,
         0.75,
         1 - (1 / 2 + 1) / math.log2(4),
-        "the constant, and with the distances the step, does not hold",
+        "the constant is wrong, and so is the step that uses it",
     )

@@ -1,22 +1,27 @@
-"""Mistakes about what is measured, and what the model of it leaves out."""
+"""Mistakes about what is measured and how sources are recovered, and assumptions of the model."""
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, HeatPlane, Placement
 from cloakwork.privacy import sensitivity
-from papers.errata.erratum import Erratum, Part, Promise
+from cloakwork.recovery import BasisPursuit, Bregman, Status, recover
+from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part
+from papers.experiment import Run, stream
+from papers.trials import Setting
 
 N, M, T = 100, 50, 0.05
 SPREAD = 2.0
-PART = Part.PHYSICS
+FRAMES, QUICK_FRAMES, PROBE_FRAMES = 1000, 200, 4
+MIDDLE = 49  # the place 0.5
 
 
-def errata(*, quick: bool, key: tuple[int, ...]) -> Iterator[Erratum]:
+def physics(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     """None of them needs chance, or time."""
-    del quick, key
+    del run, key
     yield from _matrix()
     yield from _time()
     yield from _between()
@@ -27,14 +32,14 @@ def _matrix() -> Iterator[Erratum]:
     places, sensors = np.arange(1, N + 1) / N, np.arange(1, M + 1) / M
     printed = np.exp(-((places[:, None] - sensors) ** 2) / (4 * T))  # A_ij = g(i/n - j/m): i counts places
     yield Erratum(
-        PART,
+        Part.PHYSICS,
         "Gilbert and McMillan, section 4",
         "y = A f with A_ij = g(i/n - j/m)",
-        f"columns of A at n = {N}, m = {M}, against entries of f",
-        Promise.EQUAL,
+        f"columns of A at n = {N}, m = {M}, and entries of f",
+        EQUAL,
         printed.shape[1],
         HeatLine(n=N, m=M, T=T).places,
-        "A has to be transposed: rows are sensors",
+        "A must be transposed: rows are sensors",
     )
 
 
@@ -43,14 +48,14 @@ def _time() -> Iterator[Erratum]:
     late = sensitivity(HeatLine(n=N, m=M, T=T), alpha=1 / N)
     for part in (0.4, 0.1):
         yield Erratum(
-            PART,
+            Part.PHYSICS,
             "Gilbert and McMillan, section 4",
-            "a source emits one pulse, which is read at T",
-            f"Delta of a reading {part:g} T after the emission",
-            Promise.AT_MOST,
+            "a source emits one pulse, which is read at time T",
+            f"Delta of a reading {part:g} T after emission",
+            AT_MOST,
             late,
             sensitivity(HeatLine(n=N, m=M, T=part * T), alpha=1 / N),
-            "a person goes on emitting, and is hidden by too little noise",
+            "people emit continuously, so the noise is too small to hide them",
             assumed=True,
         )
 
@@ -60,14 +65,14 @@ def _between() -> Iterator[Erratum]:
         grid = HeatLine(n=n, m=M, T=late)
         anywhere = HeatLine(n=n, m=M, T=late, placement=Placement.ANYWHERE)
         yield Erratum(
-            PART,
+            Part.PHYSICS,
             "Gilbert and McMillan, section 4",
             "sources are on the grid 1/n, ..., 1",
-            f"slope where sources are anywhere, n = {n}, T = {late:g}",
-            Promise.AT_MOST,
+            f"steepest slope for sources anywhere, n = {n}, T = {late:g}",
+            AT_MOST,
             grid.joint_slope().value,
             anywhere.joint_slope().value,
-            "sources between places are hidden by too little noise",
+            "the noise is too small to hide sources between places",
             assumed=True,
         )
 
@@ -81,12 +86,43 @@ def _plane() -> Erratum:
     corners = columns[1:, 1:] - columns[:-1, :-1], columns[1:, :-1] - columns[:-1, 1:]
     diagonal = max(float(np.abs(one).max()) for one in corners) / (step * math.sqrt(2))
     return Erratum(
-        PART,
+        Part.PHYSICS,
         "Gilbert and McMillan, Proposition 5",
-        "Delta is the largest over neighbours, in any metric",
-        f"slope on a plane with Euclidean distance, one sensor, T = {SPREAD:g}",
-        Promise.AT_MOST,
+        "Delta is the maximum over neighbours, in any metric",
+        f"steepest slope on a plane with Euclidean distance, one sensor, T = {SPREAD:g}",
+        AT_MOST,
         adjacent,
         diagonal,
-        "holds if distance is the shortest way over neighbours: else a move along the diagonal is hidden too little",
+        "true only if distance is the shortest path over neighbours; otherwise diagonal moves get too little noise",
+    )
+
+
+def recovery(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
+    """On the line of the papers' first figures with one source in the middle, at (1, 0.1)."""
+    frames = run.choose(FRAMES, QUICK_FRAMES, PROBE_FRAMES)
+    truth = np.zeros((frames, Setting().line.places))
+    truth[:, MIDDLE] = 1.0
+    noisy = Setting().cloak().simulate(Setting().line.apply(truth), rng=stream(*key, 0))
+    yield _bregman(noisy)
+
+
+def _bregman(noisy: FloatArray) -> Erratum:
+    """Totals of Bregman iteration over those of R, at the same radius, where both fit within it."""
+    totals, fits = [], []
+    for estimator in (Bregman(), BasisPursuit()):
+        found = recover(noisy, Setting().cloak(), estimator=estimator)
+        totals.append(found.map.sum(axis=1))
+        fits.append(np.array([status in {Status.SOLVED, Status.REACHED} for status in found.status]))
+    both = fits[0] & fits[1]
+    ratios = totals[0][both] / totals[1][both]
+    return Erratum(
+        Part.RECOVERY,
+        "McMillan, section 8.1.2",
+        "Bregman iteration converges to the solution of R",
+        "total weight of its map over the least total within the same radius",
+        EQUAL,
+        1.0,
+        float(ratios.mean()),
+        "a different estimator, not a solver of R",
+        float(ratios.std(ddof=1) / np.sqrt(len(ratios))),
     )

@@ -1,4 +1,4 @@
-"""What someone who reads everything can tell: the best test between two placements, measured and exact."""
+"""The best attacker who reads everything: the likelihood ratio test between two placements, measured and exact."""
 
 import math
 from dataclasses import dataclass
@@ -9,33 +9,32 @@ from matplotlib.figure import Figure
 from scipy import special
 
 from cloakwork.privacy import Calibration, Profile
-from papers.attack import Measured, advantage, allowed
-from papers.attacks import (
+from papers.attack import (
     FALSE,
     Attack,
+    Measured,
     Move,
     Setting,
     Window,
+    advantage,
+    allowed,
     attack_on,
-    excess,
     moves_of,
     releases,
     window_on,
 )
-from papers.experiment import Experiment, Progress
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table
-from papers.style import INK, MARKERS, SERIES, Dots, draw_dots, log_scale
+from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
+from papers.experiment import Experiment, Run, Size, pick
+from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 from papers.tracks import READINGS
 
-FRAMES, QUICK_FRAMES = 100_000, 8_000
 WINDOW = READINGS  # frames that a claim covers together, as in `movement`
-WINDOWS, QUICK_WINDOWS = (2, 5, 10, WINDOW), (WINDOW,)
+WINDOWS = (2, 5, 10, WINDOW)
 GROWING = (Setting.LINE, Setting.DESIGNED)  # attacked with windows of all lengths
-DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)  # with their curves
+DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)
 MOVED = (Setting.LINE, Setting.FLAT, Setting.CLUB, Setting.CAMERA)  # drawn with larger moves
-GENEROUS = 1.2  # times the noise that is needed: more is called too much
-SAME = 1e-6
-SEARCHED = 1e-3  # how far, in parts, designed noise may be off on another machine: it is the result of a search
+GENEROUS = 1.2  # times the noise that is needed: more is called loose
+SEARCHED = 1e-3  # relative difference of designed noise between machines: it results from a search
 _LEGEND: dict[str, Any] = {
     "fontsize": 7.5,
     "loc": "upper center",
@@ -47,7 +46,7 @@ _LEGEND: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Attacks(Finding):
-    """How much better than a coin the best attacker is."""
+    """The advantage of the best attacker over a coin."""
 
     size: ClassVar[tuple[float, float]] = (13.5, 8.4)
     attacks: tuple[Attack, ...]
@@ -57,8 +56,7 @@ class Attacks(Finding):
 
     def of(self, setting: Setting, calibration: Calibration = Calibration.EXACT) -> Attack:
         """One attack."""
-        wanted = (setting, calibration)
-        return next(one for one in self.attacks if (one.setting, one.calibration) == wanted)
+        return pick(self.attacks, setting=setting, calibration=calibration)
 
     @property
     def whole(self) -> tuple[Window, ...]:
@@ -66,83 +64,68 @@ class Attacks(Finding):
         return tuple(one for one in self.windows if one.k == WINDOW)
 
     @property
-    def fullest(self) -> float:
-        """The largest share of its delta that any of our noises spends, on a frame or a whole window."""
-        spent = [
-            Profile(found.mu).delta(one.epsilon) / one.delta
+    def spent(self) -> float:
+        """The largest share of its delta that any of our noises uses, on a frame or a whole window."""
+        return max(
+            Profile(found.mu).delta(attack.epsilon) / attack.delta
             for window in self.whole
-            for one in [self.of(window.setting)]
-            for found in (one.found, window.kept)
-        ]
-        return max(spent)
+            for attack in [self.of(window.setting)]
+            for found in (attack.found, window.kept)
+        )
 
     def tables(self) -> tuple[Table, ...]:
-        return (self._advantages(), self._whole(), self._growing(), self._moves())
+        windows = {
+            "noise for the window": lambda one: f"{one.kept.exact:.3f}",
+            "measured": lambda one: str(one.kept),
+            "noise for one frame": lambda one: f"{one.spent.exact:.3f}",
+            "measured ": lambda one: str(one.spent),
+        }
+        return (
+            tabulate(
+                f"Advantage of the best test between the two worst neighbours, {self.frames:,} frames",
+                self.attacks,
+                {
+                    "": lambda one: f"{one.setting}, {_noise(one.calibration)}, ({one.epsilon:g}, {one.delta:g})",
+                    "allowed by the claim": lambda one: _near_one(one.guaranteed),
+                    "exact": lambda one: f"{one.found.exact:.3f}",
+                    "measured": lambda one: str(one.found),
+                    "from the most telling reading": lambda one: f"{one.one_sensor:.3f}",
+                    "from all readings": lambda one: f"{one.all_sensors:.3f}",
+                },
+            ),
+            tabulate(
+                f"Advantage from a window of {WINDOW} frames of a steady scene, exact noise",
+                self.whole,
+                {
+                    "": lambda one: str(one.setting),
+                    "allowed by the claim": lambda one: _near_one(self.of(one.setting).guaranteed),
+                    **windows,
+                },
+            ),
+            tabulate(
+                "The same for windows of other lengths",
+                [one for one in self.windows if one.setting in GROWING],
+                {"": lambda one: f"{one.setting}, {one.k} frames", **windows},
+            ),
+            tabulate(
+                "Moves of more than alpha, exact noise, one frame",
+                [one for one in self.moves if one.calibration is Calibration.EXACT],
+                {
+                    "": lambda one: f"{one.setting}, {one.times:.3g} alpha",
+                    "separation in standard deviations": lambda one: f"{one.mu:.2f}",
+                    "advantage": lambda one: f"{advantage(one.mu):.3f}",
+                    "bound from the claim": lambda one: f"{self._scaled(one):.3f}",
+                },
+            ),
+        )
 
-    def _advantages(self) -> Table:
-        rows = [
-            (
-                f"{one.setting}, {one.calibration} calibration, ({one.epsilon:g}, {one.delta:g})",
-                _near_one(one.guaranteed),
-                f"{one.found.exact:.3f}",
-                str(one.found),
-                f"{one.one_sensor:.3f}",
-                f"{one.all_sensors:.3f}",
-            )
-            for one in self.attacks
-        ]
-        names = ("at most, by the claim", "exactly", "measured", "from the best reading alone", "from all readings")
-        title = f"Advantage of the best test between the two worst neighbours, {self.frames:,} frames"
-        return Table(title, ("", *names), tuple(rows))
-
-    def _whole(self) -> Table:
-        rows = [
-            (
-                str(one.setting),
-                _near_one(self.of(one.setting).guaranteed),
-                f"{one.kept.exact:.3f}",
-                str(one.kept),
-                f"{one.spent.exact:.3f}",
-                str(one.spent),
-            )
-            for one in self.whole
-        ]
-        names = ("at most, by the claim", "budget kept", "measured", "budget ignored", "measured")
-        title = f"Advantage from a window of {WINDOW} frames of a scene that stays the same, our noise"
-        return Table(title, ("", *names), tuple(rows))
-
-    def _growing(self) -> Table:
-        rows = [
-            (
-                f"{one.setting}, {one.k} frames",
-                f"{one.kept.exact:.3f}",
-                str(one.kept),
-                f"{one.spent.exact:.3f}",
-                str(one.spent),
-            )
-            for one in self.windows
-            if one.setting in GROWING
-        ]
-        names = ("", "budget kept", "measured", "budget ignored", "measured")
-        return Table("The same for windows of other lengths", names, tuple(rows))
-
-    def _moves(self) -> Table:
-        rows = [
-            (
-                f"{one.setting}, {one.times:.3g} alpha",
-                f"{one.mu:.2f}",
-                f"{advantage(one.mu):.3f}",
-                f"{advantage(one.times * self.of(one.setting).found.mu):.3f}",
-            )
-            for one in self.moves
-            if one.calibration is Calibration.EXACT
-        ]
-        names = ("standard deviations apart", "advantage", "at most, by c mu")
-        return Table("Moves of more than alpha, our noise, one frame", ("", *names), tuple(rows))
+    def _scaled(self, move: Move) -> float:
+        """The advantage if the separation grew in proportion to the distance, which bounds it."""
+        return advantage(move.times * self.of(move.setting).found.mu)
 
     def goals(self) -> tuple[Goal, ...]:
-        text = "no attack on our noise, on a frame or a whole window, spends more than its delta"
-        return (Goal(text, f"at most {100 * self.fullest:.0f} % of it", self.fullest <= 1),)
+        text = "no attack on our noise, on a frame or a whole window, exceeds its delta"
+        return (Goal(text, f"at most {100 * self.spent:.0f} % of it", self.spent <= 1),)
 
     def claims(self) -> tuple[Claim, ...]:
         return tuple(
@@ -150,102 +133,55 @@ class Attacks(Finding):
                 f"sigma = 2 ln(1.25/delta) Delta/epsilon is private at ({one.epsilon:g}, {one.delta:g})",
                 "Gilbert and McMillan, Proposition 5",
                 f"{one.setting}: true delta {Profile(one.found.mu).delta(one.epsilon):.1e}, "
-                f"{excess(one):.1f} times the noise that is needed",
-                _judged(one),
+                f"{one.excess:.1f} times the noise that is needed",
+                _judge(one),
             )
             for one in self.attacks
             if one.calibration is Calibration.PAPER and one.setting in DRAWN
         )
 
     def measures(self) -> tuple[Measure, ...]:
-        found = []
+        measures = []
         for one in self.attacks:
-            name = f"{one.setting}, {one.calibration}"
-            found.append(Measure(f"advantage, {name}", one.found.measured, one.found.error))
-            found.append(Measure(f"mu, {name}", one.found.mu, slack=SEARCHED * one.found.mu))
+            name = f"{one.setting}, {_noise(one.calibration)}"
+            measures.append(Measure(f"advantage, {name}", one.found.measured, one.found.error))
+            measures.append(Measure(f"separation, {name}", one.found.mu, slack=SEARCHED * one.found.mu))
         for setting in Setting:
-            ours, papers = self.of(setting), self.of(setting, Calibration.PAPER)
-            times = ours.found.mu / papers.found.mu
-            found.append(Measure(f"papers' noise over ours, {setting}", times, slack=SEARCHED * times))
+            times = self.of(setting).found.mu / self.of(setting, Calibration.PAPER).found.mu
+            measures.append(Measure(f"papers' noise over ours, {setting}", times, slack=SEARCHED * times))
         for window in self.whole:
-            for name, measured in (("kept", window.kept), ("ignored", window.spent)):
-                whole = f"advantage from a window, budget {name}, {window.setting}"
-                found.append(Measure(whole, measured.measured, measured.error))
-        return tuple(found)
+            for name, found in (("the window", window.kept), ("one frame", window.spent)):
+                text = f"advantage from a window, noise for {name}, {window.setting}"
+                measures.append(Measure(text, found.measured, found.error))
+        return tuple(measures)
 
-    def words(self) -> tuple[str, ...]:
+    def paragraphs(self) -> tuple[str, ...]:
         ours, papers = self.of(Setting.LINE), self.of(Setting.LINE, Calibration.PAPER)
-        return (
-            "The attacker knows the physics, the noise and both placements, and has only to say which one it is; the "
-            "likelihood ratio of all readings is then the best test there is. The two placements are the neighbours "
-            "that the noise at hand hides worst. Advantage is the test's true positive rate less "
-            f"its false positive rate: 0 is a coin, 1 is certainty. On the line at ({ours.epsilon:g}, {ours.delta:g}) "
-            f"the claim leaves at most {ours.guaranteed:.3f}; the best test has {ours.found.exact:.3f} "
-            f"({ours.found} measured on simulated releases), and {ours.one_sensor:.3f} if it sees one sensor "
-            f"only. The papers' noise leaves it {papers.found.exact:.3f}, with {excess(papers):.1f} times the noise "
-            f"that the claim needs. {self._against_claims()}",
-            f"{self._designs()} {self._sensors()}",
-            self._averaging(),
-            self._beyond(),
-        )
-
-    def _against_claims(self) -> str:
-        """Whether the claims hold, in words."""
-        far = min(self.whole, key=lambda one: self.of(one.setting).found.exact / self.of(one.setting).guaranteed)
-        loose = self.of(far.setting)
-        if self.fullest > 1:
-            return f"One of our noises misses its claim: its delta is {self.fullest:.2f} times what is claimed."
-        return (
-            f"In none of the {len(self.whole)} settings does our noise spend more than {100 * self.fullest:.0f} % of "
-            "its delta. The claim forbids only the grey corner, and says less than the noise does: "
-            f"{loose.setting} at ({loose.epsilon:g}, {loose.delta:g}) has {loose.found.exact:.3f} of the "
-            f"{loose.guaranteed:.3f} allowed."
-        )
-
-    def _designs(self) -> str:
-        """What noise that differs from sensor to sensor hides, in words."""
-        one = self.of(Setting.DESIGNED)
-        largest = excess(one)
-        verdict = "as much as the claim asks for" if largest >= 1 else "less than the claim asks for"
-        return (
-            f"Noise that is shared among the sensors by design, as in `movement`, hides {verdict}: "
-            f"at ({one.epsilon:g}, {one.delta:g}) a frame of it has an advantage of {one.found.exact:.3f} exactly "
-            f"({one.found} measured), and {1 / largest:.3f} of the shift that the claim allows."
-        )
-
-    def _sensors(self) -> str:
-        """What noise made against one sensor leaves to who sees all, in words."""
-        one = self.of(Setting.SENSOR)
-        exposed = one.all_sensors > one.guaranteed
-        return (
-            f"Noise that is made against who sees one sensor keeps that reader at {one.found.exact:.3f}; "
-            f"who sees all has {one.all_sensors:.3f}, {'more' if exposed else 'still less'} than the "
-            f"{one.guaranteed:.3f} that the claim would leave{', and is not covered by it' if exposed else ''}."
-        )
-
-    def _averaging(self) -> str:
-        """What a window gives away, in words."""
-        moved = max(abs(one.kept.exact - self.of(one.setting).found.exact) for one in self.whole)
-        same = "the same as" if moved < SAME else f"within {moved:.0e} of that"
+        designed, single = self.of(Setting.DESIGNED), self.of(Setting.SENSOR)
         kept = ", ".join(f"{one.kept.exact:.3f} ({one.setting})" for one in self.whole)
         spent = ", ".join(f"{one.spent.exact:.3f}" for one in self.whole)
-        grows = all(one.spent.exact > one.kept.exact + SAME for one in self.whole)
-        return (
-            f"{'Averaging undoes noise. ' if grows else ''}A scene that stays the same over a window is the worst "
-            f"case. Noise made for all {WINDOW} frames keeps the advantage at {kept}, {same} from one frame with noise "
-            f"for one. Noise made for one frame and used for {WINDOW} would bring it to {spent}, in this order"
-            f"{'. This is why every release spends' if grows else ''}."
-        )
-
-    def _beyond(self) -> str:
-        """What becomes of larger moves, in words."""
         far = [one for one in self.moves if one.setting is Setting.LINE and one.calibration is Calibration.EXACT]
         beyond = next((one for one in far if one.times >= 5), far[-1])
-        found, claimed = advantage(beyond.mu), self.of(Setting.LINE).guaranteed
         return (
-            f"A claim is about moves of up to alpha. A source that moved {beyond.times:.3g} alpha is told from where "
-            f"it was with an advantage of {found:.3f}"
-            f"{': that a vicinity can be found at all is the same fact' if found > claimed else ''}."
+            "The attacker knows the physics, the noise and both placements, and has to decide between them; the "
+            "likelihood ratio of all readings is the best test. The placements are the neighbours that the noise hides "
+            "worst. The advantage is the true positive rate minus the false positive rate: 0 for a coin, 1 for "
+            f"certainty. On the line at ({ours.epsilon:g}, {ours.delta:g}) the claim allows at most "
+            f"{ours.guaranteed:.3f}. With our noise the best test has {ours.found.exact:.3f} ({ours.found} measured on "
+            f"simulated releases), and {ours.one_sensor:.3f} from a single sensor. With the papers' noise it has "
+            f"{papers.found.exact:.3f}; that noise is {papers.excess:.1f} times what the claim needs. In all "
+            f"{len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta.",
+            "Noise that is distributed over the sensors by design, as in `movement`, keeps its claim: a frame at "
+            f"({designed.epsilon:g}, {designed.delta:g}) has an advantage of {designed.found.exact:.3f} "
+            f"({designed.found} measured), {1 / designed.excess:.3f} of the separation that the claim allows. Noise "
+            f"against an attacker who sees one sensor keeps the advantage at {single.found.exact:.3f}; an attacker "
+            f"who sees all sensors, whom that claim does not cover, has {single.all_sensors:.3f}, where "
+            f"{single.guaranteed:.3f} is allowed.",
+            "Averaging removes noise, and a scene that does not change during a window is the worst case. Noise for "
+            f"all {WINDOW} frames keeps the advantage at {kept}, as one frame with noise for one. Noise for one frame, "
+            f"used for {WINDOW}, would raise it to {spent}. This is why every release uses up budget.",
+            f"A claim covers moves up to alpha. A source that moved {beyond.times:.3g} alpha is detected with an "
+            f"advantage of {advantage(beyond.mu):.3f}; this is why a vicinity can be found at all.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -266,112 +202,109 @@ class Attacks(Finding):
         false = np.geomspace(least, 1.0, 400)
         limit = [allowed(claim.epsilon, claim.delta, float(x)) for x in false]
         axes.fill_between(false, limit, 1.0, color="#dddddd", label="forbidden by the claim")
-        inner = np.clip(false, 0, 1 - 1e-9)
         for number, calibration in enumerate((Calibration.EXACT, Calibration.PAPER)):
-            one = self.of(setting, calibration)
-            axes.plot(false, special.ndtr(special.ndtri(inner) + one.found.mu), color=SERIES[number], linewidth=1.2)
-            name = "our noise" if calibration is Calibration.EXACT else "the papers' noise"
-            axes.plot(FALSE, one.curve, MARKERS[number], color=SERIES[number], markersize=4, label=f"{name}, measured")
+            attack, color = self.of(setting, calibration), SERIES[number]
+            true = special.ndtr(special.ndtri(np.clip(false, 0, 1 - 1e-9)) + attack.found.mu)
+            axes.plot(false, true, color=color, linewidth=1.2)
+            label = f"{_noise(calibration)}, measured"
+            axes.plot(FALSE, attack.curve, MARKERS[number], color=color, markersize=4, label=label)
         axes.plot(false, false, color=INK, linestyle=":", linewidth=1, label="a coin")
         axes.set_xscale("log")
         axes.set_title(f"{setting}, ({claim.epsilon:g}, {claim.delta:g})", fontsize=10)
-        axes.set_xlabel("false positive rate")
-        axes.set_xlim(least, 1)
-        axes.set_ylim(0, 1.0)
+        axes.set(xlabel="false positive rate", xlim=(least, 1), ylim=(0, 1.0))
 
     def _draw_settings(self, axes: Any) -> None:
         whole = {one.setting: one for one in self.whole}
-        look: tuple[tuple[str, list[Measured], str, str], ...] = (
-            ("the papers' noise, one frame", [self.of(s, Calibration.PAPER).found for s in Setting], SERIES[1], "s"),
-            ("ours, one frame", [self.of(s).found for s in Setting], SERIES[0], "o"),
-            (f"ours, {WINDOW} frames", [whole[s].kept for s in Setting], SERIES[0], "D"),
-            (f"budget ignored, {WINDOW} frames", [whole[s].spent for s in Setting], INK, "^"),
+        looks: tuple[tuple[str, list[Measured], str, str], ...] = (
+            ("papers' noise, one frame", [self.of(s, Calibration.PAPER).found for s in Setting], SERIES[1], "s"),
+            ("exact noise, one frame", [self.of(s).found for s in Setting], SERIES[0], "o"),
+            (f"exact noise, {WINDOW} frames", [whole[s].kept for s in Setting], SERIES[0], "D"),
+            (f"noise for one frame, {WINDOW} frames", [whole[s].spent for s in Setting], INK, "^"),
         )
         dots = [
             Dots(name, [one.measured for one in values], [one.error for one in values], color, marker)
-            for name, values, color, marker in look
+            for name, values, color, marker in looks
         ]
         draw_dots(axes, [str(one).replace(", ", ",\n") for one in Setting], dots)
         for row, setting in enumerate(Setting):
-            label = "at most, by the claim" if row == 0 else None
-            axes.plot(
-                [self.of(setting).guaranteed] * 2, [row - 0.35, row + 0.35], color=INK, linewidth=1.5, label=label
-            )
-        axes.set_xlim(0, 1.03)
-        axes.set_title("every setting, measured", fontsize=10)
-        axes.set_xlabel("advantage")
+            label = "allowed by the claim" if row == 0 else None
+            x, y = [self.of(setting).guaranteed] * 2, [row - 0.35, row + 0.35]
+            axes.plot(x, y, color=INK, linewidth=1.5, label=label)
+        axes.set(xlim=(0, 1.03), xlabel="advantage")
+        axes.set_title("all settings, measured", fontsize=10)
         axes.legend(**_LEGEND)
 
     def _draw_windows(self, axes: Any) -> None:
-        for setting in GROWING:
+        for number, setting in enumerate(GROWING):
             own = [one for one in self.windows if one.setting is setting]
-            colour, single = SERIES[2 * GROWING.index(setting)], self.of(setting).found
+            color, single = SERIES[2 * number], self.of(setting)
             x = [1, *(one.k for one in own)]
             for name, values, line, fill in (
-                ("budget kept", [one.kept for one in own], "-", colour),
-                ("ignored", [one.spent for one in own], "--", "white"),
+                ("noise for the window", [one.kept for one in own], "-", color),
+                ("for one frame", [one.spent for one in own], "--", "white"),
             ):
-                drawn = [single, *values]
-                axes.plot(x, [one.exact for one in drawn], line, color=colour, linewidth=1.2)
-                mark = {"fmt": MARKERS[GROWING.index(setting)], "markerfacecolor": fill, "markersize": 5}
+                drawn = [single.found, *values]
+                axes.plot(x, [one.exact for one in drawn], line, color=color, linewidth=1.2)
+                look = {"fmt": MARKERS[number], "markerfacecolor": fill, "markersize": 5, "color": color}
                 up, bars = [one.measured for one in drawn], [2 * one.error for one in drawn]
-                axes.errorbar(x, up, yerr=bars, color=colour, elinewidth=1, label=f"{setting}: {name}", **mark)
-            claim = self.of(setting)
-            axes.axhline(claim.guaranteed, color=colour, linestyle=":", linewidth=1)
-        log_scale(axes, sorted({1, *(one.k for one in self.windows)}))
-        axes.set_ylim(0, 1.03)
-        axes.set_title("several frames of one scene (dotted: claims)", fontsize=10)
-        axes.set_xlabel("frames")
-        axes.set_ylabel("advantage")
-        axes.grid()
-        axes.legend(**_LEGEND)
+                axes.errorbar(x, up, yerr=bars, elinewidth=1, label=f"{setting}: {name}", **look)
+            axes.axhline(single.guaranteed, color=color, linestyle=":", linewidth=1)
+        log_x(axes, sorted({1, *(one.k for one in self.windows)}))
+        _finish(axes, "several frames of one scene (dotted: claims)", "frames")
 
     def _draw_moves(self, axes: Any) -> None:
-        colours = (SERIES[0], SERIES[2], SERIES[3], SERIES[4])
+        colors = (SERIES[0], SERIES[2], SERIES[3], SERIES[4])
         for number, setting in enumerate(MOVED):
             for calibration, line in ((Calibration.EXACT, "-"), (Calibration.PAPER, "--")):
                 own = [one for one in self.moves if (one.setting, one.calibration) == (setting, calibration)]
                 label = str(setting) if calibration is Calibration.EXACT else None
-                look = {"marker": MARKERS[number], "color": colours[number], "markersize": 4, "label": label}
+                look = {"marker": MARKERS[number], "color": colors[number], "markersize": 4, "label": label}
                 axes.plot([one.times for one in own], [advantage(one.mu) for one in own], line, **look)
-        log_scale(axes, (1, 2, 5, 10, 20, 40))
-        axes.set_ylim(0, 1.03)
-        axes.set_title("larger moves (dashed: the papers' noise)", fontsize=10)
-        axes.set_xlabel("distance in units of alpha")
-        axes.set_ylabel("advantage")
-        axes.grid()
-        axes.legend(**_LEGEND)
+        log_x(axes, (1, 2, 5, 10, 20, 40))
+        _finish(axes, "larger moves (dashed: papers' noise)", "distance in units of alpha")
+
+
+def _finish(axes: Any, title: str, label: str) -> None:
+    axes.set(ylim=(0, 1.03), xlabel=label, ylabel="advantage")
+    axes.set_title(title, fontsize=10)
+    axes.grid()
+    axes.legend(**_LEGEND)
+
+
+def _noise(calibration: Calibration) -> str:
+    return "exact noise" if calibration is Calibration.EXACT else "papers' noise"
 
 
 def _near_one(share: float) -> str:
-    """What is left to 1 where it would be rounded away."""
+    """Format a share; one that would round to 1 as its difference to 1."""
     return f"{share:.3f}" if share < 0.9995 else f"1 - {1 - share:.0e}"
 
 
-def _judged(one: Attack) -> Agreement:
+def _judge(one: Attack) -> Agreement:
     if Profile(one.found.mu).delta(one.epsilon) > one.delta:
         return Agreement.WRONG
-    return Agreement.LOOSER if excess(one) > GENEROUS else Agreement.AGREES
+    return Agreement.LOOSER if one.excess > GENEROUS else Agreement.AGREES
 
 
-def _work(*, quick: bool, seed: int, progress: Progress) -> Attacks:
-    frames, windows = (QUICK_FRAMES, QUICK_WINDOWS) if quick else (FRAMES, WINDOWS)
+def _work(run: Run) -> Attacks:
+    frames = run.choose(100_000, 8_000, 200)
     attacks: list[Attack] = []
-    tried: list[Window] = []
+    windows: list[Window] = []
     for number, setting in enumerate(Setting):
-        single = releases(setting, Calibration.EXACT, 1, frames, seed)
+        single = releases(setting, Calibration.EXACT, 1, frames, run.seed)
+        papers = releases(setting, Calibration.PAPER, 1, frames, run.seed)
         attacks.append(attack_on(setting, Calibration.EXACT, single))
-        attacks.append(attack_on(setting, Calibration.PAPER, releases(setting, Calibration.PAPER, 1, frames, seed)))
-        lengths = windows if setting in GROWING else (WINDOW,)
-        tried += [window_on(setting, k, single, frames, seed) for k in lengths]
-        progress(number + 1, len(Setting))
-    moves = [one for setting in Setting if setting is not Setting.SENSOR for one in moves_of(setting)]
-    return Attacks(tuple(attacks), tuple(tried), tuple(moves), frames)
+        attacks.append(attack_on(setting, Calibration.PAPER, papers))
+        lengths = WINDOWS if run.size is Size.FULL and setting in GROWING else (WINDOW,)
+        windows += [window_on(setting, k, single, frames, run.seed) for k in lengths]
+        run.progress(number + 1, len(Setting))
+    moves = [move for setting in Setting if setting is not Setting.SENSOR for move in moves_of(setting)]
+    return Attacks(tuple(attacks), tuple(windows), tuple(moves), frames)
 
 
 EXPERIMENT = Experiment(
     "attacker",
-    "What the best attacker can tell from the readings, and what the claim allows",
+    "How well the best attacker distinguishes two placements, and what the claim allows",
     Attacks,
     _work,
     shows=("Gilbert and McMillan, Proposition 5",),

@@ -7,84 +7,87 @@ from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
 
-from papers.errata import ELSEWHERE, Erratum, Part, all_errata
-from papers.experiment import Experiment, Progress
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table
-from papers.style import FAINT, INK, SERIES, log_scale
+from papers.drawing import FAINT, INK, SERIES, log_x
+from papers.errata import Erratum, Part, all_errata
+from papers.experiment import Experiment, Run
+from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 
 LARGEST = 1000.0  # factor at the right end of the picture
-COLOURS = {
+COLORS = {
     Agreement.WRONG: SERIES[1],
     Agreement.LOOSER: SERIES[0],
     Agreement.NARROW: SERIES[3],
     Agreement.AGREES: FAINT,
 }
-COLUMNS = (
-    (Part.PHYSICS, Part.PRIVACY, Part.RECOVERY, Part.MEASURES),
-    (Part.CONVOLUTION, Part.AUDITING, Part.GRAPHONS, Part.LEARNING),
-)
+COLUMNS = (tuple(Part)[:4], tuple(Part)[4:])
 AUTHORS = ("Gilbert and McMillan, ", "Fawaz, Muthukrishnan and Nikolov, ", "McMillan, ")
+ELSEWHERE = (
+    ("Gilbert and McMillan, Figure 2c", "sqrt(m)/(n T^1.5) is tight in T", "sensitivity"),
+    ("Gilbert and McMillan, Table 2, complete graph", "Delta of a complete graph", "graph-table"),
+    ("Gilbert and McMillan, Table 2, star", "Delta of a star", "graph-table"),
+    ("Gilbert and McMillan, Lemma 6", "Delta >= alpha/kappa", "graph-table"),
+    ("Gilbert and McMillan, Lemma 7", "Delta <= 4 nu, conversely", "graph-table"),
+    ("Gilbert and McMillan, Lemma 18", "the exponent e^(-tau s_i)", "graph-table"),
+    ("Gilbert and McMillan, Figure 3, caption", "5 % between communities, 0.1 % inside", "communities"),
+    (
+        "Gilbert and McMillan, first version, Lemma 7 and Algorithm 1",
+        "the truth is within sigma sqrt(m), with high probability",
+        "noisy-recovery",
+    ),
+    ("Fawaz, Muthukrishnan and Nikolov, section 5.1", "running sums have an error of O(1)", "convolution"),
+    ("Fawaz, Muthukrishnan and Nikolov, Theorem 5", "real noise on complex coefficients", "convolution"),
+    ("Fawaz, Muthukrishnan and Nikolov, Theorem 5 mended", "the budget of the noise", "convolution"),
+    ("McMillan, Theorem 10.8", "Algorithm 4 tests one direction", "testers"),
+    ("McMillan, Theorem 10.11", "Algorithm 6 compares counts with probabilities", "testers"),
+    ("McMillan, Table 9.1 and Theorem 10.11", "1/beta^2 queries", "testers"),
+    ("McMillan, Theorem 10.3", "log(2 lambda/alpha) repetitions", "testers"),
+)
+"""Mistakes that other experiments show: the source as their claims cite it, the statement, the experiment."""
 
 
 @dataclass(frozen=True)
 class Errata(Finding):
-    """What is printed or assumed, what it gives and what is true."""
+    """What is printed or assumed, what follows from it, and what is true."""
 
     size: ClassVar[tuple[float, float]] = (11.0, 8.0)
     found: tuple[Erratum, ...]
 
-    def of(self, part: Part) -> tuple[Erratum, ...]:
-        """Those of one part."""
-        return tuple(one for one in self.found if one.part is part)
-
-    @property
-    def printed(self) -> tuple[Erratum, ...]:
-        """Those that are in print."""
-        return tuple(one for one in self.found if not one.assumed)
-
-    @property
-    def assumed(self) -> tuple[Erratum, ...]:
-        """Those that a model assumes."""
-        return tuple(one for one in self.found if one.assumed)
-
     def tables(self) -> tuple[Table, ...]:
-        heads = ("where", "says", "number", "printed", "true", "off by", "verdict", "so what")
-        parts = [Table(f"Errata: {part}", heads, _rows(self._printed_in(part))) for part in Part]
-        heads = ("where", "assumes", "number", "assumed", "true", "off by", "verdict", "so what")
-        models = Table("What does not carry over from the papers' model to the real thing", heads, _rows(self.assumed))
-        named = tuple((one.where, one.says, one.experiment) for one in ELSEWHERE)
-        elsewhere = Table("Mistakes with an experiment of their own", ("where", "says", "experiment"), named)
-        return (*parts, models, elsewhere)
-
-    def _printed_in(self, part: Part) -> tuple[Erratum, ...]:
-        return tuple(one for one in self.printed if one.part is part)
+        printed = [one for one in self.found if not one.assumed]
+        parts = [_table(f"Errata: {part}", [one for one in printed if one.part is part]) for part in Part]
+        models = _table(
+            "Assumptions of the papers' models that do not hold for real sources, readings and noise",
+            [one for one in self.found if one.assumed],
+        )
+        columns = ("where", "statement", "experiment")
+        return (*parts, models, Table("Mistakes that other experiments show", columns, ELSEWHERE))
 
     def claims(self) -> tuple[Claim, ...]:
         return tuple(one.claim() for one in self.found)
 
     def goals(self) -> tuple[Goal, ...]:
         shown = sum(one.verdict is not Agreement.AGREES for one in self.found)
-        text = "each mistake is shown by its number"
-        return (Goal(text, f"{shown} of {len(self.found)}", shown == len(self.found)),)
+        return (Goal("each mistake is shown by its number", f"{shown} of {len(self.found)}", shown == len(self.found)),)
 
     def measures(self) -> tuple[Measure, ...]:
         return tuple(one.measure() for one in self.found)
 
-    def words(self) -> tuple[str, ...]:
+    def paragraphs(self) -> tuple[str, ...]:
         verdicts = Counter(one.verdict for one in self.found)
+        assumed = sum(one.assumed for one in self.found)
         none = sum(one.factor is None for one in self.found)
         return (
-            f"{len(self.printed)} numbers that follow from what is printed, beside what they are: "
-            f"{verdicts[Agreement.WRONG]} are wrong, {verdicts[Agreement.LOOSER]} are right and looser than they need "
-            f"be. {len(self.assumed)} more follow from a model that the papers assume openly, and "
-            f"{verdicts[Agreement.NARROW]} of them do not carry over to real sources, readings and noise: these are no "
-            f"mistakes of the papers, and have a table of their own. {len(ELSEWHERE)} further mistakes have an "
-            "experiment of their own, and are only named here.",
-            "The picture shows by which factor print and truth differ, a line for each place in the papers and a dot "
-            f"for each number. {none} of them differ by no factor, since one of the two is 0 or the signs are not the "
-            "same. A factor is not how much a mistake matters: a sensitivity that is a little too small breaks a "
-            "promise, and a noise formula that is much too large only wastes. What follows is in the last column of "
-            "the tables. Everything is computed by the run, from the formulas as they are printed.",
+            f"{len(self.found) - assumed} numbers that follow from printed statements, beside the true ones: "
+            f"{verdicts[Agreement.WRONG]} are wrong, {verdicts[Agreement.LOOSER]} hold but are loose. {assumed} more "
+            f"follow from a model that the papers assume openly; {verdicts[Agreement.NARROW]} of them do not "
+            "carry over to real sources, readings and noise. These are not mistakes of the papers and have a table of "
+            "their own. "
+            f"{len(ELSEWHERE)} further mistakes are shown by other experiments and only listed here.",
+            "The picture shows the factor between the printed and the true number: a line for each place in the papers "
+            f"and a dot for each number. {none} have no factor, since one of the two is 0 or their signs differ. The "
+            "factor does not measure how much a mistake matters: a sensitivity that is a little too small breaks a "
+            "promise, and a noise formula that is much too large only wastes accuracy. The last column of the tables "
+            "has the consequences. The run computes everything from the formulas as printed.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -92,7 +95,7 @@ class Errata(Finding):
         for axes, parts in zip(panels, COLUMNS, strict=True):
             self._draw_column(axes, parts)
         handles = [
-            panels[0].plot([], [], "o", color=COLOURS[verdict], label=str(verdict))[0]
+            panels[0].plot([], [], "o", color=COLORS[verdict], label=str(verdict))[0]
             for verdict in (Agreement.WRONG, Agreement.LOOSER, Agreement.NARROW)
         ]
         handles += panels[0].plot([], [], ">", color=INK, label=f"above {LARGEST:g}, or no factor")
@@ -103,39 +106,42 @@ class Errata(Finding):
         for part in parts:
             axes.text(1.05, len(labels), str(part), va="center", weight="bold", color=INK)
             labels.append("")
-            for where, own in _by_place(self.of(part)).items():
+            for where, errata in _by_place(one for one in self.found if one.part is part).items():
                 axes.axhline(len(labels), color=FAINT, linewidth=0.5, alpha=0.5)
-                for one in own:
-                    _draw_one(axes, len(labels), one)
+                for one in errata:
+                    beyond = one.factor is None or one.factor > LARGEST
+                    x, look = (LARGEST * 1.5, ">") if beyond else (one.factor, "o")
+                    axes.plot([x], [len(labels)], look, color=COLORS[one.verdict], markersize=7 if beyond else 6)
                 labels.append(where)
         axes.set_yticks(range(len(labels)), labels)
         axes.set_ylim(len(labels) - 0.3, -0.7)
-        log_scale(axes, (1, 3, 10, 30, 100, 300, 1000))
+        log_x(axes, (1, 3, 10, 30, 100, 300, 1000))
         axes.set_xlim(0.95, LARGEST * 4)
         axes.grid(axis="x")
-        axes.set_xlabel("printed and true differ by this factor")
+        axes.set_xlabel("factor between the printed and the true number")
 
 
-def _rows(found: Iterable[Erratum]) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (
-            one.where,
-            one.says,
-            one.quantity,
-            f"{one.promise} {one.printed:.5g}",
-            f"{one.true:.5g}" + (f" ± {one.error:.1g}" if one.error else ""),
-            one.off,
-            str(one.verdict),
-            one.matters,
-        )
-        for one in found
+def _table(title: str, errata: Iterable[Erratum]) -> Table:
+    return tabulate(
+        title,
+        errata,
+        {
+            "where": lambda one: one.where,
+            "statement": lambda one: one.says,
+            "number": lambda one: one.quantity,
+            "printed": lambda one: f"{one.promise} {one.printed:.5g}",
+            "true": lambda one: f"{one.true:.5g}" + (f" ± {one.error:.1g}" if one.error else ""),
+            "difference": lambda one: one.off,
+            "verdict": lambda one: one.verdict,
+            "consequence": lambda one: one.matters,
+        },
     )
 
 
-def _by_place(found: Iterable[Erratum]) -> dict[str, list[Erratum]]:
-    """Those of each place in the papers, without the authors, which the part of the picture tells."""
+def _by_place(errata: Iterable[Erratum]) -> dict[str, list[Erratum]]:
+    """Group errata by their place in the papers, without the authors, which follow from the part."""
     places: dict[str, list[Erratum]] = {}
-    for one in found:
+    for one in errata:
         where = one.where
         for author in AUTHORS:
             where = where.removeprefix(author)
@@ -143,16 +149,8 @@ def _by_place(found: Iterable[Erratum]) -> dict[str, list[Erratum]]:
     return places
 
 
-def _draw_one(axes: Any, row: int, one: Erratum) -> None:
-    colour = COLOURS[one.verdict]
-    if one.factor is None or one.factor > LARGEST:
-        axes.plot([LARGEST * 1.5], [row], ">", color=colour, markersize=7)
-    else:
-        axes.plot([one.factor], [row], "o", color=colour, markersize=6)
-
-
-def _work(*, quick: bool, seed: int, progress: Progress) -> Errata:
-    return Errata(all_errata(quick=quick, seed=seed, progress=progress))
+def _work(run: Run) -> Errata:
+    return Errata(all_errata(run))
 
 
 EXPERIMENT = Experiment(

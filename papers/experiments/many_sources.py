@@ -1,31 +1,41 @@
 """Many sources: whether more are easier to find, and how many sensors are enough."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
 
-from papers.curves import COLORS, LINES, SHAPES, draw_limits, draw_methods, legend_of_all, log_axes, symbols
-from papers.experiment import Experiment, Progress, part
+from papers.drawing import greek, legend_below, log_axes, log_x, sources_text
+from papers.experiment import Experiment, Run, share_of
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table
-from papers.style import counted
-from papers.sweeps import GUESS, LIMIT, SCENES, Point, Sweep, run_sweep
-from papers.trials import Mean, Method, Setting
+from papers.statistics import Mean
+from papers.sweeps import (
+    COLORS,
+    GUESS,
+    LEGEND,
+    LIMIT,
+    LINES,
+    SCENES,
+    SHAPES,
+    Point,
+    Sweep,
+    draw_bounds,
+    draw_methods,
+    run_sweep,
+)
+from papers.trials import Method, Setting
 
 FIRST = "Gilbert and McMillan, first version"
 MANY, QUICK_MANY = (1, 2, 3, 4, 6, 8, 12, 20, 40), (1, 2, 4, 8, 20)  # sources
 SENSORS, QUICK_SENSORS = (2, 3, 4, 5, 7, 10, 20, 50), (4, 10, 50)
-MOST = 10  # sources that the posterior allows for
-TRIALS = 2000  # of R
-# trials of the posterior, by the number of sources: it is fast with few
+MOST = 10  # sources that the posterior considers
+# frames of the posterior by the number of sources: it is fast with few
 OURS, QUICK_OURS = {1: 500, 2: 500, 3: 120, 4: 120, 6: 60, 8: 60}, {1: 300, 2: 300, 4: 40}
 SENSOR_OURS, QUICK_SENSOR_OURS = {1: 100, 2: 100, 4: 80, 8: 80}, {1: 60, 2: 60}
-SHOWN = 4  # sources in the words, as in the papers' caption
-ALL = 0.99  # a share of a guess's error that is as good as all of it
+SHOWN = 4  # sources in the text, as in the papers' caption
 ENOUGH = 1.25  # times the error with the most sensors
-NEAR, FAR = 0.5, 1.0  # EMD below that share of a guess's, normalised l1 above
+CLOSE, FAR = 0.5, 1.0  # a share of the error of the uniform map, and a normalised l1 distance
 
 
 @dataclass(frozen=True)
@@ -36,21 +46,26 @@ class Sensors:
     sweep: Sweep
 
     def enough(self, method: Method) -> int | None:
-        """The least number of sensors from which on a method is near, and within 1.25 times of what the most bring.
+        """The least number of sensors from which on a method is close, and within 1.25 times its error with the most.
 
-        Near is nearer than half of a uniform guess. What is above 1.25 times within two standard errors counts as not
-        above. None if no number is enough.
+        Close is below half of the error of the uniform map. An excess within two standard errors does not count. None
+        if no number is enough.
         """
         points = self.sweep.of(method)
         last = points[-1].of(method).emd
-        found = None
+        least = None
         for point in reversed(points):
             here = point.of(method).emd
             above = here.value - ENOUGH * last.value > 2 * math.hypot(here.error, ENOUGH * last.error)
-            if above or here.value >= NEAR * point.guess:
+            if above or here.value >= CLOSE * point.guess:
                 break
-            found = int(point.x)
-        return found
+            least = int(point.x)
+        return least
+
+
+def over_guess(point: Point, method: Method = Method.PAPERS) -> float:
+    """The error of a method over that of the uniform map."""
+    return point.of(method).emd.value / point.guess
 
 
 @dataclass(frozen=True)
@@ -61,47 +76,18 @@ class ManySources(Finding):
     errors: Sweep
     sensors: tuple[Sensors, ...]
 
-    def over_guess(self, point: Point, method: Method) -> float:
-        """Error over that of the uniform guess."""
-        return point.of(method).emd.value / point.guess
-
     @property
-    def turn(self) -> Point:
-        """The number of sources with the largest error of the papers' R."""
+    def worst(self) -> Point:
+        """The number of sources with the largest error of the papers' method."""
         return max(self.errors.points, key=lambda point: point.of(Method.PAPERS).emd.value)
 
     @property
     def lost(self) -> int | None:
-        """The number of sources from which on the papers' R is no better than a uniform guess, if any."""
-        worse = [point.x for point in self.errors.points if self.over_guess(point, Method.PAPERS) >= 1]
-        return int(worse[0]) if worse else None
-
-    def tables(self) -> tuple[Table, ...]:
-        points = self.errors.points
-        rows: list[tuple[str, ...]] = []
-        for method in Method:
-            shown = [point.of(method) if point.has(method) else None for point in points]
-            rows.append((f"EMD, {method}", *("-" if one is None else str(one.emd) for one in shown)))
-            rows.append((f"normalised l1, {method}", *("-" if one is None else f"{one.l1.value:.2f}" for one in shown)))
-        rows.append((f"EMD, {LIMIT}", *(f"{point.limit:.4f}" for point in points)))
-        rows.append(("EMD, uniform guess", *(f"{point.guess:.4f}" for point in points)))
-        rows.append(("papers / guess", *(f"{self.over_guess(point, Method.PAPERS):.2f}" for point in points)))
-        head = ("sources", *(f"{point.x:g}" for point in points))
-        first = Table(f"Error in the number of sources: {by_sources(1).words()}", head, tuple(rows))
-        fixed = by_sensors(1, 1).words("m")
-        each = [one.sweep.table(f"Mean earth mover distance, {counted(one.count)}: {fixed}") for one in self.sensors]
-        return (first, *each, self._enough())
-
-    def _enough(self) -> Table:
-        rows = [(str(method), *(str(m or "none") for m in self.needed(method))) for method in Method]
-        title = (
-            f"Sensors that are enough: from there on nearer than half of a guess, and at most {ENOUGH:g} times the "
-            "error with the most"
-        )
-        return Table(title, ("", *(counted(one.count) for one in self.sensors)), tuple(rows))
+        """The number of sources from which on the papers' method is worse than the uniform map, if any."""
+        return next((int(point.x) for point in self.errors.points if over_guess(point) >= 1), None)
 
     def needed(self, method: Method) -> list[int | None]:
-        """Sensors that are enough, for each number of sources."""
+        """The number of sensors that is enough, for each number of sources."""
         return [one.enough(method) for one in self.sensors]
 
     def grows(self, method: Method) -> bool:
@@ -109,210 +95,207 @@ class ManySources(Finding):
         steps = [len(SENSORS) if m is None else SENSORS.index(m) for m in self.needed(method)]
         return steps[-1] > steps[0] + 1
 
+    def tables(self) -> tuple[Table, ...]:
+        points = self.errors.points
+        rows: list[tuple[str, ...]] = []
+        for method in Method:
+            scores = [point.of(method) if point.has(method) else None for point in points]
+            rows.append((f"EMD, {method}", *("-" if one is None else str(one.emd) for one in scores)))
+            rows.append(
+                (f"normalised l1, {method}", *("-" if one is None else f"{one.l1.value:.2f}" for one in scores))
+            )
+        rows.append((f"EMD, {LIMIT}", *(f"{point.limit:.4f}" for point in points)))
+        rows.append((f"EMD, {GUESS}", *(f"{point.guess:.4f}" for point in points)))
+        rows.append(("papers' method / uniform map", *(f"{over_guess(point):.2f}" for point in points)))
+        head = ("sources", *(f"{point.x:g}" for point in points))
+        first = Table(f"Error by number of sources: {by_sources(1).describe()}", head, tuple(rows))
+        fixed = by_sensors(1, 1).describe("m")
+        each = [
+            one.sweep.table(f"Mean earth mover distance, {sources_text(one.count)}: {fixed}") for one in self.sensors
+        ]
+        enough = Table(
+            "Number of sensors that is enough: from there on the error is below half of that of the uniform map and "
+            f"at most {ENOUGH:g} times the error with {SENSORS[-1]} sensors",
+            ("", *(sources_text(one.count) for one in self.sensors)),
+            tuple((str(method), *(str(m or "none") for m in self.needed(method))) for method in Method),
+        )
+        return (first, *each, enough)
+
     def claims(self) -> tuple[Claim, ...]:
         return (self._two_norms(), self._falls(), self._easier(), self._no_more_sensors())
 
     def _two_norms(self) -> Claim:
         points = self.errors.points
         far = min(point.of(Method.PAPERS).l1.value for point in points)
-        near = [point for point in points if self.over_guess(point, Method.PAPERS) < NEAR]
-        shares = [self.over_guess(point, Method.PAPERS) for point in points]
-        where = ", ".join(f"{point.x:g}" for point in near) or "no number of"
-        found = (
-            f"EMD is less than half of a uniform guess's with {where} sources, of {points[0].x:g} to {points[-1].x:g} "
-            f"tried, and {min(shares):.2f} to {max(shares):.2f} of it in all; normalised l1 is at least {far:.2f} of "
-            "at most 2"
+        close = [f"{point.x:g}" for point in points if over_guess(point) < CLOSE]
+        shares = [over_guess(point) for point in points]
+        return Claim(
+            "R is close in EMD and far in normalised l1",
+            f"{FIRST}, Figure 5a",
+            f"EMD is less than half of that of the uniform map with {', '.join(close) or 'no number of'} sources, of "
+            f"{points[0].x:g} to {points[-1].x:g} tried, and {min(shares):.2f} to {max(shares):.2f} of it overall; "
+            f"normalised l1 is at least {far:.2f} of at most 2",
+            Agreement.AGREES if len(close) == len(points) and far > FAR else Agreement.WRONG,
         )
-        verdict = Agreement.AGREES if len(near) == len(points) and far > FAR else Agreement.WRONG
-        return Claim("R is near in EMD and far in normalised l1", f"{FIRST}, Figure 5a", found, verdict)
 
     def _falls(self) -> Claim:
-        first, last = self.errors.points[0].of(Method.PAPERS).emd, self.errors.points[-1].of(Method.PAPERS).emd
-        top = self.turn.of(Method.PAPERS).emd
-        found = f"{first} with {counted(1)}, largest with {self.turn.x:g}: {top}, then down to {last}"
-        verdict = Agreement.AGREES if _below(first, top) and _below(last, top) else Agreement.WRONG
-        text = "the error rises for few sources and then falls as they become more"
-        return Claim(text, f"{FIRST}, section 4.1 and Figure 5a", found, verdict)
+        first, top, last = (
+            point.of(Method.PAPERS).emd for point in (self.errors.points[0], self.worst, self.errors.points[-1])
+        )
+        return Claim(
+            "the error rises for few sources and then falls as they become more",
+            f"{FIRST}, section 4.1 and Figure 5a",
+            f"{first} with 1 source, largest with {self.worst.x:g}: {top}, then down to {last}",
+            Agreement.AGREES if _below(first, top) and _below(last, top) else Agreement.WRONG,
+        )
 
     def _easier(self) -> Claim:
-        shares = [self.over_guess(point, Method.PAPERS) for point in self.errors.points]
-        found = (
-            f"the papers' error goes from {shares[0]:.2f} to {shares[-1]:.2f} times that of a uniform guess, "
-            f"which falls by itself"
-        )
+        shares = [over_guess(point) for point in self.errors.points]
+        found = f"the papers' error goes from {shares[0]:.2f} to {shares[-1]:.2f} times that of the uniform map"
         if self.lost is not None:
-            found += f"; from {self.lost} sources on the guess is better"
-        verdict = Agreement.WRONG if shares[-1] > shares[0] else Agreement.AGREES
-        text = "with more sources it becomes easier to find where they are, about"
-        return Claim(text, f"{FIRST}, section 4.1", found, verdict)
+            found += f"; from {self.lost} sources on the uniform map is better"
+        return Claim(
+            "with more sources it becomes easier to find roughly where they are",
+            f"{FIRST}, section 4.1",
+            found,
+            Agreement.WRONG if shares[-1] > shares[0] else Agreement.AGREES,
+        )
 
     def _no_more_sensors(self) -> Claim:
-        counts = ", ".join(str(one.count) for one in self.sensors)
-        found = f"for {counts} sources " + "; ".join(
-            f"{', '.join(str(m or 'none') for m in self.needed(method))} for {method}"
-            f"{'' if self.grows(method) else ' (no growth)'}"
-            for method in Method
+        each = (f"{self._needed_text(one)}{'' if self.grows(one) else ' (no growth)'} for {one}" for one in Method)
+        return Claim(
+            "more sources do not need more sensors",
+            f"{FIRST}, section 4.1 and Figure 5b",
+            f"for {', '.join(str(one.count) for one in self.sensors)} sources {'; '.join(each)}",
+            Agreement.WRONG if self.grows(Method.PAPERS) else Agreement.AGREES,
         )
-        verdict = Agreement.WRONG if self.grows(Method.PAPERS) else Agreement.AGREES
-        text = "more sources do not need more sensors"
-        return Claim(text, f"{FIRST}, section 4.1 and Figure 5b", found, verdict)
+
+    def _needed_text(self, method: Method) -> str:
+        return ", ".join(str(m or "none") for m in self.needed(method))
 
     def goals(self) -> tuple[Goal, ...]:
         points = self.errors.of(Method.POSTERIOR)
-        worst = max(self.over_guess(point, Method.POSTERIOR) for point in points)
-        text = f"posterior at most {NEAR:g} of a uniform guess, strengths known, up to {counted(int(points[-1].x))}"
-        return (Goal(text, f"{worst:.2f}", worst <= NEAR),)
+        worst = max(over_guess(point, Method.POSTERIOR) for point in points)
+        text = f"strengths known, up to {points[-1].x:g} sources: posterior at most {CLOSE:g} times the uniform map"
+        return (Goal(text, f"{worst:.2f}", worst <= CLOSE),)
 
     def measures(self) -> tuple[Measure, ...]:
-        found: list[Measure] = []
+        measures: list[Measure] = []
         for point in self.errors.points:
-            named, l1 = counted(int(point.x)), point.of(Method.PAPERS).l1
+            name, l1 = sources_text(int(point.x)), point.of(Method.PAPERS).l1
             if point.x in QUICK_MANY:
-                found += _compared(self.errors.measures(by_sources(1).words("n", "m", "T"), [point.x]), point.x)
-                found.append(Measure(f"l1 of the papers, {named}", l1.value, l1.error))
+                measures += self.errors.measures(by_sources(1).describe("n", "m", "T"), [point.x])
+                measures.append(Measure(f"l1 of the papers' method, {name}", l1.value, l1.error))
             if point.gain is not None and point.x in QUICK_SENSOR_OURS:
-                found.append(Measure(f"papers/ours, {named}", point.gain.value, point.gain.error))
+                measures.append(Measure(f"papers/ours, {name}", point.gain.value, point.gain.error))
         for one in self.sensors:
-            if one.count in QUICK_SENSOR_OURS:
-                # of the posterior there are too few frames
-                each = _compared(one.sweep.measures(counted(one.count), QUICK_SENSORS), one.count)
-                found += [measure for measure in each if str(Method.POSTERIOR) not in measure.name]
-        return tuple(found)
+            if one.count in QUICK_SENSOR_OURS:  # the posterior has too few frames
+                each = one.sweep.measures(sources_text(one.count), QUICK_SENSORS)
+                measures += [measure for measure in each if str(Method.POSTERIOR) not in measure.name]
+        # the bound of several sources comes from few scenes
+        alone = ("k = 1, ", "1 source, ")
+        return tuple(one for one in measures if not one.name.endswith(LIMIT) or any(k in one.name for k in alone))
 
-    def words(self) -> tuple[str, ...]:
-        shown = self.errors.at(SHOWN)
+    def paragraphs(self) -> tuple[str, ...]:
+        shown, points = self.errors.at(SHOWN), self.errors.points
         papers, ours = (shown.of(method) for method in (Method.PAPERS, Method.POSTERIOR))
-        fixed = by_sensors(1, 1)
-        return (
-            f"Unit sources at random places. Left: more and more of them, {by_sources(1).words()}; {papers.trials:,} "
-            f"frames for R and {ours.trials} for the posterior with {SHOWN} sources. The posterior is told that each "
-            f"has strength 1 and that there are at most {MOST}, R neither; it is tried with up to "
-            f"{self.errors.of(Method.POSTERIOR)[-1].x:g}. An empty map counts as the uniform one. The limit is the "
-            f"mean over {SCENES} scenes, in each the Cramer-Rao limit for known strengths or the error of a uniform "
-            f"map, whichever is less. {self._by_chance()}",
-            f"With {SHOWN} sources R has {papers.emd.value:.3f} and the posterior {ours.emd.value:.3f}, where the "
-            f"guess has {shown.guess:.3f} and the limit is {shown.limit:.3f}"
-            f"{self._limits(shown)}. In EMD the papers' R is {papers.emd.value / ours.emd.value:.1f} times as far "
-            f"as the posterior, in normalised l1 {papers.l1.value / ours.l1.value:.2f} times.",
-            f"Right: noise for ({fixed.epsilon:g}, {fixed.delta:g}), which grows like sqrt m, so that more sensors "
-            "soon stop to help. Enough are as many as bring the error below half of a guess's and to "
-            f"{ENOUGH:g} times that with {SENSORS[-1]}; no dot where none are. {self._by_method()} The papers do not "
-            "say what they call enough.",
-        )
-
-    def _by_chance(self) -> str:
-        """Whether more sources are easier to find, in words."""
-        points = self.errors.points
-        first, last = (self.over_guess(point, Method.PAPERS) for point in (points[0], points[-1]))
-        rise = (
-            f"The error of R rises up to {self.turn.x:g} sources and then falls, as in the papers' figure."
-            if self._falls().verdict is Agreement.AGREES
-            else f"The error of R is largest with {self.turn.x:g} sources."
-        )
-        lost = f", and from {self.lost} sources on it is worse" if self.lost is not None else ""
-        told = (
-            f"{rise} The grey line is the error of a uniform map, made without a look at the readings. Middle: as a "
-            f"share of that guess R goes from {first:.2f} to {last:.2f}{lost}."
-        )
-        if last <= first:
-            return told
-        return f"{told} More are not easier to find; it is easier to be near them by chance, as the authors suspect."
-
-    def _limits(self, point: Point) -> str:
-        """What the limit is good for, in words."""
-        ours = point.of(Method.POSTERIOR).emd
-        equal = [one.x for one in self.errors.points if one.limit and one.limit > ALL * one.guess]
-        told = f"; from {equal[0]:g} sources on it is that of the guess" if equal else ""
-        if point.limit and ours.value + 2 * ours.error < point.limit:
-            told += "; it holds for methods without a bias only, which the posterior is not"
-        return told
-
-    def _by_method(self) -> str:
+        needed = "; ".join(f"{method}: {self._needed_text(method)}" for method in Method)
         counts = ", ".join(str(one.count) for one in self.sensors)
-        needed = "; ".join(f"{method}: {', '.join(str(m or 'none') for m in self.needed(method))}" for method in Method)
-        return f"For {counts} sources: {needed}."
+        return (
+            f"Sources of strength 1 at random places. Left: the error by the number of sources, "
+            f"{by_sources(1).describe()}, with {papers.trials:,} frames for basis pursuit and {ours.trials} for the "
+            f"posterior at {SHOWN} sources. The posterior knows the strengths and that there are at most {MOST} "
+            f"sources, and is tried with up to {self.errors.of(Method.POSTERIOR)[-1].x:g}; basis pursuit knows "
+            f"neither. The bound is the mean over {SCENES} scenes of the Cramer-Rao bound for known strengths or the "
+            "error of "
+            "the uniform map, whichever is less. As in the papers' figure, the error of their method rises up to "
+            f"{self.worst.x:g} sources and then falls. But so does the error of the uniform map, which ignores the "
+            f"readings. Middle: relative to the uniform map, the papers' error goes from {over_guess(points[0]):.2f} "
+            f"to {over_guess(points[-1]):.2f}, and from {self.lost} sources on it is worse. More sources are not "
+            "easier to find; it is easier to be near them by chance, as the authors suspect.",
+            f"With {SHOWN} sources the papers' method has an EMD of {papers.emd.value:.3f} and the posterior "
+            f"{ours.emd.value:.3f}; the uniform map has {shown.guess:.3f} and the Cramer-Rao bound, which does not "
+            f"apply to the biased posterior, is {shown.limit:.3f}. In EMD the papers' method is "
+            f"{papers.emd.value / ours.emd.value:.1f} times as far as the posterior, in normalised l1 "
+            f"{papers.l1.value / ours.l1.value:.2f} times.",
+            f"Right: the number of sensors that is enough at {by_sensors(1, 1).describe('n', 'm', 'T')}. The noise "
+            "grows like sqrt m, so more sensors soon stop helping. We call a number enough if from there on the error "
+            f"is below half of that of the uniform map and at most {ENOUGH:g} times the error with {SENSORS[-1]} "
+            f"sensors; the papers do not define it. For {counts} sources: {needed}.",
+        )
 
     def draw(self, figure: Figure) -> None:
         left, middle, right = figure.subplots(1, 3)
         draw_methods(left, self.errors)
-        draw_limits(left, self.errors)
-        xs = [point.x for point in self.errors.points]
-        l1 = [point.of(Method.PAPERS).l1.value for point in self.errors.points]
-        left.plot(xs, l1, color=COLORS[Method.PAPERS], linestyle=":", label="papers, normalised l1")
+        draw_bounds(left, self.errors)
+        xs, l1 = zip(*((point.x, point.of(Method.PAPERS).l1.value) for point in self.errors.points), strict=True)
+        left.plot(xs, l1, color=COLORS[Method.PAPERS], linestyle=":", label="papers' method, normalised l1")
         log_axes(left)
         left.set_title("Error", fontsize=10)
-        left.set_xlabel("sources, k")
         self._draw_shares(middle)
         self._draw_sensors(right)
-        legend_of_all(figure, [left, middle, right])
+        for axes in (left, middle, right):
+            axes.set_xlabel("sources, k")
+        legend_below(figure, [left, middle, right], first=LEGEND)
 
     def _draw_shares(self, axes: Any) -> None:
         for method in Method:
             points = self.errors.of(method)
-            shares = [self.over_guess(point, method) for point in points]
-            axes.plot([point.x for point in points], shares, color=COLORS[method], marker=SHAPES[method], markersize=4)
+            look = {"color": COLORS[method], "marker": SHAPES[method], "markersize": 4}
+            axes.plot([point.x for point in points], [over_guess(point, method) for point in points], **look)
         limits = [(point.x, point.limit / point.guess) for point in self.errors.points if point.limit]
         axes.plot(*zip(*limits, strict=True), **LINES[LIMIT])
         axes.axhline(1.0, **LINES[GUESS])
         log_axes(axes)
-        axes.set_title("Error as a share of the guess", fontsize=10)
-        axes.set_xlabel("sources, k")
+        axes.set_title("Error relative to the uniform map", fontsize=10)
 
     def _draw_sensors(self, axes: Any) -> None:
         counts = [one.count for one in self.sensors]
         for method in Method:
             needed = [math.nan if m is None else m for m in self.needed(method)]
             axes.plot(counts, needed, color=COLORS[method], marker=SHAPES[method], markersize=5)
-        axes.set_xscale("log")
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.minorticks_off()
+        log_x(axes, counts)
         most = max(m or 0 for method in Method for m in self.needed(method))
         axes.set_yticks(range(0, most + 2, max(1, most // 10)))
         axes.set_ylim(0, most + 1)
         axes.grid(visible=True)
-        axes.set_title(symbols(f"Sensors that are enough, {by_sensors(1, 1).words('n', 'm', 'T')}"), fontsize=10)
-        axes.set_xlabel("sources, k")
+        axes.set_title(greek(f"Sensors that are enough, {by_sensors(1, 1).describe('n', 'm', 'T')}"), fontsize=10)
 
 
 def _below(low: Mean, high: Mean) -> bool:
-    """Whether one mean is below another beyond doubt."""
+    """Whether one mean is clearly below another."""
     return low.value + 2 * low.error < high.value - 2 * high.error
 
 
-def _compared(measures: Iterable[Measure], count: float) -> list[Measure]:
-    """Those of measures for so many sources that another run gives again: limits of several are of few scenes."""
-    return [one for one in measures if count == 1 or not one.name.endswith("limit")]
-
-
 def by_sources(count: int) -> Setting:
-    """The papers' setting with so many sources."""
+    """The papers' setting with a number of sources."""
     return Setting(m=10, sigma=0.1, count=count, most=MOST)
 
 
 def by_sensors(m: int, count: int) -> Setting:
-    """The papers' setting with so many sensors and sources."""
+    """The papers' setting with a number of sensors and of sources."""
     return Setting(m=m, epsilon=10.0, delta=0.01, count=count, most=MOST)
 
 
-def _trials(ours: int) -> dict[Method, int]:
-    """How many frames each method gets; the posterior is left out where it gets none."""
-    given = {Method.PAPERS: TRIALS, Method.PURSUIT: TRIALS, Method.POSTERIOR: ours}
-    return {method: frames for method, frames in given.items() if frames}
+def _work(run: Run) -> ManySources:
+    many, ours = run.choose((MANY, OURS), (QUICK_MANY, QUICK_OURS), ((1, 4, 20), {1: 4, 4: 2}))
+    sensors, each = run.choose((SENSORS, SENSOR_OURS), (QUICK_SENSORS, QUICK_SENSOR_OURS), ((4, 50), {1: 2}))
+    frames = run.choose(2000, 2000, 20)
 
+    def trials(posterior: int) -> dict[Method, int]:
+        counts = {Method.PAPERS: frames, Method.PURSUIT: frames, Method.POSTERIOR: posterior}
+        return {method: count for method, count in counts.items() if count}
 
-def _work(*, quick: bool, seed: int, progress: Progress) -> ManySources:
-    many, ours = (QUICK_MANY, QUICK_OURS) if quick else (MANY, OURS)
-    each, sensors = (QUICK_SENSOR_OURS, QUICK_SENSORS) if quick else (SENSOR_OURS, SENSORS)
     total = 100 * (len(many) + len(each))
     points: list[Point] = []
     for number, k in enumerate(many):
-        share = part(progress, 100 * number, 100, total)
-        points += run_sweep("k", {k: by_sources(k)}, _trials(ours.get(k, 0)), (seed, 0), share).points
+        progress = share_of(run.progress, 100 * number, 100, total)
+        points += run_sweep("k", {k: by_sources(k)}, trials(ours.get(k, 0)), (run.seed, 0), progress).points
     found = []
-    for number, (k, frames) in enumerate(each.items()):
-        share = part(progress, 100 * (len(many) + number), 100, total)
+    for number, (k, count) in enumerate(each.items()):
+        progress = share_of(run.progress, 100 * (len(many) + number), 100, total)
         settings = {float(m): by_sensors(m, k) for m in sensors}
-        found.append(Sensors(k, run_sweep("m", settings, _trials(frames), (seed, 1, k), share)))
+        found.append(Sensors(k, run_sweep("m", settings, trials(count), (run.seed, 1, k), progress)))
     return ManySources(Sweep("k", tuple(points)), tuple(found))
 
 

@@ -1,4 +1,4 @@
-"""What recovered maps look like: near in earth mover distance, far in other norms."""
+"""What recovered maps look like: close in earth mover distance, far in other norms."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -6,52 +6,40 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.curves import COLORS, legend_of_all, symbols
-from papers.experiment import Experiment, Progress, stream
+from papers.drawing import INK, greek, legend_below
+from papers.experiment import Experiment, Run, pick, stream
 from papers.result import Agreement, Claim, Finding, Measure, Table
-from papers.style import INK
-from papers.sweeps import LIMIT, limit_of
-from papers.trials import PLACES, Distances, Mean, Method, Setting, Trial, scaled, try_method
+from papers.statistics import Mean
+from papers.sweeps import COLORS, GUESS, LEGEND, LIMIT, limit_of
+from papers.trials import PLACES, Method, Setting, Trial, scaled, try_method, uniform_errors
 
 LATEST, FIRST = "Gilbert and McMillan", "Gilbert and McMillan, first version"
 SHORT = "Gilbert and McMillan, abstract"
-TRIALS, QUICK_TRIALS = 600, 200
-OFTEN = 20_000  # frames of the papers' R alone
-MORE = 2  # their part of a stream
-SMALL, LARGE = 0.5, 1.0  # a share of the error of a uniform guess, and a normalised l1 distance
-MIDDLE = 0.5  # a share of the weight that puts it mostly in the middle
-TRACE = 1e-3  # weights below this are not drawn
+MORE = 2  # the part of a stream for additional frames of the papers' method
+CLOSE, FAR = 0.5, 1.0  # a share of the error of the uniform map, and a normalised l1 distance
+MIDDLE = 0.5  # a share of the weight that puts most of it in the middle
+TRACE = 1e-3  # smaller weights are not drawn
 STYLES = {Method.PAPERS: "--", Method.PURSUIT: "-.", Method.POSTERIOR: "-"}
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A picture of the papers: a name for it, where it is, and its parameters; `given` is whether its places are."""
+    """A picture of the papers: its name, its source and its parameters; `given` if the paper gives the positions."""
 
     name: str
-    where: str
+    source: str
     setting: Setting
     given: bool = False
-
-    @property
-    def apart(self) -> float:
-        """How far apart its outer sources are."""
-        return self.setting.at[-1] - self.setting.at[0]
-
-    @property
-    def short(self) -> str:
-        """Which figure it is, in few words."""
-        return self.where.replace(FIRST, "first version").replace(SHORT, "abstract")
-
-    @property
-    def words(self) -> str:
-        """Its parameters."""
-        return f"{self.setting.words('n', 'm')}, at {self.places}"
 
     @property
     def places(self) -> str:
         """Where its sources are."""
         return " and ".join(f"{x:g}" for x in self.setting.at)
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters in one line."""
+        return f"{self.setting.describe('n', 'm')}, at {self.places}"
 
 
 SCENES = (
@@ -60,13 +48,13 @@ SCENES = (
     Scene("close together", f"{FIRST}, Figure 2a", Setting(sigma=0.1, at=(0.45, 0.55))),
     Scene("further apart", f"{FIRST}, Figure 2b", Setting(sigma=0.1, at=(0.3, 0.7))),
 )
-"""Where a text gives no places they are ours: 0.5 for a lone source, as elsewhere in the papers."""
-CLOSE, LATE = SCENES[2].name, SCENES[1].name
+"""Where a paper gives no positions we chose them: 0.5 for a single source, as elsewhere in the papers."""
+TWO, LATE, NEIGHBOURS, _ = (scene.name for scene in SCENES)
 
 
 @dataclass(frozen=True)
 class Weight:
-    """What a map has at one place."""
+    """The weight of a map at one place."""
 
     at: float
     weight: float
@@ -74,7 +62,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Look:
-    """How one method does: mean distances over all frames, the same for the frame that is shown, and its map there.
+    """How one method does: mean distances over all frames, those of the frame shown, and its map there.
 
     `central` is the mean share of the weight in the middle half of the way between the outer sources.
     """
@@ -92,11 +80,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Seen:
-    """One scene: the frame shown is the one in which the papers' R has its median error.
+    """One scene; the frame shown is the one where the papers' method has its median error.
 
-    `guess` is the error of a uniform map, `limit` the Cramer-Rao limit. `near` is the share of many more frames in
-    which the papers' R has less than half of the error of a guess, `anywhere` the same with as many sources at random
-    places. `gain` is the error of the papers' R over that of the posterior.
+    `guess` is the error of the uniform map, `limit` the Cramer-Rao bound. `near` is the share of many more frames where
+    the papers' method has less than half of the error of the uniform map, `anywhere` the same with as many sources at
+    random places. `gain` is the error of the papers' method over that of the posterior.
     """
 
     name: str
@@ -111,11 +99,11 @@ class Seen:
     @property
     def scene(self) -> Scene:
         """What it is a picture of."""
-        return next(scene for scene in SCENES if scene.name == self.name)
+        return pick(SCENES, name=self.name)
 
     def of(self, method: Method) -> Look:
         """One method."""
-        return next(look for look in self.looks if look.method is method)
+        return pick(self.looks, method=method)
 
 
 @dataclass(frozen=True)
@@ -127,7 +115,7 @@ class Typical(Finding):
 
     def of(self, name: str) -> Seen:
         """One scene."""
-        return next(seen for seen in self.scenes if seen.name == name)
+        return pick(self.scenes, name=name)
 
     def tables(self) -> tuple[Table, ...]:
         rows = []
@@ -135,165 +123,143 @@ class Typical(Finding):
             for look in seen.looks:
                 shown = (f"{value:.3f}" for value in (look.shown_emd, look.shown_l1, look.shown_l2))
                 rows.append((f"{seen.name}, {look.method}", *shown, str(look.emd), str(look.l1), str(look.l2)))
-            for name, value in ((LIMIT, seen.limit), ("uniform guess", seen.guess)):
+            for name, value in ((LIMIT, seen.limit), (GUESS, seen.guess)):
                 rows.append((f"{seen.name}, {name}", "", "", "", f"{value:.4f}", "", ""))
         columns = ("", "EMD shown", "l1 shown", "l2 shown", "mean EMD", "mean l1", "mean l2")
-        title = (
-            f"Distances of maps scaled to 1: in the frames shown, and on average over {self.scenes[0].trials} frames"
-        )
-        return (Table(title, columns, tuple(rows)),)
+        title = f"Distances of maps with total weight 1, in the frame shown and averaged over {self.scenes[0].trials}"
+        return (Table(f"{title} frames", columns, tuple(rows)),)
 
     def claims(self) -> tuple[Claim, ...]:
-        return (self._norms(self.scenes[0]), self._norms(self.of(LATE)), self._centred())
-
-    def _norms(self, seen: Seen) -> Claim:
-        look, scene = seen.of(Method.PAPERS), seen.scene
-        found = (
-            f"EMD is less than half of a uniform guess's in {100 * seen.near.value:.0f} % of frames, "
-            f"{look.emd.value:.3f} on average, where the guess has {seen.guess:.3f}; l1 is {look.l1.value:.2f} of at "
-            "most 2"
+        close = self.of(NEIGHBOURS)
+        papers, ours = close.of(Method.PAPERS), close.of(Method.POSTERIOR)
+        central = Claim(
+            "R places two sources that are close together between them",
+            f"{FIRST}, Figure 2",
+            f"{100 * papers.central.value:.0f} % of the weight of R is in the middle half between sources 0.1 apart; "
+            f"the posterior, which knows their strengths, has {ours.emd.value / papers.emd.value:.2f} times its EMD",
+            Agreement.AGREES if papers.central.value - 2 * papers.central.error > MIDDLE else Agreement.WRONG,
         )
-        verdict, elsewhere = (_near_and_far(share, look.l1) for share in (seen.near, seen.anywhere))
-        if not scene.given:
-            found += f". The place is ours; at random ones it is less than half in {100 * seen.anywhere.value:.0f} %"
-            found += "" if elsewhere is verdict else f", and the verdict would be: {elsewhere}"
-        text = f"R is typically near in EMD, not in l1 and l2: {scene.words}"
-        return Claim(text, scene.where, found, verdict)
-
-    def _centred(self) -> Claim:
-        seen = self.of(CLOSE)
-        papers, ours = seen.of(Method.PAPERS).central, seen.of(Method.POSTERIOR).emd
-        found = (
-            f"{100 * papers.value:.0f} % of the weight of R is in the middle half between sources "
-            f"{seen.scene.apart:.1f} apart; the posterior, told their strengths, has "
-            f"{ours.value / seen.of(Method.PAPERS).emd.value:.2f} times its EMD"
-        )
-        verdict = Agreement.AGREES if papers.value - 2 * papers.error > MIDDLE else Agreement.WRONG
-        return Claim("R puts two sources that are close together in the middle", f"{FIRST}, Figure 2", found, verdict)
+        return (_norm_claim(self.of(TWO)), _norm_claim(self.of(LATE)), central)
 
     def measures(self) -> tuple[Measure, ...]:
         means = [
             Measure(f"{seen.name}, {look.method}, {name}", mean.value, mean.error, slack)
             for seen in self.scenes
             for look in seen.looks
-            # l1 is often all but constant, so that few frames show no spread
+            # l1 is often almost constant, so that few frames show no spread
             for name, mean, slack in (("EMD", look.emd, 0.0), ("l1", look.l1, 0.05), ("l2", look.l2, 0.02))
         ]
-        close = self.of(CLOSE)
+        close = self.of(NEIGHBOURS)
         gain = Measure(f"{close.name}, papers/ours", close.gain.value, close.gain.error)
-        limits = [Measure(f"{seen.name}, limit", seen.limit) for seen in self.scenes]
+        limits = [Measure(f"{seen.name}, {LIMIT}", seen.limit) for seen in self.scenes]
         near = [Measure(f"{one.name}, papers near", one.near.value, one.near.error, share=True) for one in self.scenes]
         return (*means, gain, *limits, *near)
 
-    def words(self) -> tuple[str, ...]:
-        two, late = self.scenes[0], self.of(LATE)
+    def paragraphs(self) -> tuple[str, ...]:
+        two, late, close = self.of(TWO), self.of(LATE), self.of(NEIGHBOURS)
         papers, ours = (two.of(method) for method in (Method.PAPERS, Method.POSTERIOR))
-        lost = late.of(Method.PAPERS)
-        chosen = "; ".join(f"{seen.scene.name}: {seen.scene.places}" for seen in self.scenes if not seen.scene.given)
+        hidden, found, lost = close.of(Method.PAPERS), close.of(Method.POSTERIOR), late.of(Method.PAPERS)
+        chosen = "; ".join(f"{seen.name}: {seen.scene.places}" for seen in self.scenes if not seen.scene.given)
         return (
-            f"Black: the true map; every map is scaled to a total of 1, n = {two.scene.setting.n}, "
-            f"m = {two.scene.setting.m}. Each panel shows, of {two.trials} frames, the one in which the papers' R has "
-            "its median error, and what the other methods make of the same readings. (R, calibrated, has a radius that "
-            "fits the noise; the posterior is told that sources have strength 1, which R is not, and spreads what it "
-            f"is not sure of. An empty map counts as the uniform one.) Where a text gives no places they are ours "
+            f"Black: the true map. All maps are scaled to a total of 1; n = 100, m = 50. Each panel shows, of "
+            f"{two.trials} frames, the one where the papers' method (basis pursuit, which the papers call R) has its "
+            "median error, and what the other methods make of the same readings. The calibrated basis pursuit uses a "
+            "radius that fits the noise. The posterior knows that sources have strength 1, and spreads weight where "
+            "it is uncertain. An empty map counts as the uniform one. Where a paper gives no positions we chose them "
             f"({chosen}).",
-            f"With sources at {two.scene.places} the papers' R is {papers.emd.value:.4f} off in EMD, although its l1 "
-            f"distance is {papers.l1.value:.2f} of at most 2. The posterior has {ours.emd.value:.4f} and "
-            f"{ours.l1.value:.2f}: {two.gain.value:.1f} times nearer in EMD, {papers.l1.value / ours.l1.value:.1f} "
-            f"times in l1. The Cramer-Rao limit, for methods without a bias that know the strengths, is "
-            f"{two.limit:.4f}.",
-            f"In the first version's picture ({late.scene.words}) R is {lost.emd.value:.2f} off on average and "
-            f"{lost.shown_emd:.2f} in the frame shown, and a uniform map {late.guess:.2f}; it is nearer than half of "
-            f"that in {100 * late.near.value:.0f} % of frames. {self._hopeless()}{self._apart()}",
-        )
-
-    def _hopeless(self) -> str:
-        late = self.of(LATE)
-        if late.limit < late.guess:
-            return ""
-        return f"The limit is {late.limit:.2f}: without a bias no method does better there than a guess. "
-
-    def _apart(self) -> str:
-        """What becomes of sources that are close together, in words."""
-        close = self.of(CLOSE)
-        hidden, found = (close.of(method) for method in (Method.PAPERS, Method.POSTERIOR))
-        apart = found.central.value < MIDDLE < hidden.central.value
-        return (
-            f"Of two sources {close.scene.apart:.1f} apart R has {100 * hidden.central.value:.0f} % of its weight in "
-            f"the middle half between them (EMD {hidden.emd.value:.3f}), the posterior "
-            f"{100 * found.central.value:.0f} % (EMD {found.emd.value:.3f}, limit {close.limit:.3f})"
-            f"{': knowing that each has strength 1, it still tells them apart' if apart else ''}."
+            f"With sources at {two.scene.places} the papers' method has an EMD of {papers.emd.value:.4f} although its "
+            f"l1 distance is {papers.l1.value:.2f} of at most 2. The posterior has {ours.emd.value:.4f} and "
+            f"{ours.l1.value:.2f}: {two.gain.value:.1f} times closer in EMD, {papers.l1.value / ours.l1.value:.1f} "
+            f"times in l1. The Cramer-Rao bound for unbiased methods that know the strengths is {two.limit:.4f}.",
+            f"In the picture of the first version ({late.scene.parameters}) R has an EMD of {lost.emd.value:.2f} on "
+            f"average and {lost.shown_emd:.2f} in the frame shown; the uniform map has {late.guess:.2f}, and R is "
+            f"below half of that in {100 * late.near.value:.0f} % of frames. The Cramer-Rao bound is {late.limit:.2f}: "
+            "no unbiased method does better there than the uniform map. Of two sources 0.1 apart, R has "
+            f"{100 * hidden.central.value:.0f} % of its weight in the middle half between them (EMD "
+            f"{hidden.emd.value:.3f}) and the posterior {100 * found.central.value:.0f} % (EMD {found.emd.value:.3f}, "
+            f"Cramer-Rao bound {close.limit:.3f}).",
         )
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(2, 2)
         for letter, axes, seen in zip("abcd", panels.ravel(), self.scenes, strict=True):
             _draw_scene(axes, seen)
-            axes.set_title(f"{letter})  {seen.name}: {symbols(seen.scene.words)}\n{seen.scene.short}", fontsize=9)
+            source = seen.scene.source.replace(FIRST, "first version").replace(SHORT, "abstract")
+            axes.set_title(f"{letter})  {seen.name}: {greek(seen.scene.parameters)}\n{source}", fontsize=9)
         for axes in panels[:, 0]:
-            axes.set_ylabel("weight, in all 1")
+            axes.set_ylabel("weight (total 1)")
         for axes in panels[-1]:
             axes.set_xlabel("place")
-        legend_of_all(figure, panels.ravel().tolist())
+        legend_below(figure, panels.ravel(), first=LEGEND)
 
 
 def _draw_scene(axes: Any, seen: Seen) -> None:
-    at = seen.scene.setting.at
-    axes.vlines(at, 0, 1 / len(at), color=INK, linewidth=2.5, label="truth")
+    setting = seen.scene.setting
+    axes.vlines(setting.at, 0, 1 / len(setting.at), color=INK, linewidth=2.5, label="truth")
+    along = np.arange(1, setting.n + 1) / setting.n
     for method in Method:
-        look = seen.of(method)
-        along = np.arange(1, seen.scene.setting.n + 1) / seen.scene.setting.n
-        heights = np.zeros(len(along))
-        for one in look.map:
-            heights[round(one.at * len(along)) - 1] = one.weight
+        heights = np.zeros(setting.n)
+        for one in seen.of(method).map:
+            heights[round(one.at * setting.n) - 1] = one.weight
         width = 2.0 if method is Method.POSTERIOR else 1.4
-        look_of_line = {"color": COLORS[method], "linestyle": STYLES[method], "linewidth": width}
-        axes.plot(along, heights, label=str(method), **look_of_line)
-    axes.set_xlim(0, 1.02)
-    axes.set_ylim(0, None)
+        style = {"color": COLORS[method], "linestyle": STYLES[method], "linewidth": width}
+        axes.plot(along, heights, label=str(method), **style)
+    axes.set(xlim=(0, 1.02), ylim=(0, None))
     axes.grid(visible=True)
 
 
-def _near_and_far(near: Mean, l1: Mean) -> Agreement:
-    """What to say of "typically near in EMD, not in l1": typical is what more than half of the frames are."""
+def _norm_claim(seen: Seen) -> Claim:
+    look, scene = seen.of(Method.PAPERS), seen.scene
+    found = (
+        f"EMD is less than half of that of the uniform map in {100 * seen.near.value:.0f} % of frames, "
+        f"{look.emd.value:.3f} on average against {seen.guess:.3f}; l1 is {look.l1.value:.2f} of at most 2"
+    )
+    verdict, elsewhere = (_judge_norms(share, look.l1) for share in (seen.near, seen.anywhere))
+    if not scene.given:
+        found += f". We chose the position; at random ones it is {100 * seen.anywhere.value:.0f} %"
+        found += "" if elsewhere is verdict else f", and the verdict would be: {elsewhere}"
+    return Claim(f"R is typically close in EMD, not in l1 and l2: {scene.parameters}", scene.source, found, verdict)
+
+
+def _judge_norms(near: Mean, l1: Mean) -> Agreement:
+    """Judge "typically close in EMD, not in l1": typical is what more than half of the frames show."""
     if abs(near.value - 0.5) <= 2 * near.error:
         return Agreement.UNDECIDED
-    return Agreement.AGREES if near.value > 0.5 and l1.value > LARGE else Agreement.WRONG
+    return Agreement.AGREES if near.value > 0.5 and l1.value > FAR else Agreement.WRONG
 
 
-def look_at(scene: Scene, trials: int, key: tuple[int, ...]) -> Seen:
-    """Every method on the same frames of one scene."""
+def try_scene(scene: Scene, trials: int, many: int, key: tuple[int, ...]) -> Seen:
+    """Try every method on the same frames of one scene, and the papers' method on `many` more."""
     setting = scene.setting
     truth = setting.truth(trials, stream(*key, PLACES))
     tried = {method: try_method(setting, method, truth, key) for method in Method}
-    errors = {method: one.distances.emd for method, one in tried.items()}
+    errors = {method: trial.distances.emd for method, trial in tried.items()}
     middle = int(np.argsort(errors[Method.PAPERS], kind="stable")[trials // 2])
-    guess = float(Distances.of(truth[:1], np.zeros_like(truth[:1])).emd[0])
     return Seen(
         name=scene.name,
         trials=trials,
-        guess=guess,
+        guess=float(uniform_errors(truth[:1])[0]),
         limit=limit_of(setting, tried[Method.PAPERS].sigma, truth),
-        near=_near(setting, key),
-        anywhere=_near(replace(setting, at=(), count=len(setting.at)), key),
+        near=_near(setting, many, key),
+        anywhere=_near(replace(setting, at=(), count=len(setting.at)), many, key),
         gain=Mean.ratio(errors[Method.PAPERS], errors[Method.POSTERIOR]),
-        looks=tuple(_look(setting, method, one, middle) for method, one in tried.items()),
+        looks=tuple(_look(setting, method, trial, middle) for method, trial in tried.items()),
     )
 
 
-def _near(setting: Setting, key: tuple[int, ...]) -> Mean:
-    """In what share of many frames the papers' R has less than half of the error of a guess."""
-    truth = setting.truth(OFTEN, stream(*key, MORE, PLACES))
+def _near(setting: Setting, frames: int, key: tuple[int, ...]) -> Mean:
+    """The share of frames where the papers' method has less than half of the error of the uniform map."""
+    truth = setting.truth(frames, stream(*key, MORE, PLACES))
     errors = try_method(setting, Method.PAPERS, truth, (*key, MORE)).distances.emd
-    return Mean.of((errors < SMALL * Distances.of(truth, np.zeros_like(truth)).emd).astype(float))
+    return Mean.of((errors < CLOSE * uniform_errors(truth)).astype(float))
 
 
-def _look(setting: Setting, method: Method, tried: Trial, frame: int) -> Look:
-    distances, along = tried.distances, setting.line.space.places[:, 0]
+def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Look:
+    distances, along = trial.distances, setting.line.space.places[:, 0]
     first, last = setting.at[0], setting.at[-1]
     inside = np.abs(along - (first + last) / 2) < (last - first) / 4
-    shares = scaled(tried.found.map)
-    shown = [Weight(round(float(x), 6), round(float(w), 6)) for x, w in zip(along, shares[frame], strict=True)]
+    shares = scaled(trial.recovery.map)
+    weights = [Weight(round(float(x), 6), round(float(w), 6)) for x, w in zip(along, shares[frame], strict=True)]
     return Look(
         method=method,
         emd=Mean.of(distances.emd),
@@ -303,22 +269,23 @@ def _look(setting: Setting, method: Method, tried: Trial, frame: int) -> Look:
         shown_emd=float(distances.emd[frame]),
         shown_l1=float(distances.l1[frame]),
         shown_l2=float(distances.l2[frame]),
-        map=tuple(one for one in shown if one.weight > TRACE),
+        map=tuple(one for one in weights if one.weight > TRACE),
     )
 
 
-def _work(*, quick: bool, seed: int, progress: Progress) -> Typical:
+def _work(run: Run) -> Typical:
+    trials, many = run.choose((600, 20_000), (200, 20_000), (6, 50))
     seen = []
     for number, scene in enumerate(SCENES):
-        progress(number, len(SCENES))
-        seen.append(look_at(scene, QUICK_TRIALS if quick else TRIALS, (seed, number)))
-    progress(len(SCENES), len(SCENES))
+        run.progress(number, len(SCENES))
+        seen.append(try_scene(scene, trials, many, (run.seed, number)))
+    run.progress(len(SCENES), len(SCENES))
     return Typical(tuple(seen))
 
 
 EXPERIMENT = Experiment(
     "typical",
-    "What recovered maps look like: near in earth mover distance, far in l1 and l2",
+    "Recovered maps: close to the truth in earth mover distance, far in l1 and l2",
     Typical,
     _work,
     shows=(

@@ -1,4 +1,4 @@
-"""Estimators that the library itself does not need: rivals for the comparisons of the laboratory."""
+"""Estimators that only the comparisons of the laboratory need."""
 
 from papers.gallery.mixture import Mixture
 from papers.gallery.refined import Refined

@@ -1,4 +1,4 @@
-"""The nearest best fit of point sources: bounded least squares over positions and weights, many frames at once."""
+"""Bounded least squares over the positions and weights of point sources, many frames at once."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from papers.gallery.points import PointModel, Points
 ROUNDS = 200
 SETTLED = 1e-9  # a squared misfit that falls by less than this share is settled
 DAMPING = 1e-3  # at the start
-LEAST, MOST = 1e-9, 1e10  # damping that keeps a step defined where sources coincide, and at which to give up
+LEAST, MOST = 1e-9, 1e10  # damping that keeps a step defined where sources coincide, and at which it gives up
 
 
 @dataclass(frozen=True)
 class Strength:
-    """Least and largest weight of a source."""
+    """The least and largest weight of a source."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ def descend(model: PointModel, data: FloatArray, start: Points, strength: Streng
     Notes
     -----
     Levenberg and Marquardt's method on ||b - sum_k w_k c(x_k)||^2 with x_k on the line and w_k within its bounds: a
-    parameter that stands at a bound and is pushed outward is held for the step, the others are cut off at theirs.
+    parameter at a bound that is pushed outward is held for the step, the others are clipped to theirs.
     """
     points, misfit = start, model.misfit(data, start)
     damping = np.full(len(start), DAMPING)
@@ -53,7 +53,7 @@ def descend(model: PointModel, data: FloatArray, start: Points, strength: Streng
 
 
 def _step(model: PointModel, data: FloatArray, points: Points, strength: Strength, damping: FloatArray) -> Points:
-    """One damped step for each frame, cut off at the bounds."""
+    """One damped step for each frame, clipped to the bounds."""
     k = points.number
     values, low, high = points.at, np.full(k, model.ends[0]), np.full(k, model.ends[1])
     columns = model.columns(points.at)
@@ -72,7 +72,7 @@ def _step(model: PointModel, data: FloatArray, points: Points, strength: Strengt
 
 
 def _damped(slopes: FloatArray, downhill: FloatArray, damping: FloatArray) -> FloatArray:
-    """Solve (J J' + damping diag(J J')) step = J r, frame by frame; parameters without effect stay."""
+    """Solve (J J' + damping diag(J J')) step = J r for each frame; parameters without effect stay."""
     normal = np.einsum("fpr,fqr->fpq", slopes, slopes)
     diagonal = np.einsum("fpp->fp", normal)
     diagonal += damping[:, None] * diagonal + 1e-12 + (diagonal <= 0)

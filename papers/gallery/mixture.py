@@ -1,4 +1,4 @@
-"""Expectation and maximisation for the Gaussian mixture that heat on a line is."""
+"""Expectation maximisation for heat on a line, which is a Gaussian mixture."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
-from cloakwork.recovery import Estimator, Problem, Progress, Solution
-from papers.gallery.answer import answer, in_pieces
+from cloakwork.recovery import Estimator, Problem, Solution
+from papers.experiment import Progress
 from papers.gallery.descent import Strength, descend
-from papers.gallery.points import PointModel, Points
+from papers.gallery.points import PointModel, Points, answer, in_pieces
 
 ROUNDS = 30  # of expectation and maximisation from each start
 
@@ -33,18 +33,18 @@ class Mixture(Estimator):
     A pulse at x gives readings w g(s_j - x), a Gaussian of variance 2 T around x: sources are components, their weights
     the mixing weights. Textbook EM takes readings for counts of particles. These may be negative, and the sensors see
     only a part of the line, so EM is done in the likelihood that holds, with normal noise (Feder and Weinstein, 1988):
-    the readings of one component are the missing data. In the expectation step each of k components is responsible at
-    every sensor for its own bump and for a share 1/k of what the mixture leaves unexplained,
+    the readings of one component are the missing data. In the expectation step each of k components accounts at
+    every sensor for its own bump and for a share 1/k of the residual of the mixture,
 
         y_k = w_k g(. - x_k) + (y - sum_l w_l g(. - x_l)) / k ;
 
     in the maximisation step each is fitted alone: x_k = argmin_x min_w ||y_k - w g(. - x)|| over a grid four times
-    finer than the places, then between its points by a parabola. The likelihood never falls. Sensors outside the line
-    do not exist in it, so that a bump cut off by the end of the line is no trouble, and negative readings are data like
-    others. Bumps overlap so much here that EM creeps; `descend` makes the last steps to the same maximum.
+    finer than the places, then between its points by a parabola. The likelihood never falls. Bumps cut
+    off by the end of the line and negative readings need no special treatment. Bumps overlap so much here that EM
+    converges slowly; `descend` makes the last steps to the same maximum.
 
-    EM for k components starts three times: from the k - 1 of before and one where most is unexplained, from the
-    k - 1 with the heaviest cut in two, and from evenly spread ones. The number is the k from 1 to `most` with the least
+    EM for k components starts three times: from the previous k - 1 and one at the largest residual, from the k - 1
+    with the heaviest split in two, and from evenly spaced ones. The number is the k from 1 to `most` with the least
     misfit + k p ln(m), p the unknowns of a component (the Bayesian information criterion).
 
     Examples
@@ -89,7 +89,7 @@ class Mixture(Estimator):
         return answer(model, data, in_pieces(lambda piece: self.fit(model, data[piece]), len(data), progress))
 
     def fit(self, model: PointModel, data: FloatArray) -> Points:
-        """For each frame the sources, of the number that BIC prefers; the rest of its row has weight 0."""
+        """The sources of each frame, in the number that BIC prefers; the rest of its row has weight 0."""
         price = (1 if self._bounds.known else 2) * math.log(model.problem.physics.sensors)
         best, points = Points.none(len(data), self.most), Points.none(len(data), 0)
         least = np.full(len(data), np.inf)
@@ -101,7 +101,7 @@ class Mixture(Estimator):
         return best
 
     def _with(self, model: PointModel, data: FloatArray, fewer: Points) -> Points:
-        """The best fit with one source more, over three starts."""
+        """The best fit with one more source, over three starts."""
         strength = self._bounds
         starts = [_born(model, data, fewer, strength), _spread(model, data, fewer.number + 1, strength)]
         if fewer.number:
@@ -118,7 +118,7 @@ class Mixture(Estimator):
 def expect_and_maximise(
     model: PointModel, data: FloatArray, start: Points, strength: Strength, rounds: int = ROUNDS
 ) -> Points:
-    """So many rounds of EM from a start; the misfit never grows."""
+    """Rounds of EM from a start; the misfit never grows."""
     points = start
     for _ in range(rounds):
         own = points.weight[:, :, None] * model.columns(points.at)
@@ -128,7 +128,7 @@ def expect_and_maximise(
 
 
 def _alone(model: PointModel, data: FloatArray, strength: Strength) -> Points:
-    """The one source that fits best, for data of shape (..., rank)."""
+    """The single source that fits best, for data of shape (..., rank)."""
     table, candidates = model.table, model.candidates
     squares = (table**2).sum(axis=1)
     match = data @ table.T
@@ -151,7 +151,7 @@ def _born(model: PointModel, data: FloatArray, fewer: Points, strength: Strength
 
 
 def _cut(model: PointModel, fewer: Points, strength: Strength) -> Points:
-    """The heaviest source cut in two that are an eighth of the line apart."""
+    """Split the heaviest source into two that are an eighth of the line apart."""
     frames, heaviest = np.arange(len(fewer)), fewer.weight.argmax(axis=1)
     half = np.ptp(model.ends) / 16
     at, weight = fewer.at.copy(), fewer.weight.copy()

@@ -1,6 +1,6 @@
-"""Point sources anywhere on a line, as whitened readings see them: what both estimators of the gallery fit."""
+"""Point sources anywhere on a line: the model that both estimators of the gallery fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric
-from cloakwork.recovery import Problem
+from cloakwork.recovery import Problem, Solution, Status
+from papers.experiment import Progress
 
 FINE = 4  # candidates from one place to the next
 STEP = 1e-5  # of the length of the line, for the slope of a column
+PIECE = 200  # frames that are fitted at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +28,17 @@ class Points:
 
     @classmethod
     def none(cls, frames: int, room: int) -> "Points":
-        """Sets without a source, with room for some: places in a row that have weight 0."""
+        """Empty sets with room for some sources, which have weight 0."""
         return cls(np.zeros((frames, room)), np.zeros((frames, room)))
 
     @classmethod
     def joined(cls, parts: "Sequence[Points]") -> "Points":
-        """The sets of several, one after the other."""
+        """Concatenate sets."""
         return cls(np.concatenate([part.at for part in parts]), np.concatenate([part.weight for part in parts]))
 
     @property
     def number(self) -> int:
-        """Sources in each set, k."""
+        """The number of sources in each set, k."""
         return int(self.at.shape[1])
 
     def __len__(self) -> int:
@@ -50,35 +52,35 @@ class Points:
         return Points(self.at[:, :k], self.weight[:, :k])
 
     def padded(self, room: int) -> "Points":
-        """The same sets in rows of `room`; what is added has weight 0."""
+        """The same sets in rows of `room`; added sources have weight 0."""
         wider = ((0, 0), (0, room - self.number))
         return Points(np.pad(self.at, wider), np.pad(self.weight, wider))
 
     def replaced(self, frames: Any, new: "Points") -> "Points":
-        """The same sets, but for some frames others."""
+        """Replace the sets of some frames."""
         at, weight = self.at.copy(), self.weight.copy()
         at[frames], weight[frames] = new.at, new.weight
         return Points(at, weight)
 
     def better(self, other: "Points", where: NDArray[np.bool_]) -> "Points":
-        """The same sets, but `other` in the frames where that is said to be better."""
+        """Take `other` in the frames where it is better."""
         return self.replaced(where, other[where])
 
     def with_one_more(self, at: FloatArray, weight: FloatArray) -> "Points":
-        """The same sets with one source more each."""
+        """Add one source to each set."""
         return Points(np.column_stack([self.at, at]), np.column_stack([self.weight, weight]))
 
     def ordered(self) -> "Points":
-        """The same sets, sources in the order of their positions."""
+        """Sort the sources of each set by position."""
         order = np.argsort(self.at, axis=1)
         return Points(np.take_along_axis(self.at, order, 1), np.take_along_axis(self.weight, order, 1))
 
     def without(self, which: int) -> "Points":
-        """The sets without one of their sources."""
+        """Drop one source of each set."""
         return Points(np.delete(self.at, which, axis=1), np.delete(self.weight, which, axis=1))
 
     def merged(self, which: int) -> "Points":
-        """The sets with two sources that follow each other put together, at most to weight 1."""
+        """Merge two consecutive sources of each set, up to weight 1."""
         pair = slice(which, which + 2)
         total = self.weight[:, pair].sum(axis=1)
         shares = np.where(total > 0, self.weight[:, pair].T / np.where(total > 0, total, 1.0), 0.5).T
@@ -90,7 +92,7 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class PointModel:
-    """Whitened readings, in the basis of the range, of point sources on a line."""
+    """Whitened readings of point sources on a line, in the basis of the range."""
 
     problem: Problem
 
@@ -110,7 +112,7 @@ class PointModel:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """The first and the last place: sources are between them."""
+        """The first and the last place; sources are between them."""
         along = self.problem.physics.space.places[:, 0]
         return np.array([along.min(), along.max()])
 
@@ -144,7 +146,7 @@ class PointModel:
         return self.problem.project(readings).inside / self.problem.noise
 
     def left(self, data: FloatArray, points: Points) -> FloatArray:
-        """What the sources do not explain, shape (frames, rank)."""
+        """The residual of the sources, shape (frames, rank)."""
         return np.asarray(data - np.einsum("fk,fkr->fr", points.weight, self.columns(points.at)))
 
     def misfit(self, data: FloatArray, points: Points) -> FloatArray:
@@ -152,7 +154,7 @@ class PointModel:
         return np.asarray((self.left(data, points) ** 2).sum(axis=1))
 
     def on_places(self, points: Points) -> FloatArray:
-        """Maps (frames, n): each weight is shared between the two nearest places, so that its position is kept."""
+        """Maps (frames, n): each weight is split between the two nearest places, which preserves its position."""
         along = self.problem.physics.space.places[:, 0]
         order = np.argsort(along)
         steps = np.interp(points.at, along[order], np.arange(len(along)))
@@ -163,3 +165,28 @@ class PointModel:
         np.add.at(maps, (frames, order[before]), points.weight * (1 - (steps - before)))
         np.add.at(maps, (frames, order[after]), points.weight * (steps - before))
         return maps
+
+
+def in_pieces(fit: Callable[[slice], Points], frames: int, progress: Progress | None) -> Points:
+    """Fit frames piece by piece and report progress."""
+    parts = []
+    for start in range(0, frames, PIECE):
+        end = min(start + PIECE, frames)
+        parts.append(fit(slice(start, end)))
+        if progress is not None:
+            progress(end, frames)
+    room = max((part.number for part in parts), default=0)
+    return Points.joined([Points.none(0, room), *(part.padded(room) for part in parts)])
+
+
+def answer(model: PointModel, data: FloatArray, points: Points) -> Solution:
+    """Put sources back on the map.
+
+    A local search proves nothing: the gap is the whole misfit, since the least possible misfit is at least 0.
+    """
+    noise = model.problem.noise
+    misfit = noise * np.sqrt(model.misfit(data, points))
+    maps = model.on_places(points)
+    status = tuple(Status.STOPPED if found.any() else Status.EMPTY for found in maps)
+    unbounded = np.full(len(data), np.nan)
+    return Solution(noise * data, maps, status, misfit, np.zeros(len(data)), unbounded)

@@ -1,4 +1,4 @@
-"""Basis pursuit's sources, moved off the places."""
+"""The sources of basis pursuit, moved off the grid of places."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import final
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery import BasisPursuit, Estimator, Problem, Progress, Solution, Source, read_off
-from papers.gallery.answer import answer, in_pieces
+from cloakwork.recovery import BasisPursuit, Estimator, Problem, Solution, Source, read_off
+from papers.experiment import Progress
 from papers.gallery.descent import Strength, descend
-from papers.gallery.points import PointModel, Points
+from papers.gallery.points import PointModel, Points, answer, in_pieces
 
 WEIGHTS = Strength(0.0, 1.0)
 
@@ -18,20 +18,20 @@ WEIGHTS = Strength(0.0, 1.0)
 @final
 @dataclass(frozen=True)
 class Refined(Estimator):
-    """The sources of basis pursuit, fitted again without shrinkage and off the places, then merged.
+    """The sources of basis pursuit, refitted without shrinkage and off the grid, then merged.
 
     Parameters
     ----------
     pursuit
-        Where it starts.
+        The estimator whose sources it starts from.
 
     Notes
     -----
-    The sources that are read off the map of R start a least-squares fit of their positions (anywhere on the line) and
-    weights (up to 1; a source of more is cut into several). Then, while it pays, the two neighbours whose merger costs
-    least are merged, or the source that is missed least is dropped, and the rest is fitted again. It pays if the
-    squared misfit in units of the noise grows by less than 2 ln(m), the price that BIC puts on a position and a weight.
-    What is left is shared between the two places next to it. Where basis pursuit finds nothing, neither does this.
+    The sources of basis pursuit start a least-squares fit of their positions (anywhere on the line) and weights (up to
+    1; heavier sources are split). Then the two neighbours whose merger costs least are merged, or the source that
+    matters least is dropped, and the rest is fitted again, as long as the squared misfit in units of the noise grows by
+    less than 2 ln(m), the price of a position and a weight under BIC. Each weight is split between the two places next
+    to it. Where basis pursuit finds nothing, neither does this estimator.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Refined(Estimator):
 
 
 def _start(model: PointModel, sources: tuple[Source, ...]) -> Points:
-    """The sources of one frame as points, those of more than weight 1 cut into parts side by side."""
+    """The sources of one frame as points; those heavier than 1 are split into adjacent parts."""
     at: list[float] = []
     weight: list[float] = []
     along = model.problem.physics.space.places[:, 0]
@@ -75,7 +75,7 @@ def _start(model: PointModel, sources: tuple[Source, ...]) -> Points:
 
 
 def refine(model: PointModel, data: FloatArray, starts: list[Points]) -> Points:
-    """Fit each frame from its start, those with most sources first: what is merged joins those with one less."""
+    """Fit each frame from its start, those with the most sources first."""
     numbers = np.array([start.number for start in starts], dtype=np.int64)
     room = int(numbers.max(initial=0))
     points = Points.joined([Points.none(0, room), *(start.padded(room) for start in starts)])
@@ -93,7 +93,7 @@ def refine(model: PointModel, data: FloatArray, starts: list[Points]) -> Points:
 
 
 def _one_less(model: PointModel, data: FloatArray, points: Points) -> Points:
-    """The best fit with one source less: two neighbours merged, or one dropped."""
+    """The best fit with one source fewer: two neighbours merged, or one dropped."""
     ordered = points.ordered()
     options = [ordered.without(i) for i in range(points.number)]
     options += [ordered.merged(i) for i in range(points.number - 1)]

@@ -1,26 +1,47 @@
-"""What tests of the laboratory share."""
+"""A laboratory that has dice and nothing else."""
+
+from collections.abc import Callable
 
 import pytest
 
-from papers import Experiment, origin, records, registry, report
-from papers.experiment import Progress
-from tests.papers.dice_kit import RECORDING
-from tests.papers.test_laboratory import Dice
+from papers import Experiment, Run, experiments, report
+from papers.experiment import Size
+from tests.papers.kit import RECORDING, Dice
+
+
+class Cup:
+    """Throws dice and counts how often; `loaded` changes what the probe shows."""
+
+    def __init__(self) -> None:
+        self.thrown: list[int] = []
+        self.loaded = 0
+        self.experiment = Experiment(
+            "dice", "What dice show", Dice, self.work, shows=("Some paper, Figure 1",), data=(RECORDING,)
+        )
+
+    def work(self, run: Run) -> Dice:
+        if run.size is Size.PROBE:
+            return Dice((run.seed + self.loaded,))
+        self.thrown.append(run.seed)
+        return Dice((run.seed, 6) if run.size is Size.QUICK else (run.seed, 6, 6))
 
 
 @pytest.fixture
-def dice(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The laboratory with dice only, by code "1" and without recordings; counts how often they are thrown."""
-    thrown: list[int] = []
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replace all experiments by others."""
 
-    def work(*, quick: bool, seed: int, progress: Progress) -> Dice:
-        thrown.append(seed)
-        return Dice((seed, 6) if quick else (seed, 6, 6))
+    def replace(*chosen: Experiment) -> None:
+        known = {one.name: one for one in chosen}
+        for module in (experiments, report):
+            monkeypatch.setattr(module, "EXPERIMENTS", known)
 
-    experiment = Experiment("dice", "What dice show", Dice, work, shows=("Some paper, Figure 1",), data=(RECORDING,))
-    for module in (origin, records):
-        monkeypatch.setattr(module, "code", lambda: "1")
-    for module in (registry, report):
-        monkeypatch.setattr(module, "EXPERIMENTS", {"dice": experiment})
     monkeypatch.delenv("CLOAKWORK_DATA", raising=False)
-    return thrown
+    return replace
+
+
+@pytest.fixture
+def cup(register: Callable[..., None]) -> Cup:
+    """The laboratory with dice only, without recordings."""
+    cup = Cup()
+    register(cup.experiment)
+    return cup

@@ -1,9 +1,7 @@
 """The printed table of graphs, and the lemmas on conditioning."""
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -11,14 +9,15 @@ import pytest
 from scipy.linalg import expm
 
 from cloakwork.privacy import Calibration, Profile
-from papers import Agreement, Result, find, read_result
-from papers.conditioning import Check, condition_of, converse_of, counterexamples, sensitivity_of, trials
+from papers import Agreement, Result
+from papers.conditioning import Check, condition_of, converse_of, counterexamples, random_matrices, sensitivity_of
 from papers.experiments.graph_table import Entry, GraphTable, Kind
+from tests.papers.kit import probed
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return find("graph-table").run(quick=True)
+    return probed("graph-table")
 
 
 def table_of(result: Result) -> GraphTable:
@@ -41,12 +40,12 @@ def test_entries_are_exact(result: Result) -> None:
 
 
 def test_the_printed_star_is_right_with_three_nodes_only(result: Result) -> None:
-    for one in table_of(result).along_nodes():
+    for one in table_of(result).stars:
         assert (one.short > 1 + 1e-6) == (one.n > 3)
 
 
 def test_the_printed_star_breaks_a_promise_that_exact_noise_makes(result: Result) -> None:
-    star = table_of(result).worst
+    star = table_of(result).of(Kind.STAR, 5, 1.0)
     assert star.true(Calibration.EXACT).epsilon(1e-6) > 1.05
     assert star.true(Calibration.EXACT).delta(1.0) > 4e-6
     assert star.true(Calibration.PAPER).epsilon(1e-6) < 1
@@ -55,7 +54,7 @@ def test_the_printed_star_breaks_a_promise_that_exact_noise_makes(result: Result
 
 
 def test_the_printed_complete_graph_only_wastes(result: Result) -> None:
-    for one in table_of(result).along_time(Kind.COMPLETE):
+    for one in table_of(result).by_time(Kind.COMPLETE):
         assert 1 / one.short == pytest.approx(math.exp(one.tau * one.n / 2), rel=1e-6)
         assert one.true(Calibration.EXACT).delta(1.0) < 1e-6
 
@@ -97,7 +96,7 @@ class TestConditioning:
         assert sensitivity_of(np.outer([3.0, 4.0], [1.0, 1.2])) == pytest.approx(1.0)
 
     def test_only_mixed_signs_violate_the_converse(self, rng: np.random.Generator) -> None:
-        floor, positive, mixed = trials(60, rng)
+        floor, positive, mixed = random_matrices(60, rng)
         assert (floor.violated, positive.violated) == (0, 0)
         assert 25 < mixed.violated < 60
 
@@ -111,37 +110,3 @@ def test_an_entry_knows_how_short_it_is() -> None:
     entry = Entry(Kind.STAR, 5, 1.0, exact=4.0, corrected=4.0, printed=1.0)
     assert entry.short == 2.0
     assert entry.true(Calibration.EXACT).mu == pytest.approx(2 * Profile(1 / 4.224679).mu, rel=1e-5)
-
-
-def test_the_same_seed_gives_the_same_numbers(result: Result) -> None:
-    assert find("graph-table").run(quick=True) == result
-    assert find("graph-table").run(quick=True, seed=2) != result
-
-
-def test_runs_agree_with_each_other(result: Result) -> None:
-    other = find("graph-table").run(quick=True, seed=7)
-    for one, two in zip(result.finding.measures(), other.finding.measures(), strict=True):
-        assert one.name == two.name
-        assert one.agrees(two), one.name
-
-
-def test_json_picture_and_words(result: Result, tmp_path: Path) -> None:
-    assert read_result(json.dumps(result.to_json(), allow_nan=False)) == result
-    result.draw(tmp_path / "graph-table.png")
-    assert (tmp_path / "graph-table.png").stat().st_size > 20_000
-    assert len(result.finding.words()) == 3
-    for table in result.tables():
-        assert all(len(row) == len(table.columns) for row in table.rows)
-
-
-def test_what_is_said_depends_on_the_numbers(result: Result) -> None:
-    finding = table_of(result)
-    assert "the promise is broken" in finding.words()[1]
-    assert "one error hides the other" in finding.words()[1]
-    assert "That wastes, but hides." in finding.words()[0]
-    right = replace(finding, entries=tuple(replace(one, printed=2 * one.exact) for one in finding.entries))
-    assert "the promise is kept" in right.words()[1]
-    assert "hides the other" not in right.words()[1]
-    short = replace(finding, entries=tuple(replace(one, printed=one.exact / 100) for one in finding.entries))
-    assert "less than privacy needs" in short.words()[0]
-    assert "hides the other" not in short.words()[1]

@@ -9,8 +9,20 @@ from scipy.stats import norm
 from cloakwork._checks import FloatArray
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, cost_table
 from cloakwork.auditing.testers.stated_pair import identity_size, identity_statistic, misfit
-from papers.complexity import DELTA, EPSILON, MOST_REPORTS, Audited, Cell, Setting, audited, share
-from papers.printed_testers import COIN, ONE_WAY, mistakes, printed_pure, printed_unknown
+from papers.complexity import (
+    COIN,
+    DELTA,
+    EPSILON,
+    MOST_REPORTS,
+    ONE_WAY,
+    Cell,
+    Setting,
+    audit_pair,
+    mistakes,
+    printed_pure,
+    printed_unknown,
+    share,
+)
 from papers.queries import (
     Contest,
     Sampler,
@@ -148,10 +160,10 @@ def test_printed_numbers_are_those_of_the_table_of_costs() -> None:
 
 def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     setting = Setting(Cell.UNKNOWN, 16, 0.4)
-    used = audited(setting.far, DELTA, 2, (1, 2))
-    assert used.found == 1.0
-    assert used.reports < 20_000
-    assert audited(setting.stated, DELTA, 1, (1, 3)) == Audited(MOST_REPORTS, 0.0)
+    reports, found = audit_pair(setting.far, DELTA, 2, (1, 2))
+    assert found == 1.0
+    assert reports < 20_000
+    assert audit_pair(setting.stated, DELTA, 1, (1, 3)) == (MOST_REPORTS, 0.0)
     assert setting.far.delta(EPSILON) == pytest.approx(DELTA + 0.4)
     assert not setting.far.is_private(EPSILON, DELTA)
     assert setting.stated.is_private(EPSILON, DELTA)

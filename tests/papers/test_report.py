@@ -1,25 +1,22 @@
-"""The page that is made of results: whole, of one run, and never at the cost of what is there."""
+"""The page of results: complete, of one run, and never at the cost of an old one."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cloakwork.errors import InputError
-from papers import Agreement, Claim, Experiment, Result, registry, report
-from papers.origin import Origin
-from papers.records import Record, read
-from papers.result import Finding
-from tests.papers.dice_kit import RECORDING, names, run
-from tests.papers.test_laboratory import Dice
-
-ORIGIN = Origin("1", {"numpy": "2.4"}, {})
+from papers import Agreement, Claim, Finding, Result, report
+from papers.store import Record, read
+from tests.papers.conftest import Cup
+from tests.papers.kit import RECORDING, Dice, names, run_here
 
 
-def told(_done: int, _total: int) -> None:
-    """Nobody listens."""
+def silent(_done: int, _total: int) -> None:
+    """Report progress to no one."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -31,7 +28,7 @@ def change(path: Path, **values: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Told(Dice):
+class Claimed(Dice):
     def claims(self) -> tuple[Claim, ...]:
         verdicts = (Agreement.WRONG, Agreement.AGREES, Agreement.WRONG)
         return tuple(
@@ -39,27 +36,26 @@ class Told(Dice):
             for k, eyes in enumerate(self.thrown)
         )
 
-    def words(self) -> tuple[str, ...]:
+    def paragraphs(self) -> tuple[str, ...]:
         return (f"{len(self.thrown)} throws.",)
 
 
-def recorded(name: str, finding: Finding, origin: Origin = ORIGIN) -> Record:
-    return Record(Result(name, "What dice show", False, 7, finding), origin, 2.0)
+def recorded(name: str, finding: Finding, data: dict[str, str] | None = None) -> Record:
+    result = Result(name, "What dice show", False, 7, finding)
+    return Record(result, (1.0,), {"numpy": "2.4", "scipy": "1.17"}, data or {}, 2.0)
 
 
 @pytest.fixture
-def two(dice: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def two(cup: Cup, register: Callable[..., None]) -> Cup:
     """Dice and cards, both cheap."""
-    one = registry.EXPERIMENTS["dice"]
-    cards = Experiment("cards", "What cards show", Dice, one.work)
-    for module in (registry, report):
-        monkeypatch.setattr(module, "EXPERIMENTS", {"dice": one, "cards": cards})
+    register(cup.experiment, replace(cup.experiment, name="cards", data=()))
+    return cup
 
 
 @pytest.fixture
-def lab(two: None, tmp_path: Path) -> Path:
+def lab(two: Cup, tmp_path: Path) -> Path:
     """A folder with a full run."""
-    run(tmp_path / "lab")
+    run_here(tmp_path / "lab", two.experiment, replace(two.experiment, name="cards", data=()))
     return tmp_path / "lab"
 
 
@@ -72,8 +68,8 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def test_the_page_says_all_that_the_results_say(dice: list[int]) -> None:
-    text = report.page([recorded("dice", Told((3, 6)))])
+def test_the_page_says_all_that_the_results_say(cup: Cup) -> None:
+    text = report.page([recorded("dice", Claimed((3, 6)))])
     assert "| throw 0 shows \\| six | **wrong as printed** | 3 | Some paper, Figure 1 |" in text
     assert "2 throws." in text
     assert "![What dice show](results/dice.png)" in text
@@ -84,18 +80,16 @@ def test_the_page_says_all_that_the_results_say(dice: list[int]) -> None:
     assert "errata" not in text
 
 
-def test_the_page_says_what_made_it(dice: list[int]) -> None:
-    origin = Origin("12ab", {"numpy": "2.4", "scipy": "1.17"}, {"there.csv": "34cd", "away.csv": "none"})
-    text = report.page([recorded("dice", Told((3,)), origin)])
-    assert "seed 7, code with the fingerprint `12ab`, numpy 2.4, scipy 1.17." in text
+def test_the_page_has_its_origin(cup: Cup) -> None:
+    text = report.page([recorded("dice", Claimed((3,)), {"there.csv": "34cd", "away.csv": "none"})])
+    assert "seed 7 and numpy 2.4, scipy 1.17." in text
     assert "| dice | there.csv | `34cd` |" in text
-    assert "| dice | away.csv | was not there |" in text
+    assert "| dice | away.csv | missing |" in text
 
 
-def test_no_claim_is_counted_twice(two: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = registry.EXPERIMENTS["dice"]
-    monkeypatch.setattr(report, "EXPERIMENTS", {"dice": one, "errata": one})
-    text = report.page([recorded("dice", Told((3, 6, 2))), recorded("errata", Told((4,)))])
+def test_no_claim_is_counted_twice(two: Cup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "EXPERIMENTS", dict.fromkeys(("dice", "errata"), two.experiment))
+    text = report.page([recorded("dice", Claimed((3, 6, 2))), recorded("errata", Claimed((4,)))])
     head = text.split("## dice")[0]
     assert "3 claims. Agrees: 1; wrong as printed: 2." in head
     assert "The [errata](#errata) are 1 more, in tables of their own. Wrong as printed: 1." in head
@@ -118,60 +112,68 @@ def test_pictures_are_drawn_from_the_numbers(lab: Path, docs: Path) -> None:
     before = contents(lab)
     (lab / "dice.png").write_text("another picture")
     (lab / "cards.png").unlink()
-    report.write_report(lab, docs, progress=told)
+    report.write_report(lab, docs, progress=silent)
     assert contents(docs / "results") == before
 
 
 def test_a_report_can_be_written_where_there_is_none(lab: Path, tmp_path: Path) -> None:
-    report.write_report(lab, tmp_path / "new" / "docs", progress=told)
+    report.write_report(lab, tmp_path / "new" / "docs", progress=silent)
     assert names(tmp_path / "new" / "docs") == ["results", "results.md"]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"quick": True}, "a quick run: cards"),
-    ({"seed": 2}, "not of seed 1, as most are: cards"),
-    ({"code": "2"}, "made by other code than 1: cards"),
-    ({"experiment": "dice"}, "no result that can be read: cards"),
-    ({"finding": {}}, "no result that can be read: cards"),
+    ({"quick": True}, "quick"),
+    ({"seed": 2, "signature": "2"}, "seed other than 1"),
+    ({"signature": "7"}, "stale"),
+    ({"signature": ""}, "stale"),
+    ({"experiment": "dice"}, "missing or unreadable"),
+    ({"finding": {}}, "missing or unreadable"),
 ]
 
 
-@pytest.mark.parametrize(("values", "said"), REFUSED)
-def test_what_is_not_one_full_run_by_this_code_is_refused(
-    values: dict[str, Any], said: str, lab: Path, docs: Path
+@pytest.mark.parametrize(("values", "problem"), REFUSED)
+def test_a_folder_that_is_not_one_valid_full_run_is_refused(
+    values: dict[str, Any], problem: str, lab: Path, docs: Path
 ) -> None:
     change(lab / "cards.json", **values)
     before = contents(docs)
     with pytest.raises(InputError) as refused:
-        report.write_report(lab, docs, progress=told)
-    assert said in str(refused.value)
+        report.write_report(lab, docs, progress=silent)
+    [(found, (name,))] = problems_of(refused.value).items()
+    assert found == problem
+    assert name.startswith("cards")
     assert f"`python -m papers run all --out {lab}`" in str(refused.value)
     assert contents(docs) == before
 
 
-def test_all_that_is_wrong_is_said_at_once(lab: Path, docs: Path) -> None:
-    change(lab / "dice.json", quick=True, seed=5, code="2")
+def problems_of(refused: InputError) -> dict[str, list[str]]:
+    problems = refused.values["problems"]
+    assert isinstance(problems, dict)
+    return problems
+
+
+def test_all_problems_are_reported_at_once(lab: Path, docs: Path) -> None:
+    change(lab / "dice.json", quick=True, seed=5)
     (lab / "cards.json").unlink()
     with pytest.raises(InputError) as refused:
-        report.write_report(lab, docs, progress=told)
-    assert str(refused.value) == (
-        f"{lab} is not one full run by the present code: no result that can be read: cards; a quick run: dice; "
-        f"made by other code than 1: dice. Make it so: `python -m papers run all --out {lab} --seed 5`."
-    )
+        report.write_report(lab, docs, progress=silent)
+    assert list(problems_of(refused.value)) == ["missing or unreadable", "quick", "stale"]
+    assert f"`python -m papers run all --out {lab} --seed 5`" in str(refused.value)
 
 
-def test_a_folder_without_results_is_refused(two: None, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no result that can be read: all"):
-        report.write_report(tmp_path / "nowhere", tmp_path / "docs", progress=told)
+def test_a_folder_without_results_is_refused(two: Cup, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        report.write_report(tmp_path / "nowhere", tmp_path / "docs", progress=silent)
+    assert problems_of(refused.value) == {"missing or unreadable": ["dice", "cards"]}
     assert names(tmp_path) == []
 
 
-def test_results_are_not_replaced_by_their_own_report(two: None, tmp_path: Path) -> None:
+def test_results_are_not_replaced_by_their_own_report(two: Cup, tmp_path: Path) -> None:
     for source in (tmp_path / "results", tmp_path / "results" / "full"):
-        run(source)
+        run_here(source, two.experiment, replace(two.experiment, name="cards", data=()))
         before = contents(tmp_path)
-        with pytest.raises(InputError, match="results is replaced: keep results elsewhere"):
-            report.write_report(source, tmp_path / "results" / "..", progress=told)
+        with pytest.raises(InputError, match="results is replaced"):
+            report.write_report(source, tmp_path / "results" / "..", progress=silent)
         assert contents(tmp_path) == before
 
 
@@ -179,14 +181,14 @@ def test_what_no_report_wrote_is_not_replaced(lab: Path, docs: Path) -> None:
     (docs / "results" / "notes.txt").write_text("mine")
     before = contents(docs)
     with pytest.raises(InputError, match=r"has notes\.txt, which no report wrote"):
-        report.write_report(lab, docs, progress=told)
+        report.write_report(lab, docs, progress=silent)
     assert contents(docs) == before
 
 
 def test_a_file_in_the_way_is_not_replaced(lab: Path, tmp_path: Path) -> None:
     (tmp_path / "results").write_text("mine")
     with pytest.raises(InputError, match="results is a file, which no report wrote"):
-        report.write_report(lab, tmp_path, progress=told)
+        report.write_report(lab, tmp_path, progress=silent)
     assert (tmp_path / "results").read_text(encoding="utf-8") == "mine"
 
 
@@ -208,11 +210,11 @@ def test_a_report_that_fails_half_way_changes_nothing(lab: Path, docs: Path, mon
 
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(PermissionError):
-        report.write_report(lab, docs, progress=told)
+        report.write_report(lab, docs, progress=silent)
     assert contents(docs) == before
 
 
 def test_a_result_without_its_recording_is_on_the_page_as_such(lab: Path, docs: Path) -> None:
-    (record, _) = report.write_report(lab, docs, progress=told)
-    assert record.origin.lacking == (RECORDING.name,)
-    assert f"| dice | {RECORDING} | was not there |" in (docs / "results.md").read_text(encoding="utf-8")
+    (record, _) = report.write_report(lab, docs, progress=silent)
+    assert record.lacking == (RECORDING.name,)
+    assert f"| dice | {RECORDING} | missing |" in (docs / "results.md").read_text(encoding="utf-8")

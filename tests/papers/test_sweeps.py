@@ -1,7 +1,6 @@
 """Sweeps: points, limits, slopes, and what is said of claimed rates."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,23 +8,23 @@ from matplotlib.figure import Figure
 
 from cloakwork.accuracy import cramer_rao, le_cam
 from cloakwork.physics import HeatLine
-from papers.curves import BAND, draw_limits, draw_methods, draw_panels, ticks_between
-from papers.rates import judged, opposite
+from papers.drawing import round_numbers
 from papers.result import Agreement
-from papers.slopes import Slope
+from papers.statistics import Mean, Slope, judge_lower, judge_upper
 from papers.sweeps import (
+    BAND,
     FLOOR,
-    GUESS,
     LIMIT,
-    PAPERS_LIMIT,
     Point,
     Sweep,
+    draw_bounds,
+    draw_methods,
     floor_of,
     limit_of,
     run_sweep,
     try_point,
 )
-from papers.trials import Band, Distances, Mean, Method, Score, Setting
+from papers.trials import Band, Method, Score, Setting, uniform_errors
 
 FEW = {Method.PAPERS: 30, Method.PURSUIT: 30, Method.POSTERIOR: 6}
 
@@ -43,8 +42,8 @@ def made(exponent: float, *, xs: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0), metho
 def test_slopes_of_power_laws_are_their_exponents(exponent: float) -> None:
     sweep = made(exponent)
     assert all(sweep.slope(method).value == pytest.approx(exponent) for method in Method)
-    assert sweep.limit_slope().value == pytest.approx(-0.5)
-    assert sweep.floor_slope().value == pytest.approx(0.75)
+    assert sweep.bound_slope().value == pytest.approx(-0.5)
+    assert sweep.bound_slope(FLOOR).value == pytest.approx(0.75)
 
 
 def test_a_part_of_a_sweep_has_the_points_between_its_ends() -> None:
@@ -78,7 +77,7 @@ def test_the_limit_of_several_is_the_mean_over_scenes_and_never_above_a_guess() 
     truth = np.zeros((3, 12))
     for row, places in zip(truth, ((1, 2), (2, 9), (0, 11)), strict=True):
         row[list(places)] = 1.0
-    guesses = Distances.of(truth, np.zeros_like(truth)).emd
+    guesses = uniform_errors(truth)
     limits = [cramer_rao(line, [(i + 1) / 12, (j + 1) / 12], 0.1).expected_emd for i, j in ((1, 2), (2, 9), (0, 11))]
     assert limits[0] > guesses[0]
     assert limit_of(setting, 0.1, truth) == pytest.approx(np.minimum(limits, guesses).mean())
@@ -126,10 +125,8 @@ def test_a_sweep_reports_progress_and_depends_on_its_key_alone() -> None:
 def test_measures_name_what_they_are_of() -> None:
     found = made(1.0).measures("kind", (2.0,))
     assert [one.name for one in found] == [
-        "kind, x = 2, papers",
-        "kind, x = 2, R, calibrated",
-        "kind, x = 2, posterior (ours)",
-        "kind, x = 2, Cramer-Rao limit",
+        *(f"kind, x = 2, {method}" for method in Method),
+        f"kind, x = 2, {LIMIT}",
     ]
     assert [one.error for one in found] == [0.002] * 3 + [0.0]
 
@@ -154,36 +151,27 @@ def test_measures_name_what_they_are_of() -> None:
 def test_an_upper_bound_is_judged_by_the_side_on_which_the_slope_is(
     slope: Slope, claimed: float, growing: bool, verdict: Agreement
 ) -> None:
-    assert judged(slope, claimed, growing=growing) is verdict
+    assert judge_upper(slope, claimed, growing=growing) is verdict
 
 
 @pytest.mark.parametrize("value", [-0.3, -0.05, 0.0, 0.08, 0.2, 0.6])
 def test_a_larger_error_never_helps_a_claim(value: float) -> None:
-    verdicts = [judged(Slope(value, error), 0.0, growing=True) for error in (0.0, 0.05, 0.1, 0.2, 0.5)]
+    verdicts = [judge_upper(Slope(value, error), 0.0, growing=True) for error in (0.0, 0.05, 0.1, 0.2, 0.5)]
     agreeing = [one is Agreement.AGREES for one in verdicts]
     assert agreeing == sorted(agreeing, reverse=True)
 
 
-def test_a_lower_bound_is_judged_the_other_way_round() -> None:
-    assert opposite(Agreement.LOOSER) is Agreement.WRONG
-    assert opposite(Agreement.WRONG) is Agreement.LOOSER
-    others = set(Agreement) - {Agreement.LOOSER, Agreement.WRONG}
-    assert {opposite(one) for one in others} == others
-
-
-def test_panels_are_drawn_with_every_name_once(tmp_path: Path) -> None:
-    figure = Figure(layout="constrained")
-    draw_panels(figure, {"first": [made(1.0), made(-1.0)], "second": [made(0.0), made(0.5)]}, ["left", "right"])
-    figure.savefig(tmp_path / "panels.png")
-    assert len(figure.axes) == 4
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == [*Method, LIMIT, PAPERS_LIMIT, FLOOR, GUESS]
+@pytest.mark.parametrize("value", [-0.4, 0.0, 0.13, 0.4])
+def test_a_lower_bound_is_judged_the_other_way_round(value: float) -> None:
+    swapped = {Agreement.LOOSER: Agreement.WRONG, Agreement.WRONG: Agreement.LOOSER}
+    upper = judge_upper(Slope(value, 0.02), 0.0, growing=True)
+    assert judge_lower(Slope(value, 0.02), 0.0, growing=True) is swapped.get(upper, upper)
 
 
 def test_a_limit_above_a_guess_is_drawn_at_the_guess() -> None:
     axes = Figure().subplots()
     points = [replace(point, guess=0.04) for point in made(1.0).points]
-    draw_limits(axes, Sweep("x", tuple(points)))
+    draw_bounds(axes, Sweep("x", tuple(points)))
     line = next(one for one in axes.get_lines() if one.get_label() == LIMIT)
     assert np.asarray(line.get_ydata()).tolist() == pytest.approx([0.04, 0.05 * 2**-0.5, 0.025, 0.05 * 8**-0.5])
 
@@ -203,6 +191,6 @@ def test_the_band_is_drawn_where_every_point_has_one() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0.1, 0.3), (1e-4, 1.0), (3.0, 7000.0)])
 def test_ticks_are_few_and_within(low: float, high: float) -> None:
-    ticks = ticks_between(low, high)
+    ticks = round_numbers(low, high)
     assert 1 <= len(ticks) <= 8
     assert low <= min(ticks) <= max(ticks) <= high

@@ -1,32 +1,21 @@
 """McMillan's table, measured."""
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from papers import Agreement, Result, find, read_result
-from papers.complexity import EPSILON, Along, Cell, Point, Rare, Setting, Share, Sweep, hidden_pairs, rare
-from papers.experiments import testers
-from papers.experiments.testers import Complexities, Effort, lower_verdict
-from papers.printed_testers import Mistakes
-
-
-def run_small(seed: int = 1) -> Result:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testers, "QUICK", Effort(2, 40, 1))
-        patch.setattr(testers, "QUICK_COUNTS", (16, 32, 64))
-        patch.setattr(testers, "QUICK_GAPS", (0.2, 0.4))
-        return find("testers").run(quick=True, seed=seed)
+from papers import Agreement, Result
+from papers.complexity import EPSILON, Along, Cell, Mistakes, Point, Rare, Setting, Share, Sweep, hidden_pairs, rare
+from papers.experiments.testers import Complexities, lower_verdict
+from tests.papers.kit import probed
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return run_small()
+    return probed("testers")
 
 
 def made_up(tester: Cell, along: Along, power: float, *, rate: float, limit: float = 0.5) -> Sweep:
@@ -66,19 +55,6 @@ def complexities(
 
 def verdicts(found: Complexities) -> dict[str, Agreement]:
     return {claim.text: claim.verdict for claim in found.claims()}
-
-
-def test_the_same_seed_gives_the_same_numbers(result: Result) -> None:
-    assert run_small() == result
-    assert run_small(seed=2) != result
-
-
-def test_json_round_trip_tables_and_picture(result: Result, tmp_path: Path) -> None:
-    assert read_result(json.dumps(result.to_json(), allow_nan=False)) == result
-    result.draw(tmp_path / "testers.png")
-    assert (tmp_path / "testers.png").stat().st_size > 20_000
-    for table in result.tables():
-        assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 def test_every_cell_is_between_its_limit_and_its_plan(result: Result) -> None:
@@ -190,15 +166,5 @@ def test_audits_that_found_nothing_are_said_and_not_fitted() -> None:
     assert without.audited is None
     found = replace(complexities(), sweeps=(without, *complexities().sweeps[1:]))
     assert found.tables()[2].rows[0][-1] == "above 200,000"
-    assert "None" not in " ".join(found.words())
+    assert "None" not in " ".join(found.paragraphs())
     assert "0 %" not in found.tables()[0].rows[0]
-
-
-def test_measures_and_words_have_the_numbers_of_the_run(result: Result) -> None:
-    found = result.finding
-    assert isinstance(found, Complexities)
-    names = [one.name for one in found.measures()]
-    assert len(set(names)) == len(names)
-    needed = found.of(Cell.UNKNOWN, Along.OUTCOMES).points[-1].needed
-    assert f"{needed:,.0f}" in found.words()[1]
-    assert all(math.isfinite(one.value) and one.error >= 0 for one in found.measures())

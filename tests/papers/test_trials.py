@@ -1,6 +1,7 @@
 """Trials on the line: truths, noise, methods and distances."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +11,18 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd, l1, l2
 from cloakwork.physics import Space
 from cloakwork.privacy import Calibration, sensitivity
-from cloakwork.recovery import PointSources
+from cloakwork.recovery import BasisPursuit, PointSources, Recovery, recover
+from papers import trials
 from papers.experiment import stream
-from papers.trials import NOISE, Band, Distances, Mean, Method, Place, Score, Setting, scaled, try_method
+from papers.statistics import Mean
+from papers.trials import Band, Distances, Method, Place, Score, Setting, scaled, try_method, try_with
 
 
 def test_distances_are_those_of_the_measures() -> None:
     rng = np.random.default_rng(1)
     truth, maps = rng.random((20, 13)), rng.random((20, 13)) * (rng.random((20, 13)) < 0.4)
     maps[:, 3] += 0.1
-    found = Distances.of(truth, maps)
+    found = Distances.between(truth, maps)
     for number, (a, b) in enumerate(zip(truth, maps, strict=True)):
         assert found.emd[number] == pytest.approx(emd(b, a, Space.line(13)), rel=1e-12)
         assert found.l1[number] == pytest.approx(l1(b / b.sum(), a / a.sum()), rel=1e-12)
@@ -28,7 +31,7 @@ def test_distances_are_those_of_the_measures() -> None:
 
 def test_an_empty_map_counts_as_the_uniform_one() -> None:
     n = 10
-    found = Distances.of(np.eye(n), np.zeros((n, n)))
+    found = Distances.between(np.eye(n), np.zeros((n, n)))
     places = np.arange(n)
     expected = [np.abs(places - place).sum() / n**2 for place in places]
     assert found.emd == pytest.approx(expected)
@@ -65,30 +68,42 @@ def test_a_lone_source_is_at_the_same_position_whatever_the_grid() -> None:
     assert (fine // 40 == coarse).all()
 
 
-@pytest.mark.parametrize(("factor", "passes"), [(0.8, False), (1.0, True), (1.2, False)])
-def test_plain_noise_has_the_size_that_is_asked_for(factor: float, passes: bool) -> None:
-    channel = Setting(sigma=0.3 * factor).channel(Calibration.EXACT)
-    noise = channel.send(np.zeros((200, 50)), np.random.default_rng(1))
-    close = abs(float(noise.std()) / 0.3 - 1) < 5 / math.sqrt(2 * noise.size)
-    assert close is passes
-
-
 def test_private_noise_follows_the_formula_of_the_papers_or_the_exact_one() -> None:
     setting = Setting(epsilon=1.0, delta=0.1)
     delta = sensitivity(setting.line, alpha=0.01)
-    paper, exact = (setting.channel(one).sigma for one in (Calibration.PAPER, Calibration.EXACT))
+    paper, exact = (setting.noise(one) for one in (Calibration.PAPER, Calibration.EXACT))
     # rounding to steps costs up to a hundredth
     assert 2 * math.log(12.5) * delta <= paper <= 1.011 * 2 * math.log(12.5) * delta
     assert 1.085878 * delta <= exact <= 1.011 * 1.085879 * delta
 
 
-def test_methods_with_one_noise_see_the_same_readings() -> None:
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[FloatArray]:
+    """The noisy readings that are recovered."""
+    readings: list[FloatArray] = []
+
+    def spy(noisy: FloatArray, *args: Any, **options: Any) -> Recovery:
+        readings.append(noisy)
+        return recover(noisy, *args, **options)
+
+    monkeypatch.setattr(trials, "recover", spy)
+    return readings
+
+
+@pytest.mark.parametrize(("factor", "passes"), [(0.8, False), (1.0, True), (1.2, False)])
+def test_plain_noise_has_the_size_that_is_asked_for(seen: list[FloatArray], factor: float, passes: bool) -> None:
+    try_with(Setting(sigma=0.3 * factor), Calibration.EXACT, BasisPursuit(), np.zeros((200, 100)), (1,))
+    close = abs(float(seen[0].std()) / 0.3 - 1) < 5 / math.sqrt(2 * seen[0].size)
+    assert close is passes
+
+
+def test_calibrations_differ_in_the_scale_of_the_noise_only(seen: list[FloatArray]) -> None:
     setting = Setting()
     truth = setting.truth(4, stream(1, 0))
-    readings = setting.line.apply(truth)
-    seen = [setting.channel(method.calibration).send(readings, stream(1, NOISE)) for method in Method]
-    assert (seen[1] == seen[2]).all()
-    papers, ours = (one - readings for one in seen[:2])
+    for calibration in (Calibration.EXACT, Calibration.EXACT, Calibration.PAPER):
+        try_with(setting, calibration, BasisPursuit(), truth, (1,))
+    ours, again, papers = (noisy - setting.line.apply(truth) for noisy in seen)
+    assert (ours == again).all()
     assert np.corrcoef(papers.ravel(), ours.ravel())[0, 1] > 0.999
     assert papers.std() / ours.std() == pytest.approx(2 * math.log(12.5) / 1.085878, rel=0.02)
 
@@ -141,8 +156,8 @@ def test_the_error_of_a_ratio_is_that_of_many_runs(over: int, under: int) -> Non
 
 
 def test_settings_say_what_they_are() -> None:
-    assert Setting(n=20, sigma=0.5).words("T") == "n = 20, m = 50, sigma = 0.5"
-    assert Setting(epsilon=10.0, delta=0.01).words("m") == "n = 100, T = 0.05, epsilon = 10, delta = 0.01"
+    assert Setting(n=20, sigma=0.5).describe("T") == "n = 20, m = 50, sigma = 0.5"
+    assert Setting(epsilon=10.0, delta=0.01).describe("m") == "n = 100, T = 0.05, epsilon = 10, delta = 0.01"
 
 
 def test_the_posterior_allows_for_as_many_sources_as_the_setting_says() -> None:

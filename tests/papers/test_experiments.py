@@ -1,0 +1,77 @@
+"""Every experiment, and the committed results."""
+
+from importlib import import_module
+from inspect import getsource
+from pathlib import Path
+
+import pytest
+
+from papers import EXPERIMENTS, Agreement, Measure, find
+from papers.experiments import MODULES
+from papers.report import FOLDER, PAGE, page
+from papers.store import read
+from tests.papers.kit import check_forms, probed, quick
+
+DOCS = Path(__file__).parents[2] / "docs"
+VAGUE = 0.1  # share of the comparisons that may be vague
+UNDECIDED = 5  # claims that our experiments cannot decide
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_quick_run_with_another_seed_gives_the_committed_numbers(name: str) -> None:
+    committed = read(name, DOCS / FOLDER).result
+    known = {one.name: one for one in committed.finding.measures()}
+    found = quick(name, committed.seed + 1).finding.measures()
+    assert found
+    missing = Measure("", float("nan"))
+    assert [one for one in found if not one.agrees(known.get(one.name, missing))] == []
+    vague = [one.name for one in found if not known[one.name].telling(one)]
+    assert len(vague) <= VAGUE * len(found), f"comparisons that could hardly fail: {vague}"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_committed_results_are_not_stale(name: str) -> None:
+    assert read(name, DOCS / FOLDER).difference() == ""
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_finding_has_all_its_forms(name: str, tmp_path: Path) -> None:
+    check_forms(read(name, DOCS / FOLDER).result, tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "sensitivity"])
+def test_another_seed_gives_other_numbers(name: str) -> None:
+    assert probed(name).finding != probed(name, 2).finding
+
+
+def test_the_page_is_made_of_the_committed_results_alone() -> None:
+    assert (DOCS / PAGE).read_text(encoding="utf-8") == page([read(name, DOCS / FOLDER) for name in EXPERIMENTS])
+
+
+def test_almost_all_claims_are_decided_and_all_goals_met() -> None:
+    results = [read(name, DOCS / FOLDER).result for name in EXPERIMENTS]
+    assert [f"{one.name}: {goal.text}" for one in results for goal in one.finding.goals() if not goal.met] == []
+    claims = [claim for one in results for claim in one.finding.claims()]
+    assert len(claims) == 62 + 60
+    assert sum(claim.verdict is Agreement.UNDECIDED for claim in claims) <= UNDECIDED
+
+
+def test_the_committed_results_are_of_one_full_run() -> None:
+    results = [read(name, DOCS / FOLDER).result for name in EXPERIMENTS]
+    assert {(one.seed, one.quick) for one in results} == {(1, False)}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_experiment_that_uses_recordings_names_them(module: str) -> None:
+    loaded = import_module(f"papers.experiments.{module}")
+    assert bool(loaded.EXPERIMENT.data) is ("run.data(" in getsource(loaded))
+
+
+def test_names_are_unique_short_and_lead_to_their_experiment() -> None:
+    assert len(EXPERIMENTS) == len(MODULES) == 15
+    for name, experiment in EXPERIMENTS.items():
+        assert find(name) is experiment
+        assert name.replace("-", "").isalnum()
+        assert name.islower()
+        assert len(experiment.title) < 95
+        assert not experiment.title.endswith(".")

@@ -1,0 +1,246 @@
+"""Runs that continue where they stopped, and what makes a kept result invalid."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from cloakwork.errors import CloakworkError, InputError
+from papers import EXPERIMENTS, Experiment, Run
+from papers.experiment import Size, share_of, stream
+from papers.runner import run_all
+from papers.store import is_done, read
+from tests.papers.conftest import Cup
+from tests.papers.kit import DICE, RECORDING, Dice, names, probed, run_here
+
+
+def test_a_valid_result_is_not_run_again(cup: Cup, tmp_path: Path) -> None:
+    first, second = (run_here(tmp_path, cup.experiment)[0] for _ in range(2))
+    assert cup.thrown == [1]
+    assert first.result == second.result
+    assert (first.kept, second.kept) == (False, True)
+    assert names(tmp_path) == ["dice.json", "dice.png"]
+
+
+def test_another_seed_size_or_behaviour_is_run_again(cup: Cup, tmp_path: Path) -> None:
+    run_here(tmp_path, cup.experiment, quick=True)
+    run_here(tmp_path, cup.experiment, seed=2, quick=True)
+    run_here(tmp_path, cup.experiment, seed=2)
+    assert cup.thrown == [1, 2, 2]
+    cup.loaded = 1
+    assert "thrown[0]" in read("dice", tmp_path).difference()
+    run_here(tmp_path, cup.experiment, seed=2)
+    assert cup.thrown == [1, 2, 2, 2]
+    assert read("dice", tmp_path).difference() == ""
+
+
+def test_a_signature_tolerates_rounding_only(cup: Cup, tmp_path: Path) -> None:
+    [record] = run_here(tmp_path, cup.experiment)
+    assert replace(record, signature=(1.0 + 1e-6,)).difference() == ""
+    assert replace(record, signature=(1.01,)).difference() != ""
+    assert replace(record, signature=(1.0, 1.0)).difference() != ""
+    assert replace(record, signature=()).difference() != ""
+
+
+def test_a_quick_run_does_not_replace_a_full_one(cup: Cup, tmp_path: Path) -> None:
+    before = run_here(tmp_path, cup.experiment)[0].result
+    with pytest.raises(InputError) as refused:
+        run_here(tmp_path, cup.experiment, quick=True)
+    assert refused.value.values["full"] == ["dice"]
+    assert cup.thrown == [1]
+    assert read("dice", tmp_path).result == before
+
+
+def test_other_data_is_run_again(cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, data = tmp_path / "out", tmp_path / "data"
+    data.mkdir()
+    records = run_here(out, cup.experiment)
+    monkeypatch.setenv("CLOAKWORK_DATA", str(data))
+    for content in (None, "one", "one", "two"):
+        if content is not None:
+            (data / RECORDING).write_text(content, encoding="utf-8")
+        records += run_here(out, cup.experiment)
+    assert cup.thrown == [1, 1, 1]
+    assert [one.lacking for one in records] == [(RECORDING.name,)] * 2 + [()] * 3
+    assert len({one.data[RECORDING.name] for one in records}) == 3
+
+
+def test_a_missing_picture_is_made_again(cup: Cup, tmp_path: Path) -> None:
+    run_here(tmp_path, cup.experiment)
+    (tmp_path / "dice.png").unlink()
+    run_here(tmp_path, cup.experiment)
+    assert cup.thrown == [1, 1]
+    assert names(tmp_path) == ["dice.json", "dice.png"]
+
+
+SPOILED: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda content: content[:50],
+    "not UTF-8": lambda content: content.replace(b"What dice show", b"\xff\xfe"),
+    "time in words": lambda content: content.replace(b'"seconds": 0.0', b'"seconds": "some"'),
+    "signature in words": lambda content: content.replace(b'"signature": "1"', b'"signature": "one"'),
+    "seed in a list": lambda content: content.replace(b'"seed": 1', b'"seed": [1]'),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_a_damaged_file_is_not_a_result(cup: Cup, tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    run_here(tmp_path, cup.experiment)
+    path = tmp_path / "dice.json"
+    content = path.read_bytes()
+    assert spoil(content) != content
+    path.write_bytes(spoil(content))
+    with pytest.raises(InputError) as refused:
+        read("dice", tmp_path)
+    assert refused.value.values["experiment"] == "dice"
+    run_here(tmp_path, cup.experiment)
+    assert cup.thrown == [1, 1]
+
+
+def test_a_result_under_another_name_is_refused(cup: Cup, tmp_path: Path) -> None:
+    run_here(tmp_path, cup.experiment)
+    for kind in ("json", "png"):
+        (tmp_path / f"cards.{kind}").write_bytes((tmp_path / f"dice.{kind}").read_bytes())
+    with pytest.raises(InputError, match="a result of dice"):
+        read("cards", tmp_path)
+    assert not is_done(replace(cup.experiment, name="cards"), tmp_path, quick=False, seed=1)
+
+
+def test_an_interrupted_write_leaves_no_picture_beside_other_numbers(
+    cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_here(tmp_path, cup.experiment)
+    move = Path.replace
+
+    def stop(path: Path, target: Path) -> Path:
+        if target.suffix == ".json":
+            raise KeyboardInterrupt
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_here(tmp_path, cup.experiment, seed=2)
+    monkeypatch.undo()
+    assert names(tmp_path) == ["dice.png"]
+
+
+def test_a_folder_that_is_a_file_is_refused(cup: Cup, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError) as refused:
+        run_here(tmp_path / "file", cup.experiment)
+    assert refused.value.values["folder"] == str(tmp_path / "file")
+    assert cup.thrown == []
+
+
+def test_parallel_runs_give_the_same_and_a_failure_is_raised_at_the_end(tmp_path: Path) -> None:
+    chosen = [EXPERIMENTS[name] for name in ("sensitivity", "graph-table")]
+    chosen.append(Experiment("nowhere", "", Dice, DICE.work, minutes=9.0))
+    seen: dict[str, float] = {}
+    records = run_all(chosen, tmp_path, quick=True, seed=1, jobs=2, progress=lambda *now: seen.update([now]))
+    found = []
+    with pytest.raises(CloakworkError, match=r"nowhere failed.*is not an experiment"):
+        found += list(records)
+    assert names(tmp_path) == ["graph-table.json", "graph-table.png", "sensitivity.json", "sensitivity.png"]
+    assert seen.get("nowhere", 0.0) < 1
+    assert seen["sensitivity"] == seen["graph-table"] == 1.0
+    record = read("sensitivity", tmp_path)
+    assert record.signature == pytest.approx([*EXPERIMENTS["sensitivity"].probe(1).values()], rel=1e-5)
+    assert probed("sensitivity").finding != record.result.finding
+
+
+def test_a_failure_in_turn_is_raised_when_the_others_are_done(cup: Cup, tmp_path: Path) -> None:
+    def fail(run: Run) -> Dice:
+        raise ValueError("no table")
+
+    cards = Experiment("cards", "What cards show", Dice, fail, minutes=9.0)
+    with pytest.raises(CloakworkError, match=r"^cards failed: ValueError: no table$"):
+        run_here(tmp_path, cards, cup.experiment)
+    assert names(tmp_path) == ["dice.json", "dice.png"]
+    with pytest.raises(ValueError, match=r"^no table$"):
+        run_here(tmp_path, cards)
+
+
+@dataclass(frozen=True)
+class Throw:
+    eyes: int
+
+
+class Thrower:
+    """Throws dice one at a time, and may be interrupted."""
+
+    def __init__(self) -> None:
+        self.thrown: list[int] = []
+        self.stop_at, self.loaded = -1, 0
+        self.experiment = Experiment("dice", "What dice show", Dice, self.work)
+
+    def work(self, run: Run) -> Dice:
+        if run.size is Size.PROBE:
+            return Dice((self.loaded,))
+        count = run.choose(5, 2, 1)
+        eyes = []
+        for number in range(count):
+            progress = share_of(run.progress, 10 * number, 10, 10 * count)
+            eyes.append(run.part(str(number), Throw, lambda number=number: self.throw(run.seed, number)).eyes)  # type: ignore[misc]
+            progress(1, 1)
+        return Dice(tuple(eyes))
+
+    def throw(self, seed: int, number: int) -> Throw:
+        if number == self.stop_at:
+            raise KeyboardInterrupt
+        self.thrown.append(number)
+        return Throw(int(stream(seed, number).integers(1, 7)))
+
+    def interrupted(self, folder: Path, at: int, *, seed: int = 1, quick: bool = False) -> None:
+        self.stop_at = at
+        with pytest.raises(KeyboardInterrupt):
+            run_here(folder, self.experiment, seed=seed, quick=quick)
+        self.stop_at, self.thrown = -1, []
+
+
+@pytest.fixture
+def thrower(register: Callable[..., None]) -> Thrower:
+    thrower = Thrower()
+    register(thrower.experiment)
+    return thrower
+
+
+def test_a_run_continues_at_the_part_where_it_was_interrupted(thrower: Thrower, tmp_path: Path) -> None:
+    [whole] = run_here(tmp_path / "at once", thrower.experiment)
+    thrower.interrupted(tmp_path, 3)
+    [found] = run_here(tmp_path, thrower.experiment)
+    assert thrower.thrown == [3, 4]
+    assert found.result == whole.result
+    assert names(tmp_path / "at once") == ["dice.json", "dice.png"], "no part outlives the result"
+    assert names(tmp_path) == ["at once", "dice.json", "dice.png"]
+
+
+def test_parts_of_another_seed_size_or_behaviour_are_not_used(thrower: Thrower, tmp_path: Path) -> None:
+    thrower.interrupted(tmp_path, 3)
+    thrower.interrupted(tmp_path, 1, seed=2)
+    thrower.interrupted(tmp_path, 1, quick=True)
+    thrower.loaded = 1
+    run_here(tmp_path, thrower.experiment)
+    assert thrower.thrown == [0, 1, 2, 3, 4]
+
+
+def test_parts_of_another_run_are_left_to_it(thrower: Thrower, tmp_path: Path) -> None:
+    thrower.interrupted(tmp_path, 3)
+    run_here(tmp_path, thrower.experiment, seed=2)
+    thrower.thrown = []
+    run_here(tmp_path, thrower.experiment)
+    assert thrower.thrown == [3, 4]
+    assert names(tmp_path) == ["dice.json", "dice.png"]
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"eyes": 3', b'{"eyes": "many"}', b"\xff\xfe"])
+def test_a_part_that_cannot_be_read_is_made_again(thrower: Thrower, tmp_path: Path, damage: bytes) -> None:
+    thrower.interrupted(tmp_path, 3)
+    [part] = tmp_path.rglob("1.json")
+    part.write_bytes(damage)
+    run_here(tmp_path, thrower.experiment)
+    assert thrower.thrown == [1, 3, 4]
+
+
+def test_without_a_folder_no_part_is_kept(thrower: Thrower) -> None:
+    assert thrower.experiment.run(seed=3) == thrower.experiment.run(seed=3)
+    assert len(thrower.thrown) == 10
