@@ -292,7 +292,7 @@ def _draw_filters(axes: Any, filters: Sequence[Errors]) -> None:
     axes.invert_yaxis()
     log_x(axes, (0.1, 0.3, 1, 3, 10, 30))
     axes.margins(x=0.15)
-    axes.set_title(f"Filters of {filters[0].n:,} values (3 x: a third of the papers' mean squared error)")
+    axes.set_title(f"Filters of {filters[0].n:,} values (numbers: papers/ours, squared errors)")
     axes.set_xlabel("root of the mean squared error")
     axes.grid(axis="x")
 
