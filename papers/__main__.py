@@ -11,7 +11,7 @@ import typer
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Json
 from cloakwork.cli.output import as_json, bars, counted, note, say, table
-from cloakwork.demo import needed
+from cloakwork.demo import missing_text
 from papers import EXPERIMENTS, Experiment, Result, find
 from papers.report import PAGE, write_report
 from papers.runner import run_all
@@ -90,7 +90,7 @@ def _note_done(record: Record, number: int, total: int) -> None:
     took = "already there" if record.kept else f"{record.seconds:.0f} s"
     note(f"{result.name}{count}: {result.title}{' (quick)' if result.quick else ''}, {took}")
     for missing in record.lacking:
-        note(f"{result.name} ran without a recording: {needed(Path(missing))}")
+        note(f"{result.name} ran without a recording: {missing_text(Path(missing))}")
 
 
 def _print(result: Result) -> None:

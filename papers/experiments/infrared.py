@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import INFRARED, Infrared, Position, needed, read_infrared
+from cloakwork.demo import INFRARED, Infrared, Position, missing_text, read_infrared
 from papers.bodies import (
     ALPHA,
     BLOCK,
@@ -116,7 +116,7 @@ class Cloaked(Finding):
         title = f"Percent of people found within a distance: simulated pictures, {PEOPLE} people anywhere"
         simulated = Table(title, columns, tuple(_row(one) for one in self.made_up))
         if self.real is None:
-            return (simulated, Table("Real pictures: not run", ("", ""), (("missing", needed(INFRARED)),)))
+            return (simulated, Table("Real pictures: not run", ("", ""), (("missing", missing_text(INFRARED)),)))
         real, body = self.real, self.real.body
         model = (
             ("standard deviation of a body, pixels", f"{body.width:.1f}"),
@@ -184,7 +184,7 @@ class Cloaked(Finding):
 
     def _real_paragraphs(self) -> tuple[str, ...]:
         if self.real is None:
-            return (f"The real pictures were not tried. {needed(INFRARED)}",)
+            return (f"The real pictures were not tried. {missing_text(INFRARED)}",)
         real = self.real
         constant, clear = real.unmoved, pick(real.scores, method=Method.CLEAR)
         moved = pick(real.scores, method=Method.CONSTANT)
@@ -209,7 +209,7 @@ class Cloaked(Finding):
         plots = halves[0].subplots(2, 1, sharex=True)
         _draw_shares(plots[0], self.made_up, self.epsilons, "Simulated pictures: people anywhere")
         if self.real is None:
-            text = f"Not run: {needed(INFRARED)}"
+            text = f"Not run: {missing_text(INFRARED)}"
             plots[1].text(0.5, 0.5, text, ha="center", transform=plots[1].transAxes, wrap=True)
             plots[1].set_axis_off()
             return

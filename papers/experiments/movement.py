@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import POSITIONS, Movement, Position, needed, recorded, walking
+from cloakwork.demo import POSITIONS, Movement, Position, missing_text, recorded, walking
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, share_of
 from papers.result import Finding, Goal, Measure, Table
@@ -50,14 +50,14 @@ class Still:
 
 @dataclass(frozen=True)
 class Film(Finding):
-    """How well people's movement is recovered; `recorded` says whether it is real, `told` where it comes from.
+    """How well people's movement is recovered; `recorded` says whether it is real, `origin` where it comes from.
 
     `control` are methods on simulated walks, which are the same in every run and need no recordings.
     """
 
     size: ClassVar[tuple[float, float]] = (12.0, 7.6)
     recorded: bool
-    told: str
+    origin: str
     seconds: tuple[float, ...]
     people: tuple[int, ...]
     tracks: tuple[Track, ...]
@@ -119,10 +119,11 @@ class Film(Finding):
     def paragraphs(self) -> tuple[str, ...]:
         papers, ours, window = (self.of(one).mean for one in (Method.PAPERS, Method.OURS, Method.WINDOW))
         source = (
-            f"People move {self.told}. They are labelled by hand in the pictures of a camera on the ceiling, which we "
+            f"People move {self.origin}. They are labelled by hand in the pictures of a camera on the ceiling, which "
+            "we "
             "lay over three rooms; the walls are invented, so people walk through them."
             if self.recorded
-            else f"This run had no recordings, so people move {self.told}. {needed(POSITIONS)}"
+            else f"This run had no recordings, so people move {self.origin}. {missing_text(POSITIONS)}"
         )
         return (
             f"{source} {min(self.people)} to {max(self.people)} people at a time warm {flat().sensors} sensors, which "
@@ -259,7 +260,7 @@ def film(movement: Movement, run: Run, *, real: bool) -> Film:
     ]
     return Film(
         recorded=real,
-        told=movement.told,
+        origin=movement.origin,
         seconds=tuple(time / 1000 for time in times),
         people=tuple(len(one) for one in people),
         tracks=tuple(tracks),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from cloakwork.demo.recorded import INFRARED, POSITIONS, data_file, needed, read_infrared, read_positions
+from cloakwork.demo.recorded import INFRARED, POSITIONS, data_file, missing_text, read_infrared, read_positions
 from cloakwork.errors import InputError
 
 
@@ -30,8 +30,8 @@ def test_a_file_is_looked_for_in_the_folder_that_the_environment_names(
     (tmp_path / POSITIONS).write_text("")
     assert data_file(POSITIONS) == tmp_path / POSITIONS
     assert data_file(INFRARED) is None
-    assert "thermo_presence/ir38.npz" in needed(INFRARED)
-    assert "PUTvision/thermo-presence" in needed(INFRARED)
+    assert "thermo_presence/ir38.npz" in missing_text(INFRARED)
+    assert "PUTvision/thermo-presence" in missing_text(INFRARED)
 
 
 def test_positions_keep_their_recording_and_their_frame(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_frames_without_fitting_labels_are_refused(
 def test_the_real_frames_can_be_read() -> None:
     path = data_file(INFRARED)
     if path is None:
-        pytest.skip(needed(INFRARED))
+        pytest.skip(missing_text(INFRARED))
     found = read_infrared(path)
     assert found.frames.shape == (38, 24, 32)
     assert {len(people) for people in found.people} == {3, 4}

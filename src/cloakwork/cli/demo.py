@@ -71,7 +71,7 @@ def _live(*, browser: bool) -> None:
         say(f"The map: {show.invite()}")
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
-            f"simulated people move {movement.told}. Tick `Simulated truth` on the page to compare the map with it, "
+            f"simulated people move {movement.origin}. Tick `Simulated truth` on the page to compare the map with it, "
             "and `With this window's data` to combine all frames of a minute, which suits people who sit still. "
             "Ctrl-C stops the demo and removes its data"
         )

@@ -1,7 +1,7 @@
 """The demonstration: simulated people in a flat, devices that run the real sensor code, a collector and its page."""
 
 from cloakwork.demo.demonstration import Demonstration, DemoProgress, load_flat
-from cloakwork.demo.recorded import INFRARED, POSITIONS, Infrared, Position, data_file, needed, read_infrared
+from cloakwork.demo.recorded import INFRARED, POSITIONS, Infrared, Position, data_file, missing_text, read_infrared
 from cloakwork.demo.simulated_flat import SimulatedFlat
 from cloakwork.demo.walks import Movement, recorded, staying, walking
 
@@ -16,7 +16,7 @@ __all__ = [
     "SimulatedFlat",
     "data_file",
     "load_flat",
-    "needed",
+    "missing_text",
     "read_infrared",
     "recorded",
     "staying",

@@ -1,4 +1,4 @@
-"""The recordings that experiments use: where people were in an office, and what an infrared camera saw of them."""
+"""The recordings that experiments use: positions of people in an office, and infrared pictures of them."""
 
 import csv
 import os
@@ -16,31 +16,30 @@ from cloakwork.errors import InputError
 Position = tuple[float, float]
 POSITIONS = Path("thermo_presence") / "positions.csv"
 INFRARED = Path("thermo_presence") / "ir38.npz"
-NEEDED = (
-    "CLOAKWORK_DATA names no folder with {name}: it is made from the public repository PUTvision/thermo-presence, "
-    "a thermal camera of 32 x 24 pixels on an office ceiling."
-)
-PIXELS = (32.0, 24.0)  # what the camera of the recordings sees, origin top left
+PIXELS = (32.0, 24.0)  # size of the camera's picture, origin at the top left
 COLUMNS = ["day", "seq", "frame", "n_people", "x_px", "y_px"]
 LARGEST_FILE = 50_000_000
 
 
 def data_file(name: Path) -> Path | None:
-    """A file in the folder that CLOAKWORK_DATA names, or None where there is none."""
+    """The path of a file in the folder CLOAKWORK_DATA, or None if it is missing."""
     folder = os.environ.get("CLOAKWORK_DATA")
     path = Path(folder) / name if folder else None
     return path if path is not None and path.is_file() else None
 
 
-def needed(name: Path) -> str:
-    """What to say where a file is missing: which one, and where it comes from."""
-    return NEEDED.format(name=name.as_posix())
+def missing_text(name: Path) -> str:
+    """Say which file is missing, and where it comes from."""
+    return (
+        f"CLOAKWORK_DATA names no folder with {name.as_posix()}, which is made from the public repository "
+        "PUTvision/thermo-presence: a thermal camera of 32 x 24 pixels on an office ceiling."
+    )
 
 
 def read_positions(path: Path) -> Mapping[str, tuple[tuple[Position, ...], ...]]:
-    """For each recording its frames, each with where everyone was, in pixels.
+    """Read the positions of everyone in each frame of each recording, in pixels.
 
-    The file has the columns of `COLUMNS` and a row for each person, one without x and y for nobody.
+    The file has the columns of `COLUMNS` and a row for each person; a frame without people has one row without x and y.
     """
     found: dict[str, list[tuple[Position, ...]]] = {}
     try:
@@ -57,9 +56,9 @@ def read_positions(path: Path) -> Mapping[str, tuple[tuple[Position, ...], ...]]
 
 @dataclass(frozen=True, eq=False)
 class Infrared:
-    """Frames of an infrared camera, shape (frames, rows, columns), from 0 to 255 on a scale of their own.
+    """Frames of an infrared camera, shape (frames, rows, columns), scaled from 0 to 255.
 
-    `people` has for each frame where people were, in pixels from the top left corner, shape (k, 2) each.
+    `people` has the positions in each frame, in pixels from the top left corner, shape (k, 2) each.
     """
 
     frames: FloatArray
@@ -70,7 +69,7 @@ class Infrared:
 
 
 def read_infrared(path: Path) -> Infrared:
-    """Read the frames and their labels; a file without them is refused."""
+    """Read the frames and their labels."""
     try:
         _refuse_large(path)
         with np.load(path, allow_pickle=False) as stored:
@@ -91,11 +90,11 @@ def read_infrared(path: Path) -> Infrared:
 
 def _refuse_large(path: Path) -> None:
     if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path}: larger than {LARGEST_FILE // 10**6} MB, which no recording is.")
+        raise InputError(f"{path}: larger than {LARGEST_FILE // 10**6} MB: not a recording.")
 
 
 def _frames(file: TextIO, path: Path) -> Iterator[tuple[str, tuple[Position, ...]]]:
-    """The name of the recording and the positions, in pixels, of each frame."""
+    """Yield the name of the recording and the positions in pixels for each frame."""
     rows = csv.reader(file)
     if next(rows, None) != COLUMNS:
         raise InputError(f"{path}: the first line must be {','.join(COLUMNS)}.")
@@ -113,7 +112,7 @@ def _frames(file: TextIO, path: Path) -> Iterator[tuple[str, tuple[Position, ...
 
 
 def _row(row: list[str], path: Path, line: int) -> tuple[tuple[str, int, int], list[Position]]:
-    """Recording, frame and number of people, and where the person of this row is."""
+    """The recording, frame and number of people of a row, and the position in it."""
     try:
         day, seq, frame, people, x, y = row
         key = (f"{day} {seq}", int(frame), int(people))
@@ -136,8 +135,8 @@ def _bad_row(path: Path, line: int) -> InputError:
 def _whole(people: list[Position], frame: tuple[str, int, int], path: Path, line: int) -> tuple[Position, ...]:
     if len(people) != frame[2]:
         raise InputError(
-            f"{path}, before line {line}: frame {frame[1]} of {frame[0]} says {frame[2]} people and has {len(people)}; "
-            "give a row for each.",
+            f"{path}, before line {line}: frame {frame[1]} of {frame[0]} declares {frame[2]} people and has "
+            f"{len(people)}: give a row for each.",
             line=line,
         )
     return tuple(people)

@@ -14,63 +14,67 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
 
 FRAME_MS = 500
-SQUARE = 0.5  # metres: who comes into another square of this side has moved
+SQUARE = 0.5  # metres: a person who enters another square of this side has moved
 SPEED = 0.8  # metres a second
-RESTS = (4, 24)  # frames that a walker stays where it has come to
+RESTS = (4, 24)  # frames that a walker rests at its goal
 MINUTES = 10.0
 
 
 @dataclass(frozen=True)
 class Movement:
-    """Where everyone is, in metres, in frames that follow each other every `frame_ms` and then begin again.
+    """The positions of everyone, in metres, in frames of `frame_ms` each that repeat from the beginning.
 
-    `told` says in words where the movement comes from. Nobody is tracked: the order in a frame means nothing.
+    `origin` describes where the movement comes from. People are not tracked: their order in a frame has no meaning.
     """
 
     frames: tuple[tuple[Position, ...], ...]
-    told: str
+    origin: str
     frame_ms: int = FRAME_MS
 
     def __post_init__(self) -> None:
         if not self.frames or self.frame_ms < 1:
-            raise InputError("a movement has at least one frame, and each lasts at least a millisecond.")
+            raise InputError(
+                f"{len(self.frames)} frames of {self.frame_ms} ms: give at least one frame of at least 1 ms.",
+                frames=len(self.frames),
+                frame_ms=self.frame_ms,
+            )
 
     def at(self, elapsed_ms: int) -> tuple[Position, ...]:
-        """Where everyone is so long after the beginning."""
+        """The positions at a time after the beginning."""
         return self.frames[elapsed_ms // self.frame_ms % len(self.frames)]
 
 
-def staying(people: Sequence[Position], told: str = "nobody moves") -> Movement:
+def staying(people: Sequence[Position], origin: str = "not at all") -> Movement:
     """People who stay where they are."""
-    return Movement((tuple(people),), told)
+    return Movement((tuple(people),), origin)
 
 
 def recorded(path: Path, rooms: Rooms, *, most: int) -> Movement:
     """Real movement, from a file of labelled positions in a camera's picture, which is laid over the whole floor.
 
-    Among the recordings that never show more than `most` people, and never nobody, the one is taken in which they move
-    most. The file is as for `read_positions`.
+    Takes the recording with the most movement among those that always show 1 to `most` people. `read_positions`
+    describes the file.
     """
     found = read_positions(path)
     fit = {name: frames for name, frames in found.items() if all(0 < len(frame) <= most for frame in frames)}
     if not fit:
-        raise InputError(f"{path}: no recording has between 1 and {most} people all the time.", most=most)
+        raise InputError(f"{path}: no recording always has between 1 and {most} people.", most=most)
     name = max(fit, key=lambda one: _moves(fit[one], rooms))
     placed = tuple(tuple(_placed(pixel, rooms) for pixel in frame) for frame in fit[name])
     return Movement(placed, f"as recorded in an office ({name})")
 
 
 def walking(rooms: Rooms, *, people: int = 3, minutes: float = MINUTES, seed: int = 1) -> Movement:
-    """Walkers who wander from room to room along ways that are open, rest, and are back where they began at the end."""
+    """Walkers who wander from room to room along open paths, rest, and return to where they started."""
     rng = np.random.default_rng(seed)
     walks = [_walk(rooms, round(60_000 * minutes / FRAME_MS), rng) for _ in range(people)]
     longest = max(len(walk) for walk in walks)
     padded = [walk + walk[-1:] * (longest - len(walk)) for walk in walks]
-    return Movement(tuple(zip(*padded, strict=True)), "on made-up walks through the rooms")
+    return Movement(tuple(zip(*padded, strict=True)), "on simulated walks through the rooms")
 
 
 def _placed(pixel: Position, rooms: Rooms) -> Position:
-    """The point of the floor under a pixel; one that is in no room goes to the nearest cell."""
+    """The point of the floor under a pixel, or the nearest cell if that point is in no room."""
     width, height = rooms.size
     x, y = pixel[0] / PIXELS[0] * width, (1 - pixel[1] / PIXELS[1]) * height
     column, row = (
@@ -84,14 +88,14 @@ def _placed(pixel: Position, rooms: Rooms) -> Position:
 
 
 def _moves(frames: Sequence[Sequence[Position]], rooms: Rooms) -> int:
-    """How often someone came into another square of the floor."""
+    """How often someone entered another square of the floor."""
     places = [[_placed(pixel, rooms) for pixel in frame] for frame in frames]
     squares = [{(int(x / SQUARE), int(y / SQUARE)) for x, y in frame} for frame in places]
     return sum(len(after - before) for before, after in pairwise(squares))
 
 
 def _walk(rooms: Rooms, frames: int, rng: np.random.Generator) -> list[Position]:
-    """At least so many frames of one walker, who ends where it began."""
+    """At least `frames` frames of one walker, who ends where it started."""
     home = here = int(rng.integers(len(rooms.space)))
     walk: list[Position] = []
     while len(walk) < frames:
@@ -103,7 +107,7 @@ def _walk(rooms: Rooms, frames: int, rng: np.random.Generator) -> list[Position]
 
 
 def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[Position]:
-    """Frames of a way from cell to cell; lengths vary a little, or all ways would have the same corners."""
+    """Frames of a path from cell to cell; lengths vary a little, so that paths differ in their corners."""
     count, pairs = len(rooms.space), rooms.pairs
     lengths = rooms.cell * rng.uniform(1.0, 1.5, len(pairs))
     links = sparse.csr_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
