@@ -234,7 +234,9 @@ def _work(run: Run) -> GraphTable:
         run.progress(done + 1, len(cases) + 1)
     trials = random_matrices(run.choose(4000, 1000, 30), stream(run.seed, 0))
     run.progress(len(cases) + 1, len(cases) + 1)
-    return GraphTable(tuple(entries), counterexamples(), trials)
+    # processors differ in the eigenvectors of a multiple eigenvalue, on which the last two checks depend
+    checks = counterexamples()[: run.choose(5, 5, 3)]
+    return GraphTable(tuple(entries), checks, trials)
 
 
 EXPERIMENT = Experiment(

@@ -12,12 +12,12 @@ from cloakwork.privacy import Calibration, Profile
 from papers import Agreement, Result
 from papers.conditioning import Check, condition_of, converse_of, counterexamples, random_matrices, sensitivity_of
 from papers.experiments.graph_table import Entry, GraphTable, Kind
-from tests.papers.kit import probed
+from tests.papers.kit import quick
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return probed("graph-table")
+    return quick("graph-table")
 
 
 def table_of(result: Result) -> GraphTable:
