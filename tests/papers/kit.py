@@ -13,8 +13,11 @@ from matplotlib.figure import Figure
 
 from papers import Experiment, Finding, Goal, Result, Run, Table, find, read_result
 from papers.experiment import Size, stream
+from papers.experiments.estimators import draws_of
+from papers.panels import Way
 from papers.runner import run_all
 from papers.store import Record
+from papers.trials import Method
 
 RECORDING = Path("throws.csv")
 
@@ -26,11 +29,26 @@ def probed(name: str, seed: int = 1) -> Result:
     return Result(name, experiment.title, True, seed, experiment.work(Run(seed, Size.PROBE)))
 
 
+FEWER: dict[str, dict[str, object]] = {
+    "papers.panels": {
+        "QUICK_TRIALS": {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 25},
+        "QUICK_FRAMES": {Way.PAPERS: 2000, Way.PURSUIT: 2000, Way.TOLD: 100, Way.FREE: 2},
+    },
+    "papers.experiments.many_sources": {"QUICK_OURS": {1: 100, 2: 60, 4: 4}},
+    "papers.experiments.estimators": {"QUICK": draws_of(1000, (60, 2), (80, 2))},
+    "papers.experiments.movement": {"EVERY_MS": 15_000},
+}
+"""Smaller numbers of frames of slow methods: their means are compared with larger errors."""
+
+
 @cache
 def quick(name: str, seed: int = 2) -> Result:
-    """A quick run of an experiment without recordings, made once in a session."""
+    """A quick run of an experiment without recordings, slow methods with fewer frames, made once in a session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("CLOAKWORK_DATA", raising=False)
+        for module, constants in FEWER.items():
+            for constant, value in constants.items():
+                patch.setattr(import_module(module), constant, value)
         return find(name).run(quick=True, seed=seed)
 
 
