@@ -82,6 +82,15 @@ class Postgres:
         """End it, with all that it runs, as a power cut would: it has to recover from its log."""
         self._end(signal.SIGQUIT)
 
+    @contextmanager
+    def restarted(self) -> Iterator[None]:
+        """The block may stop or kill the server: it runs again afterwards."""
+        try:
+            yield
+        finally:
+            if self._process is None:
+                self.start()
+
     def pause(self) -> None:
         """Let it take no new connections, until it resumes or ends; those that are open go on."""
         assert self._process is not None

@@ -39,7 +39,7 @@ def at_once(*works: Callable[[], object]) -> None:
     start = threading.Barrier(len(works))
 
     def run(work: Callable[[], object]) -> None:
-        start.wait(20)
+        start.wait(60)
         work()
 
     with ThreadPoolExecutor(len(works)) as pool:
@@ -70,7 +70,7 @@ def test_threads_that_bring_the_same_readings_agree_on_who_was_first(store: Stor
 def test_two_processes_share_a_store(store_url: str) -> None:
     command = [sys.executable, "-c", WRITER, store_url]
     running = [
-        subprocess.Popen([*command, str(own), "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, str(own), "400"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for own in (1, 2)
     ]
     for process in running:
@@ -83,12 +83,12 @@ def test_two_processes_share_a_store(store_url: str) -> None:
     said = [json.loads(process.communicate(timeout=120)[0]) for process in running]
     with open_store(store_url) as store:
         stored = {(row.sensor, row.seq): row.value for row in store.readings.iterate(SITE)}
-        assert len(stored) == 1000
+        assert len(stored) == 400
         for own, verdicts in enumerate(said, start=1):
             for sensor, seq, verdict in verdicts:
                 assert verdict == ("new" if stored[sensor, seq] == own else "alarm")
-        assert len(store.readings.alarms(SITE)) == 1000
-        assert len(store.frames.unsolved(SITE, 1000)) == len({k // 7 for k in range(1000)})
+        assert len(store.readings.alarms(SITE)) == 400
+        assert len(store.frames.unsolved(SITE, 1000)) == len({k // 7 for k in range(400)})
 
 
 def test_everything_at_once_is_all_there(store_url: str) -> None:
@@ -141,8 +141,8 @@ def test_a_late_reading_is_never_overlooked_by_the_solver(store_url: str) -> Non
         assert sorted(one.frames.outgrown(SITE)) == [moment(frame) for frame in range(60)]
 
 
-def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) -> None:
-    """Two that lock the same rows in opposite order: the server ends one of them, and we run it again."""
+def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> None:
+    """Two lock the same rows in opposite order: the server aborts at least one of them, which then runs again."""
     with open_store(postgres_url) as store:
         store.readings.add(frames(2, 1))
     database = Database(postgres_url, wait_s=60)
@@ -156,12 +156,12 @@ def test_a_transaction_that_postgresql_gives_up_runs_again(postgres_url: str) ->
                 change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
                 connection.execute(change.values(solved=tables.frames.c.solved + 1))
                 if len(runs) <= 2 and frame == first:
-                    meet.wait(20)
+                    meet.wait(60)
 
         database.write(work)
 
     at_once(lambda: lock(0, 1), lambda: lock(1, 0))
-    assert len(runs) == 3
+    assert len(runs) > 2, "the server aborted none"
     with database.reading() as connection:
         assert connection.execute(sa.select(tables.frames.c.solved)).scalars().all() == [2, 2]
     database.close()

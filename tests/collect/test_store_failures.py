@@ -21,7 +21,7 @@ from cloakwork.collect.storage import ReadingStatus, Role, Store, open_store
 from cloakwork.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 from tests.collect.rows import SITE, frames, reading
 from tests.parts import program
-from tests.postgres import Postgres, running_postgres
+from tests.postgres import Postgres
 
 NEW, AGAIN = ReadingStatus.NEW, ReadingStatus.AGAIN
 # a process that says which readings were acknowledged, until it is killed
@@ -185,8 +185,9 @@ def test_a_damaged_file_is_said(tmp_path: Path) -> None:
         open_store(str(path))
 
 
-def test_a_server_that_is_away_is_said_and_found_again() -> None:
-    with running_postgres() as server, server.database() as url, open_store(url, wait_s=2) as store:
+def test_a_store_reports_a_stopped_server_and_works_when_it_is_back(postgres: Postgres, postgres_url: str) -> None:
+    server = postgres
+    with server.restarted(), open_store(postgres_url, wait_s=2) as store:
         store.readings.add(frames(1))
         server.stop()
         for call in (
@@ -203,9 +204,10 @@ def test_a_server_that_is_away_is_said_and_found_again() -> None:
         assert store.readings.add(frames(2)) == [AGAIN] * 3 + [NEW] * 3
 
 
-def test_readings_that_a_server_acknowledged_outlive_its_crash() -> None:
-    with running_postgres() as server, server.database() as url, open_store(url, wait_s=5) as store:
-        for round_ in range(3):
+def test_acknowledged_readings_survive_a_crash_of_the_server(postgres: Postgres, postgres_url: str) -> None:
+    server = postgres
+    with server.restarted(), open_store(postgres_url, wait_s=5) as store:
+        for round_ in range(2):
             acknowledged: list[int] = []
 
             def write(first: int = round_ * 100_000, acknowledged: list[int] = acknowledged) -> None:
@@ -254,10 +256,10 @@ def test_no_server_at_an_address_is_said() -> None:
     assert "hush" not in str(refusal.value)
 
 
-def test_readings_acknowledged_to_a_process_outlive_its_killing(store_url: str) -> None:
-    """Killed in the middle of writing, several times: all that it acknowledged is there once, whole calls only."""
+def test_readings_acknowledged_to_a_process_survive_when_it_is_killed(store_url: str) -> None:
+    """Killed while it writes, several times: everything it acknowledged is there once, in whole calls."""
     first = 0
-    for _ in range(5):
+    for _ in range(3):
         command = [sys.executable, "-c", WRITER, store_url, str(first)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
