@@ -25,9 +25,9 @@ from cloakwork.device import Agent, ConstantReading
 from cloakwork.mqtt import BrokerAddress
 from tests.broker import make_certificates
 from tests.cli.conftest import Run
-from tests.collect.live_kit import site_file
-from tests.collect.process_kit import COMMAND, SITE, until
-from tests.collect.survival_kit import ground
+from tests.collect.collector_process import COMMAND, SITE, until
+from tests.collect.deployment import deployment
+from tests.collect.small_sites import site_file
 from tests.ports import free_port
 
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
@@ -279,7 +279,7 @@ def test_a_broker_inside_needs_its_port(run: Run, site: Path, tmp_path: Path, mo
 
 def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
-    with ground(tmp_path, url) as parts:
+    with deployment(tmp_path, url) as parts:
         (tmp_path / "password").write_text("guessed")
         parts.collector.start()
         until(lambda: "refuses" in parts.collector.log)
@@ -304,7 +304,7 @@ def counted(port: int, secret: str, verdict: str) -> int:
 
 def test_two_collectors_of_a_group_share_the_readings(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
-    with ground(tmp_path, url, "--group", "both") as parts:
+    with deployment(tmp_path, url, "--group", "both") as parts:
         one = parts.collector
         two = one.beside("two")
         try:

@@ -15,13 +15,13 @@ from cloakwork.series import Bins, mean_levels
 from cloakwork.series.visits import SAMPLED, visit_slack
 from tests.cli.conftest import Run
 from tests.cli.series_files import CLEAR, close, read
-from tests.collect import zone_kit
-from tests.collect.live_kit import LINE, make, moment, readings
+from tests.collect import small_sites
+from tests.collect.small_sites import LINE, make, moment, readings
 
 MINUTE = 60_000
 START = 1_791_158_400_000  # 2026-10-05, midnight
 PERIOD = ("--from", "2026-10-05", "--to", "2026-10-06")
-ROOMS = zone_kit.FLAT.format(epsilon=8.0)
+ROOMS = small_sites.FLAT.format(epsilon=8.0)
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,12 @@ def stored(folder: Path, results: list[Result], text: str = ROOMS) -> Case:
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     """A day of looks every ten minutes: someone is in the first room in the morning; at night the collector is off."""
     monkeypatch.chdir(tmp_path)
-    one = zone_kit.watched()
+    one = small_sites.flat_site()
     times = [START + 10 * MINUTE * number for number in range(24, 144)]
     noon = START + 12 * 60 * MINUTE
-    return stored(tmp_path, [zone_kit.found(one, time, zone=0 if time < noon else None, chance=0.75) for time in times])
+    return stored(
+        tmp_path, [small_sites.flat_result(one, time, zone=0 if time < noon else None, chance=0.75) for time in times]
+    )
 
 
 def test_a_zone_is_published_as_its_mean_expected_number(succeed: Run, case: Case) -> None:
@@ -89,7 +91,7 @@ def test_one_visit_counts_with_a_slot_and_lateness_for_each_zone(succeed: Run, c
 @pytest.mark.parametrize("slots", [0.9, 1, 2, 6, 7.3])
 def test_no_visit_shows_in_more_frames_than_are_counted(slots: float, clocks: tuple[float, float]) -> None:
     """Whenever it begins, whatever the clocks of the sensors are, and however late they read."""
-    site = zone_kit.watched().site
+    site = small_sites.flat_site().site
     period, late = site.schedule.period_ms, site.schedule.late_ms
     visit, count = round(slots * period), 6
     bins = Bins(0, count * period, 5)
@@ -107,8 +109,8 @@ def test_a_frame_that_could_not_be_recovered_is_a_look_at_nobody(
 ) -> None:
     """Else the number of looks, and with it the contribution, would depend on the readings."""
     monkeypatch.chdir(tmp_path)
-    one = zone_kit.watched()
-    found = [zone_kit.found(one, START + 10 * MINUTE * number, zone=0, chance=0.8) for number in range(144)]
+    one = small_sites.flat_site()
+    found = [small_sites.flat_result(one, START + 10 * MINUTE * number, zone=0, chance=0.8) for number in range(144)]
     alone = replace(found[0], time=START + 1, sensors=1, status="failed: few sensors share that time", map=None)
     broken = [
         alone,
@@ -171,12 +173,12 @@ def test_nothing_that_is_said_depends_on_whether_a_result_was_sampled(
 ) -> None:
     """Only frames in which somebody was found say that they were sampled."""
     monkeypatch.chdir(tmp_path)
-    one, said = zone_kit.watched(), []
+    one, said = small_sites.flat_site(), []
     for number, zone in enumerate((None, 0)):
         folder = tmp_path / str(number)
         folder.mkdir()
         status = "nobody" if zone is None else "sampled"
-        made = stored(folder, [replace(zone_kit.found(one, START, zone=zone), status=status)])
+        made = stored(folder, [replace(small_sites.flat_result(one, START, zone=zone), status=status)])
         words = (*made.words, *PERIOD, "--zone", "room-1", "--plot", "a.svg")
         with mpl.rc_context({"svg.fonttype": "none"}):
             told, values = succeed(*words).out, succeed(*words, "--json").values
@@ -192,7 +194,7 @@ def test_a_site_that_never_samples_says_nothing_of_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     many = ROOMS.replace("max_count = 3", "max_count = 30")  # too many for point sources
-    made = stored(tmp_path, [zone_kit.found(zone_kit.watched(), START, zone=0)], many)
+    made = stored(tmp_path, [small_sites.flat_result(small_sites.flat_site(), START, zone=0)], many)
     assert "sampled" not in succeed(*made.words, *PERIOD, "--zone", "room-1").out
 
 

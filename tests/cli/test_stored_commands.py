@@ -19,7 +19,7 @@ from cloakwork.collect.storage import Reading, Role, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
 from tests.cli.conftest import Run
-from tests.collect.live_kit import make, moment, readings
+from tests.collect.small_sites import make, moment, readings
 from tests.postgres import running_postgres
 
 FRAMES = 30

@@ -8,7 +8,7 @@ import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Store, open_store
-from tests.collect.live_kit import make
+from tests.collect.small_sites import make
 from tests.postgres import Postgres, running_postgres
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store, open_store
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
-from tests.collect.intake_kit import DAY, NOW, SITES, FakeStore, IntakeHarness, row, until
+from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row, until
 
 
 @pytest.fixture

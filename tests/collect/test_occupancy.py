@@ -14,8 +14,7 @@ from cloakwork.collect.solver import Solver, pack_map
 from cloakwork.collect.storage import RecoveredSource, Result
 from cloakwork.readings import Frame
 from cloakwork.site import Site, parse_site
-from tests.collect.live_kit import GRAPH, LINE, MANY, make, moment, values
-from tests.collect.zone_kit import FLAT, watched
+from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
 
 FRAMES = 150
 SITE = parse_site(FLAT.format(epsilon=8.0))
@@ -128,7 +127,7 @@ def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
 
 @pytest.mark.parametrize(("epsilon", "of_chance"), [(1.0, 0.9), (2.0, 0.65), (8.0, 0.15)])
 def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: float) -> None:
-    one = watched(epsilon=epsilon)
+    one = flat_site(epsilon=epsilon)
     frames, truth = simulated(one, seed=3)
     said = [occupancies(one.site, found) or () for found in Solver(one).solve(frames)]
     odds = np.array([[zone.probability for zone in each] for each in said], dtype=float)

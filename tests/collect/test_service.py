@@ -14,9 +14,9 @@ from cloakwork.collect.storage import Role, Store
 from cloakwork.collect.storage.frame_table import FrameTable
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from tests.collect.live_kit import make, moment, readings
-from tests.collect.process_kit import SITE, Door, until
-from tests.collect.rows import result
+from tests.collect.collector_process import SITE, HttpClient, until
+from tests.collect.small_sites import make, moment, readings
+from tests.collect.store_rows import result
 from tests.ports import free_port
 
 
@@ -37,13 +37,13 @@ def test_a_reading_by_http_becomes_a_result_and_all_ends_with_stop(watched: Coll
     port = int(service.url.rsplit(":", 1)[1])
     assert not service.failed
     for row in readings(watched, 0):
-        device = Door(port, store.tokens.create(Role.DEVICE, "hall", row.sensor).secret)
+        device = HttpClient(port, store.tokens.create(Role.DEVICE, "hall", row.sensor).secret)
         assert device.post([row]).body == {"accepted": 1, "again": 0, "alarms": 0}
     until(lambda: store.results.latest("hall"))
     service.stop()
     assert ours() == []
     with pytest.raises(OSError, match="refused"):
-        Door(port, "").ask("GET", "/healthz")
+        HttpClient(port, "").ask("GET", "/healthz")
     service.stop()  # harmless
     assert store.results.latest("hall") is not None, "the store is still the caller's"
 
@@ -59,7 +59,7 @@ def test_what_fails_to_start_leaves_nothing_running_and_can_start_later(watched:
         assert ours() == []
     service = Service({"hall": watched}, store, broker=BrokerAddress("localhost", 1), listen=ListenAddress(port=port))
     service.start()
-    assert Door(port, "").ask("GET", "/healthz").body == {"status": "ok"}
+    assert HttpClient(port, "").ask("GET", "/healthz").body == {"status": "ok"}
     until(lambda: service.subscriber and "cannot be reached" in service.subscriber.state.reason)
     service.stop()
     assert ours() == []

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloakwork.collect.storage import Role, open_store
-from tests.collect.process_kit import Door, until
-from tests.collect.survival_kit import Ground, ground
+from tests.collect.collector_process import HttpClient, until
+from tests.collect.deployment import Deployment, deployment
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def flooding(threads: int, call: Callable[[int], object]) -> Iterator[None]:
             one.join(30)
 
 
-def answers(parts: Ground, door: Door, flood: Counter[int]) -> list[int]:
+def answers(parts: Deployment, door: HttpClient, flood: Counter[int]) -> list[int]:
     """The answers to a well-behaved device that sends a reading now and then, until the flood was refused often."""
     statuses: list[int] = []
     end = time.monotonic() + 60
@@ -45,10 +45,10 @@ def answers(parts: Ground, door: Door, flood: Counter[int]) -> list[int]:
 
 
 @contextmanager
-def two_devices(folder: Path, url: str) -> Iterator[tuple[Ground, Door]]:
-    with ground(folder, url) as parts:
+def two_devices(folder: Path, url: str) -> Iterator[tuple[Deployment, HttpClient]]:
+    with deployment(folder, url) as parts:
         with open_store(url) as store:
-            other = Door(parts.device.port, store.tokens.create(Role.DEVICE, "hall", "s3").secret)
+            other = HttpClient(parts.device.port, store.tokens.create(Role.DEVICE, "hall", "s3").secret)
         parts.collector.start()
         parts.collector.wait_ready()
         yield parts, other
@@ -69,7 +69,7 @@ def test_a_device_that_floods_http_is_slowed_down_and_another_is_not(tmp_path: P
 
 def test_a_flood_of_wrong_tokens_does_not_keep_a_device_out(tmp_path: Path, sqlite_url: str) -> None:
     with two_devices(tmp_path, sqlite_url) as (parts, other):
-        guesser = Door(other.port, "cw_" + "x" * 43)
+        guesser = HttpClient(other.port, "cw_" + "x" * 43)
         assert other.post(parts.frames(0, 1, "s3")).status == 200
         statuses: Counter[int] = Counter()
         with flooding(4, lambda _: statuses.update([guesser.post(parts.frames(0, 1, "s3")).status])):
@@ -81,7 +81,7 @@ def test_a_flood_of_wrong_tokens_does_not_keep_a_device_out(tmp_path: Path, sqli
 
 def test_readings_of_others_come_through_a_burst_of_one_device_at_the_broker(tmp_path: Path, sqlite_url: str) -> None:
     """Thousands wait in one queue with the others, which are late by the time it takes to store the burst."""
-    with ground(tmp_path, sqlite_url) as parts:
+    with deployment(tmp_path, sqlite_url) as parts:
         parts.collector.start()
         parts.collector.wait_ready()
         burst = threading.Thread(target=parts.devices["s1"].publish, args=(parts.frames(0, 3_000, "s1"),))

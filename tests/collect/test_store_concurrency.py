@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
 
 # a process that adds the same readings as others, with its own values, in its own order
 WRITER = """

@@ -28,7 +28,7 @@ from cloakwork.collect.storage import (
 )
 from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
 
 DAY = 86_400_000
 

@@ -19,7 +19,7 @@ from sqlalchemy.pool import Pool
 
 from cloakwork.collect.storage import ReadingStatus, Role, Store, open_store
 from cloakwork.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
-from tests.collect.rows import SITE, frames, reading
+from tests.collect.store_rows import SITE, frames, reading
 from tests.parts import program
 from tests.postgres import Postgres
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import ReadingStatus, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError, StoreAwayError, StoreError
-from tests.collect.rows import SITE, frames
+from tests.collect.store_rows import SITE, frames
 from tests.postgres import Postgres
 
 

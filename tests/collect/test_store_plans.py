@@ -12,7 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from cloakwork.collect.storage import Store, open_store
-from tests.collect.rows import SITE, frames, moment, result
+from tests.collect.store_rows import SITE, frames, moment, result
 
 CURSOR = f"{moment(3)}.s1.3"
 CALLS: dict[str, Callable[[Store], object]] = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.storage import Alarm, FrameTime, Page, Reading, ReadingStatus, Store
 from cloakwork.errors import InputError
-from tests.collect.rows import SITE, START, frames, moment, reading
+from tests.collect.store_rows import SITE, START, frames, moment, reading
 
 NEW, AGAIN, ALARM = ReadingStatus.NEW, ReadingStatus.AGAIN, ReadingStatus.ALARM
 LARGEST = 2**53 - 1

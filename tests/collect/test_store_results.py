@@ -9,7 +9,7 @@ import pytest
 
 from cloakwork.collect.storage import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store
 from cloakwork.errors import InputError
-from tests.collect.rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
 
 
 def test_a_result_comes_back_as_it_was(store: Store) -> None:

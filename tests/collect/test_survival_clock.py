@@ -11,10 +11,10 @@ from cloakwork.collect.retention import ERASE_S, PATIENCE_S, TRUST_S, Retention
 from cloakwork.collect.storage import Erased, Reading, Role, Store, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
-from tests.collect.process_kit import Door, until
-from tests.collect.rows import SITE as FLAT
-from tests.collect.rows import reading, report
-from tests.collect.survival_kit import Ground, ground
+from tests.collect.collector_process import HttpClient, until
+from tests.collect.deployment import Deployment, deployment
+from tests.collect.store_rows import SITE as FLAT
+from tests.collect.store_rows import reading, report
 
 SITES = {"a": {"a1", "a2"}, "b": {"b1", "b2"}}
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0
@@ -187,14 +187,14 @@ def test_a_report_from_when_the_clock_was_ahead_gives_way(store: Store) -> None:
 
 
 @contextmanager
-def running(folder: Path, url: str, *words: str) -> Iterator[Ground]:
-    with ground(folder, url, *words, sensors=("s1", "s2", "s3", "s4")) as parts:
+def running(folder: Path, url: str, *words: str) -> Iterator[Deployment]:
+    with deployment(folder, url, *words, sensors=("s1", "s2", "s3", "s4")) as parts:
         parts.collector.start()
         parts.collector.wait_ready()
         yield parts
 
 
-def now_frame(parts: Ground, number: int) -> list[Reading]:
+def now_frame(parts: Deployment, number: int) -> list[Reading]:
     """A frame of the slot that is now, by the true clock."""
     period = parts.watched.schedule.period_ms
     when = int(time.time() * 1000) // period * period
@@ -203,7 +203,7 @@ def now_frame(parts: Ground, number: int) -> list[Reading]:
     return [row._replace(time=when, seq=when // period * 10 + number, received=came) for row in rows]
 
 
-def send(parts: Ground, number: int) -> int:
+def send(parts: Deployment, number: int) -> int:
     """Send a frame of now, over the broker; its time."""
     rows = now_frame(parts, number)
     for row in rows:
@@ -211,13 +211,13 @@ def send(parts: Ground, number: int) -> int:
     return rows[0].time
 
 
-def recovered(parts: Ground, when: int) -> bool:
+def recovered(parts: Deployment, when: int) -> bool:
     with open_store(parts.url) as store:
         result = store.results.get("hall", when)
     return result is not None and result.sensors == 4
 
 
-def next_slot(parts: Ground) -> None:
+def next_slot(parts: Deployment) -> None:
     period = parts.watched.schedule.period_ms / 1000
     time.sleep(period - time.time() % period + 0.01)
 
@@ -232,19 +232,19 @@ def test_a_clock_that_is_set_while_it_works_breaks_neither_frames_nor_tokens_nor
         until(lambda: recovered(parts, before))
         session = Session(door)
         next_slot(parts)
-        parts.nursery.set_clock(wrong)
+        parts.fork_server.set_clock(wrong)
         after = send(parts, 1)
         until(lambda: recovered(parts, after), 90, parts.collector.log)
         assert session.works()
         assert door.health()["store"]["state"] == "ok"
         next_slot(parts)
-        parts.nursery.set_clock(0)
+        parts.fork_server.set_clock(0)
         last = send(parts, 2)
         until(lambda: recovered(parts, last), 90, parts.collector.log)
         assert session.works()
         with open_store(parts.url) as store:
             made = store.tokens.create(Role.ANALYST).secret
-        assert Door(door.port, made).ask("GET", "/v1/sites").status == 200
+        assert HttpClient(door.port, made).ask("GET", "/v1/sites").status == 200
         assert parts.count() == 12
 
 
@@ -253,11 +253,11 @@ def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_
 ) -> None:
     """Meanwhile all readings are of a time far ahead for it: stored, counted, and not recovered yet."""
     with running(tmp_path, sqlite_url) as parts:
-        parts.nursery.set_clock(-2 * DAY)
+        parts.fork_server.set_clock(-2 * DAY)
         when = send(parts, 0)
         until(lambda: parts.count() == 4)
         until(lambda: [one for one in parts.collector.door.health()["problems"] if "clock wrong" in one["reason"]])
-        parts.nursery.set_clock(0)
+        parts.fork_server.set_clock(0)
         parts.collector.kill()
         parts.collector.start()
         until(lambda: recovered(parts, when), 90, parts.collector.log)
@@ -267,11 +267,11 @@ def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_
 def test_a_process_that_starts_removes_what_is_too_old_only_if_devices_agree_with_its_clock(
     tmp_path: Path, sqlite_url: str, wrong: float
 ) -> None:
-    with ground(tmp_path, sqlite_url, "--keep", "10d") as parts:
+    with deployment(tmp_path, sqlite_url, "--keep", "10d") as parts:
         young, old = now_frame(parts, 0), now_frame(parts, 1)
         with open_store(sqlite_url) as store:
             store.readings.add([*young, *(row._replace(time=row.time - round(11 * DAY * 1000)) for row in old)])
-        parts.nursery.set_clock(wrong)
+        parts.fork_server.set_clock(wrong)
         parts.collector.start()
         parts.collector.wait_ready()
         if wrong:
@@ -285,7 +285,7 @@ def test_a_process_that_starts_removes_what_is_too_old_only_if_devices_agree_wit
 class Session:
     """A browser that has signed in."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: HttpClient) -> None:
         self._door = door
         answer = door.ask("POST", "/v1/session", {"token": door.secret})
         assert answer.status == 200

@@ -5,15 +5,15 @@ import time
 from pathlib import Path
 
 from cloakwork.collect.storage import Result, open_store
-from tests.collect.process_kit import until
-from tests.collect.survival_kit import Ground, Load, ground
+from tests.collect.collector_process import until
+from tests.collect.deployment import Deployment, Load, deployment
 
 KILLS = 12  # four at each of three points: during the start, after new readings, after new results
 EARLY = 0.8  # seconds from the start within which it is killed
 FRESH = 7  # this life is not forked, but started as a person does it
 
 
-def live_and_die(parts: Ground, life: int, lots: random.Random) -> None:
+def live_and_die(parts: Deployment, life: int, lots: random.Random) -> None:
     """One life: killed while it starts, after it has stored some more readings, or some results."""
     parts.collector.start(fresh=life == FRESH)
     if life % 3 == 0:
@@ -27,7 +27,7 @@ def live_and_die(parts: Ground, life: int, lots: random.Random) -> None:
     parts.collector.kill()
 
 
-def check_results(parts: Ground, frames: int) -> None:
+def check_results(parts: Deployment, frames: int) -> None:
     """Every frame has a result from all sensors."""
     with open_store(parts.url) as store:
         found: list[Result] = []
@@ -46,7 +46,7 @@ def check_results(parts: Ground, frames: int) -> None:
 def test_a_collector_that_is_killed_repeatedly_loses_nothing_acknowledged_and_resumes_recovery(
     tmp_path: Path, store_url: str
 ) -> None:
-    with ground(tmp_path, store_url) as parts:
+    with deployment(tmp_path, store_url) as parts:
         collector = parts.collector
         collector.start()
         collector.wait_ready()  # from now on the broker keeps what it misses

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psycopg
 
-from tests.collect.process_kit import Collector, until
-from tests.collect.survival_kit import Ground, ground
+from tests.collect.collector_process import Collector, until
+from tests.collect.deployment import Deployment, deployment
 from tests.collect.test_store_failures import small_disk
 from tests.postgres import Postgres
 
@@ -27,7 +27,7 @@ sys.stdin.read()
 """
 
 
-def stored(parts: Ground, frames: int, *sensors: str, seconds: float = 60.0) -> None:
+def stored(parts: Deployment, frames: int, *sensors: str, seconds: float = 60.0) -> None:
     """Wait until these readings are in the store, each once, and nothing else."""
     until(lambda: parts.count() >= len(parts.expected(frames, *sensors)), seconds, parts.collector.log)
     assert parts.stored() == parts.expected(frames, *sensors)
@@ -60,7 +60,7 @@ def locked(url: str) -> Iterator[None]:
             yield
 
 
-def busy(parts: Ground, first: int) -> None:
+def busy(parts: Deployment, first: int) -> None:
     """What a device hears while nothing can be stored."""
     answer = parts.device.post(parts.frames(first, first + 1, "s4"))
     assert answer.status == 503
@@ -71,7 +71,7 @@ def busy(parts: Ground, first: int) -> None:
 def test_a_broker_that_goes_away_is_said_and_found_again_with_all_that_it_keeps(
     tmp_path: Path, sqlite_url: str
 ) -> None:
-    with ground(tmp_path, sqlite_url) as parts:
+    with deployment(tmp_path, sqlite_url) as parts:
         collector, broker = parts.collector, parts.broker
         collector.start()
         collector.wait_ready()
@@ -97,7 +97,7 @@ def test_a_broker_that_goes_away_is_said_and_found_again_with_all_that_it_keeps(
 
 
 def test_a_locked_store_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path, store_url: str) -> None:
-    with ground(tmp_path, store_url) as parts:
+    with deployment(tmp_path, store_url) as parts:
         collector = parts.collector
         collector.start()
         collector.wait_ready()
@@ -123,7 +123,7 @@ def test_a_collector_reports_a_stopped_database_server_and_resumes_when_it_is_ba
     tmp_path: Path, postgres: Postgres, postgres_url: str
 ) -> None:
     server = postgres
-    with server.restarted(), ground(tmp_path, postgres_url) as parts:
+    with server.restarted(), deployment(tmp_path, postgres_url) as parts:
         collector = parts.collector
         collector.start()
         collector.wait_ready()
@@ -143,7 +143,7 @@ def test_a_collector_reports_a_stopped_database_server_and_resumes_when_it_is_ba
         until(lambda: parts.left() == 0)
 
 
-def fill(parts: Ground) -> int:
+def fill(parts: Deployment) -> int:
     """Send readings by HTTP until the disk is full; returns how many frames were acknowledged."""
     for first in range(0, 100_000, 400):
         answer = parts.device.post(parts.frames(first, first + 400, "s4"))
@@ -157,7 +157,7 @@ def fill(parts: Ground) -> int:
     raise AssertionError("the disk did not fill up")
 
 
-def full_and_free(parts: Ground, disk: Path) -> None:
+def full_and_free(parts: Deployment, disk: Path) -> None:
     """From a full disk to one with room again."""
     collector = parts.collector
     collector.start()
@@ -182,7 +182,7 @@ def full_and_free(parts: Ground, disk: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_the_collector_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 6) as disk, ground(tmp_path, f"sqlite:///{disk / 'store.db'}") as parts:
+    with small_disk(tmp_path / "disk", 6) as disk, deployment(tmp_path, f"sqlite:///{disk / 'store.db'}") as parts:
         full_and_free(parts, disk)
 
 
@@ -194,7 +194,7 @@ def test_a_full_disk_of_a_database_server_is_said_and_the_collector_goes_on(tmp_
         postgres.execute(f"CREATE TABLESPACE narrow LOCATION '{disk / 'space'}'")
         postgres.execute("CREATE DATABASE narrow TABLESPACE narrow")
         try:
-            with ground(tmp_path, postgres.url("narrow")) as parts:
+            with deployment(tmp_path, postgres.url("narrow")) as parts:
                 full_and_free(parts, disk)
         finally:
             postgres.execute("DROP DATABASE narrow WITH (FORCE)")
@@ -204,7 +204,7 @@ def test_a_full_disk_of_a_database_server_is_said_and_the_collector_goes_on(tmp_
 def test_a_collector_that_is_asked_to_stop_stores_what_it_acknowledges_and_leaves_the_rest_to_the_broker(
     tmp_path: Path, sqlite_url: str
 ) -> None:
-    with ground(tmp_path, sqlite_url) as parts:
+    with deployment(tmp_path, sqlite_url) as parts:
         collector = parts.collector
         collector.start()
         for turn in range(3):
@@ -220,7 +220,7 @@ def test_a_collector_that_is_asked_to_stop_stores_what_it_acknowledges_and_leave
 
 
 def test_the_file_of_a_store_that_was_killed_is_whole(tmp_path: Path, sqlite_url: str) -> None:
-    with ground(tmp_path, sqlite_url) as parts:
+    with deployment(tmp_path, sqlite_url) as parts:
         parts.collector.start()
         parts.collector.wait_ready()
         parts.publish(0, 100)

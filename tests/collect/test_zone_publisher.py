@@ -20,7 +20,7 @@ from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
-from tests.collect.zone_kit import FLAT, found, watched
+from tests.collect.small_sites import FLAT, flat_result, flat_site
 
 NAME = "cloakwork-zones"
 AVAILABLE = f"cloakwork/zones/{NAME}"
@@ -95,7 +95,7 @@ def telling(broker: Broker | BrokerAddress, *sites: CollectedSite, **options: An
     reached = (
         broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port, broker.ca is not None)
     )
-    teller = ZonePublisher(reached, {one.name: one for one in sites or (watched(),)}, **options)
+    teller = ZonePublisher(reached, {one.name: one for one in sites or (flat_site(),)}, **options)
     teller.start()
     try:
         yield teller
@@ -110,7 +110,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def test_each_zone_is_announced_and_stays_known(broker: Broker) -> None:
-    with telling(broker, watched(NAMED)) as teller:
+    with telling(broker, flat_site(NAMED)) as teller:
         until(lambda: teller.state.connected)
         with listening(broker) as listener:
             topic = "homeassistant/binary_sensor/cloakwork_flat_living/config"
@@ -127,7 +127,7 @@ def test_each_zone_is_announced_and_stays_known(broker: Broker) -> None:
     assert told["state_topic"] == told["json_attributes_topic"] == "cloakwork/zones/flat/living"
     assert told["value_template"] == "{{ 'ON' if value_json.occupied else 'OFF' }}"
     assert told["availability_topic"] == AVAILABLE
-    schedule = watched(NAMED).schedule
+    schedule = flat_site(NAMED).schedule
     assert told["expire_after"] == 3 * schedule.window_slots * schedule.period_ms // 1000
 
 
@@ -136,7 +136,7 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
     with listening(broker) as listener, telling(broker) as teller:
         until(lambda: teller.state.connected)
         assert not listener.states("room-1")
-        teller.result(found(watched(), start, zone=0))
+        teller.result(flat_result(flat_site(), start, zone=0))
         until(lambda: listener.states("room-2"))
         assert listener.states("room-1")[0] | {"time": ""} == {
             "occupied": True,
@@ -145,10 +145,10 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
             "time": "",
         }
         assert listener.states("room-2")[0]["occupied"] is False
-        teller.result(found(watched(), start - 1, zone=1))
-        teller.result(found(watched(), start - 10**9, zone=1))
-        teller.result(found(watched(), start + 10**7, zone=1))
-        teller.result(found(watched(), start + 1, zone=None))
+        teller.result(flat_result(flat_site(), start - 1, zone=1))
+        teller.result(flat_result(flat_site(), start - 10**9, zone=1))
+        teller.result(flat_result(flat_site(), start + 10**7, zone=1))
+        teller.result(flat_result(flat_site(), start + 1, zone=None))
         until(lambda: len(listener.states("room-2")) == 2)
     assert [state["occupied"] for state in listener.states("room-1")] == [True, False]
     assert [state["occupied"] for state in listener.states("room-2")] == [False, False]
@@ -159,14 +159,14 @@ def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker
     wrong = [3_600_000]
     with listening(broker) as listener, telling(broker, clock=lambda: now() + wrong[0]) as teller:
         until(lambda: teller.state.connected)
-        teller.result(found(watched(), now() + wrong[0], zone=0))
+        teller.result(flat_result(flat_site(), now() + wrong[0], zone=0))
         until(lambda: len(listener.states("room-1")) == 1)
         wrong[0] = 0
         start = now()
-        teller.result(found(watched(), start, zone=1))
+        teller.result(flat_result(flat_site(), start, zone=1))
         until(lambda: len(listener.states("room-1")) == 2)
-        teller.result(found(watched(), start - 1, zone=0))
-        teller.result(found(watched(), start + 1, zone=None))
+        teller.result(flat_result(flat_site(), start - 1, zone=0))
+        teller.result(flat_result(flat_site(), start + 1, zone=None))
         until(lambda: len(listener.states("room-1")) == 3)
     assert [state["occupied"] for state in listener.states("room-1")] == [True, False, False]
     assert [state["occupied"] for state in listener.states("room-2")] == [False, True, False]
@@ -175,7 +175,7 @@ def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker
 def test_a_result_of_a_strange_site_or_without_a_map_is_passed_over(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    good = found(watched(), now(), zone=0)
+    good = flat_result(flat_site(), now(), zone=0)
     with listening(broker) as listener, telling(broker) as teller:
         until(lambda: teller.state.connected)
         for change in ({"site": "other"}, {"map": None}, {"map": b"damaged"}):
@@ -212,7 +212,7 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, ma
     broker, start = Broker(tmp_path / "broker"), now()
     with telling(broker) as teller:
         for k in range(50):
-            teller.result(found(watched(), start + k, zone=k % 2))
+            teller.result(flat_result(flat_site(), start + k, zone=k % 2))
         until(lambda: "cannot be reached" in teller.state.reason)
         broker.start()
         try:
@@ -220,7 +220,7 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, ma
             may_connect.clear()
             broker.kill()
             until(lambda: not teller.state.connected)
-            teller.result(found(watched(), start + 50, zone=None))
+            teller.result(flat_result(flat_site(), start + 50, zone=None))
             broker.start()
             with listening(broker) as listener:
                 may_connect.set()
@@ -233,7 +233,7 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, ma
 
 def test_the_newest_state_is_published_again_after_a_restart(broker: Broker, may_connect: threading.Event) -> None:
     with telling(broker) as teller:
-        teller.result(found(watched(), now(), zone=1))
+        teller.result(flat_result(flat_site(), now(), zone=1))
         until(lambda: teller.state.connected)
         may_connect.clear()
         broker.kill()
@@ -249,7 +249,7 @@ def test_a_silent_broker_delays_no_result() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         with telling(BrokerAddress("127.0.0.1", silent.getsockname()[1])) as teller:
             for k in range(1000):
-                teller.result(found(watched(), now() + k, zone=0))
+                teller.result(flat_result(flat_site(), now() + k, zone=0))
             assert not teller.state.connected
         assert teller.state.reason == "stopped"
 
@@ -270,7 +270,7 @@ def test_with_tls_and_a_password_it_works_with_two_rights_and_nothing_arrives_wi
         reached = BrokerAddress(broker.host, broker.port, True, READER, "a word", broker.ca)
         with listening(broker, user="home") as listener, telling(reached) as teller:
             until(lambda: teller.state.connected)
-            teller.result(found(watched(), now(), zone=0))
+            teller.result(flat_result(flat_site(), now(), zone=0))
             if allowed:
                 until(lambda: listener.states("room-1") and listener.of(AVAILABLE))
             else:
@@ -290,9 +290,9 @@ def test_nothing_is_published_to_a_broker_that_is_not_trusted(tmp_path: Path) ->
 
 def test_a_site_without_odds_is_not_announced(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with listening(broker) as listener:
-        with telling(broker, watched(MANY)) as teller:
+        with telling(broker, flat_site(MANY)) as teller:
             until(lambda: listener.of(AVAILABLE))
-            teller.result(found(watched(MANY), now(), zone=0))
+            teller.result(flat_result(flat_site(MANY), now(), zone=0))
         until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
     assert {topic for topic, *_ in listener.heard} == {AVAILABLE}
     assert "BasisPursuit" in caplog.text
@@ -306,8 +306,8 @@ def test_names_that_would_be_mistaken_are_refused(tmp_path: Path) -> None:
         ZonePublisher(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {})
     assert problem.value.values == {"path": str(tmp_path / "none.pem")}
     zone = '[[zone]]\nid = "{}"\nroom = [1.0, 1.0]\n'
-    one = watched(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
-    other = watched(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
+    one = flat_site(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
+    other = flat_site(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
     with pytest.raises(InputError) as problem:
         ZonePublisher(BrokerAddress(), {"a": one, "a_b": other})
     assert (problem.value.values["site"], problem.value.values["zone"]) == ("a_b", "c")

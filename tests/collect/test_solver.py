@@ -16,7 +16,7 @@ from cloakwork.collect.storage import FAILED, Reading, Result
 from cloakwork.errors import InputError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, partial_cloak
 from cloakwork.recovery import Recovery, recover
-from tests.collect.live_kit import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
+from tests.collect.small_sites import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
 
 @pytest.fixture

@@ -1,17 +1,18 @@
-"""What tests of live recovery share: a small site with its plan, and readings of it."""
+"""Small sites with their plans, and readings and results of them."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.storage import Reading, Result, Store
+from cloakwork.collect.solver import pack_map
+from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store
 from cloakwork.physics import sources
-from cloakwork.site import freeze, load_site, plan_beside
+from cloakwork.site import freeze, load_site, parse_site, plan_beside
 
 WAIT = 0.15
 LONG = 30.0
@@ -114,8 +115,45 @@ def give(store: Store, live: LiveRecovery, rows: Sequence[Reading]) -> None:
     live.on_new(rows)
 
 
-def wait_for(fact: Callable[[], object]) -> None:
-    end = time.monotonic() + LONG
-    while not fact():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
+FLAT = """name = "flat"
+sensors = 12
+[physics]
+kind = "floorplan"
+cell = 0.5
+size = [5.0, 3.0]
+walls = [[[2.5, 0.0], [2.5, 3.0]]]
+doors = [[[2.5, 1.0], [2.5, 2.0]]]
+regime = "steady"
+reach = 1.0
+footprint = 0.5
+[sources]
+kind = "lasting"
+strength = 5.0
+max_count = 3
+[privacy]
+epsilon = {epsilon}
+delta = 1e-3
+alpha = 0.2
+window = "1min"
+readings_per_window = 6
+"""
+
+
+@cache
+def flat_site(text: str = FLAT, epsilon: float = 8.0) -> CollectedSite:
+    site = parse_site(text.format(epsilon=epsilon))
+    return CollectedSite(site, freeze(site, site.cloak()))
+
+
+def flat_result(site: CollectedSite, when: int, *, zone: int | None, chance: float = 0.9) -> Result:
+    """A result with one source in this zone, or with none."""
+    weights = np.zeros(site.places)
+    counts: tuple[float, ...] = (1.0,)
+    spots: tuple[RecoveredSource, ...] = ()
+    if zone is not None:
+        place = int(site.site.zones[zone].places[0])
+        weights[place], counts = chance, (1 - chance, chance)
+        spots = (RecoveredSource(str(place), (), 1.0, 0.5, chance),)
+    return Result(
+        site.name, when, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, spots, pack_map(weights), when, 5.0
+    )

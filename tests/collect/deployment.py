@@ -18,8 +18,8 @@ from cloakwork.collect.collected_site import CollectedSite, load_collected_site
 from cloakwork.collect.storage import Reading, Role, open_store
 from cloakwork.sensor.wire import topic, write_reading
 from tests.broker import READER, Broker
-from tests.collect.live_kit import site_file, values
-from tests.collect.process_kit import SITE, Collector, Door, Nursery, nursery
+from tests.collect.collector_process import SITE, Collector, ForkServer, HttpClient, fork_server
+from tests.collect.small_sites import site_file, values
 from tests.ports import free_port
 
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
@@ -102,15 +102,15 @@ def _receive(link: ssl.SSLSocket, size: int) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class Deployment:
     """All that a test of survival stands on: s4 sends by HTTP, the others through the broker."""
 
     url: str
     site: Path
     broker: Broker
-    nursery: Nursery
+    fork_server: ForkServer
     collector: Collector
-    device: Door
+    device: HttpClient
     devices: dict[str, Device]
 
     @cached_property
@@ -168,12 +168,14 @@ class Ground:
 
 
 @contextmanager
-def ground(folder: Path, url: str, *words: str, sensors: Sequence[str] = ("s1", "s2", "s3")) -> Iterator[Ground]:
+def deployment(
+    folder: Path, url: str, *words: str, sensors: Sequence[str] = ("s1", "s2", "s3")
+) -> Iterator[Deployment]:
     """A collector that is not started yet, with everything around it."""
     with ExitStack() as stack:
         broker = stack.enter_context(strict_broker(folder / "broker"))
         site = site_file(folder, SITE)
-        stack.callback(nursery().set_clock, 0)
+        stack.callback(fork_server().set_clock, 0)
         password = folder / "password"
         password.write_text(PASSWORDS[READER])
         with open_store(url) as store:
@@ -182,19 +184,21 @@ def ground(folder: Path, url: str, *words: str, sensors: Sequence[str] = ("s1", 
         port = free_port()
         reach = ["--broker", f"mqtts://{READER}@localhost:{broker.port}", "--password-file", str(password)]
         reach += ["--ca", str(broker.ca), "--listen", f"127.0.0.1:{port}"]
-        collector = Collector(nursery(), [str(site), *reach, *words], folder / "log", Door(port, operator), url)
+        collector = Collector(
+            fork_server(), [str(site), *reach, *words], folder / "log", HttpClient(port, operator), url
+        )
         stack.callback(collector.kill)
         devices = {name: Device(broker, name) for name in sensors}
         for one in devices.values():
             stack.callback(one.close)
-        yield Ground(url, site, broker, nursery(), collector, Door(port, device), devices)
+        yield Deployment(url, site, broker, fork_server(), collector, HttpClient(port, device), devices)
 
 
 class Load:
     """Sends frames until told to stop: through the broker in one thread, by HTTP in another."""
 
-    def __init__(self, ground: Ground, *, frames: int, every: float) -> None:
-        self._ground = ground
+    def __init__(self, deployment: Deployment, *, frames: int, every: float) -> None:
+        self._deployment = deployment
         self._frames = frames
         self._every = every
         self._ending = threading.Event()
@@ -217,7 +221,7 @@ class Load:
     def _publish(self) -> None:
         while not self._ending.is_set():
             stop = self.published + self._frames
-            self._ground.publish(self.published, stop)
+            self._deployment.publish(self.published, stop)
             self.published = stop
             self._ending.wait(self._every)
 
@@ -225,7 +229,7 @@ class Load:
         while not self._ending.is_set() or self.posted < self.published:
             stop = min(self.published, self.posted + 20)
             if stop > self.posted:
-                self._ground.device.insist(self._ground.frames(self.posted, stop, "s4"), 120)
+                self._deployment.device.insist(self._deployment.frames(self.posted, stop, "s4"), 120)
                 self.posted = stop
             else:
                 self._ending.wait(0.01)

@@ -11,7 +11,8 @@ from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.readings import Frame
-from tests.collect.live_kit import LINE, LONG, give, make, moment, readings, running, wait_for
+from tests.collect.collector_process import until
+from tests.collect.small_sites import LINE, LONG, give, make, moment, readings, running
 
 
 def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
@@ -30,7 +31,7 @@ def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
         assert live.settle(LONG)
         assert (live.state("corridor").solved, live.state("corridor").lag_ms) == (0, None)
         give(sqlite_store, live, readings(watched, 1))
-        wait_for(lambda: told)
+        until(lambda: told)
         assert live.settle(LONG)
     assert [result.time for result in told] == [moment(watched, 1)]
 
@@ -49,7 +50,7 @@ def test_while_old_readings_are_erased_new_results_are_kept(
     with running(store, watched) as (live, told):
         for count in (1, 2, 3):
             give(store, live, readings(watched, 100 + count))
-            wait_for(lambda count=count: len(told) == count)  # type: ignore[misc]
+            until(lambda count=count: len(told) == count)  # type: ignore[misc]
         assert live.state("corridor").solved == 3
     assert store.frames.unsolved("corridor") == []
 
@@ -69,7 +70,7 @@ def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
     monkeypatch.setattr(Solver, "solve", solve)
     with running(store, watched) as (live, told):
         give(store, live, readings(watched, 0))
-        wait_for(lambda: told)
+        until(lambda: told)
         assert live.settle(LONG)
         assert live.state("corridor").solved == 1
     assert [result.sensors for result in told] == [11]
@@ -92,7 +93,7 @@ def test_a_result_that_another_collector_has_made_from_more_is_neither_told_nor_
     monkeypatch.setattr(Solver, "solve", solve)
     with running(sqlite_store, watched) as (live, told):
         give(sqlite_store, live, rows[:9])
-        wait_for(lambda: calls)
+        until(lambda: calls)
         assert live.settle(LONG)
         assert live.state("corridor").solved == 0
     assert (calls, told) == ([1], [])
@@ -109,10 +110,10 @@ def test_frames_that_grew_at_a_site_that_has_lost_sensors_are_not_solved_for_eve
     for number in range(4):
         sqlite_store.readings.add(readings(watched, number, without=[late]))
     with running(sqlite_store, watched) as (_, told):
-        wait_for(lambda: len(told) == 4)
+        until(lambda: len(told) == 4)
     sqlite_store.readings.add([row for number in range(4) for row in readings(watched, number) if row.sensor == late])
     assert len(sqlite_store.frames.outgrown("corridor")) == 4
     with running(sqlite_store, less, check=0.1) as (_, again):
-        wait_for(lambda: sqlite_store.frames.outgrown("corridor") == [])
+        until(lambda: sqlite_store.frames.outgrown("corridor") == [])
     assert again == []
     assert {result.sensors for result in sqlite_store.results.page("corridor").items} == {11}

@@ -17,14 +17,15 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame
-from tests.collect.live_kit import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values, wait_for
+from tests.collect.collector_process import until
+from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
 
 
 def test_a_complete_frame_is_recovered_saved_and_told(watched: CollectedSite, sqlite_store: Store) -> None:
     with running(sqlite_store, watched, wait=LONG) as (live, told):
         assert live.state("corridor").lag_ms is None
         give(sqlite_store, live, readings(watched, 0))
-        wait_for(lambda: told)
+        until(lambda: told)
         assert live.settle(LONG)
         lag = live.state("corridor")
     [result] = told
@@ -44,7 +45,7 @@ def test_a_live_result_is_that_of_the_frame_alone(text: str, tmp_path: Path, sql
     [alone] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
     with running(sqlite_store, watched) as (live, told):
         give(sqlite_store, live, rows)
-        wait_for(lambda: told)
+        until(lambda: told)
     assert replace(told[0], solved=0, took_ms=0) == replace(alone, solved=0, took_ms=0)
 
 
@@ -53,7 +54,7 @@ def test_missing_sensors_are_waited_for_and_then_done_without(watched: Collected
         with live._changed:  # noqa: SLF001 - nothing is taken meanwhile, however slow this machine is
             give(sqlite_store, live, readings(watched, 0, without=["s02", "s11"]))
             assert live.state("corridor").open == 1
-        wait_for(lambda: told)
+        until(lambda: told)
     assert (told[0].sensors, told[0].expected) == (10, 12)
 
 
@@ -61,12 +62,12 @@ def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: Collecte
     rows = readings(watched, 0)
     with running(sqlite_store, watched) as (live, told):
         give(sqlite_store, live, rows[:9])
-        wait_for(lambda: told)
+        until(lambda: told)
         give(sqlite_store, live, rows[9:11])
         time.sleep(2 * WAIT)
         assert len(told) == 1
         give(sqlite_store, live, rows[11:])
-        wait_for(lambda: len(told) == 2)
+        until(lambda: len(told) == 2)
         assert live.settle(LONG)
     assert [result.sensors for result in told] == [9, 12]
     saved = sqlite_store.results.get("corridor", rows[0].time)
@@ -79,11 +80,11 @@ def test_late_readings_of_a_frame_that_stays_incomplete_are_used_in_time(
     rows = readings(watched, 0)
     with running(sqlite_store, watched, check=0.3) as (live, told):
         give(sqlite_store, live, rows[:7])
-        wait_for(lambda: told)
+        until(lambda: told)
         for start, end in ((7, 9), (9, 11)):
             give(sqlite_store, live, rows[start:end])
-            wait_for(lambda end=end: told[-1].sensors == end)  # type: ignore[misc]
-        wait_for(lambda: sqlite_store.frames.outgrown("corridor") == [])
+            until(lambda end=end: told[-1].sensors == end)  # type: ignore[misc]
+        until(lambda: sqlite_store.frames.outgrown("corridor") == [])
     assert list(dict.fromkeys(result.sensors for result in told)) == [7, 9, 11]
 
 
@@ -91,7 +92,7 @@ def test_what_was_left_before_a_restart_is_recovered(watched: CollectedSite, sql
     for number in range(12):
         sqlite_store.readings.add(readings(watched, number, without=["s03"] if number == 4 else []))
     with running(sqlite_store, watched) as (live, told):
-        wait_for(lambda: len(told) == 12)
+        until(lambda: len(told) == 12)
         assert live.settle(LONG)
         assert not live.state("corridor").more
     assert told[0].time == moment(watched, 11)
@@ -107,7 +108,7 @@ def test_more_than_the_backlog_holds_is_fetched_from_the_store(watched: Collecte
         for number in range(20):
             give(sqlite_store, live, readings(watched, number))
             assert live.state("corridor").waiting <= 3
-        wait_for(lambda: len({result.time for result in told}) == 20)
+        until(lambda: len({result.time for result in told}) == 20)
     assert sqlite_store.frames.unsolved("corridor") == []
 
 
@@ -118,13 +119,13 @@ def test_frames_that_grew_are_not_taken_for_given_up_when_there_was_no_room_for_
     with running(sqlite_store, watched) as (live, told):
         for number in (0, 1):
             give(sqlite_store, live, readings(watched, number, without=late))
-        wait_for(lambda: len(told) == 2)
+        until(lambda: len(told) == 2)
     sqlite_store.readings.add([row for number in (0, 1) for row in readings(watched, number) if row.sensor in late])
     for number in range(2, 7):
         sqlite_store.readings.add(readings(watched, number))
     assert (len(sqlite_store.frames.unsolved("corridor")), len(sqlite_store.frames.outgrown("corridor"))) == (5, 2)
     with running(sqlite_store, watched, backlog=5) as (_, again):
-        wait_for(lambda: len(again) == 7)
+        until(lambda: len(again) == 7)
     assert sqlite_store.frames.unsolved("corridor") + sqlite_store.frames.outgrown("corridor") == []
 
 
@@ -137,7 +138,7 @@ class Held:
 
     def wait_for_call(self, number: int) -> None:
         """Until it is held in this call; the first is 1."""
-        wait_for(lambda: len(self.calls) == number)
+        until(lambda: len(self.calls) == number)
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_when_frames_come_faster_than_they_are_solved_the_newest_win(
                     held.go_on.release()
                 held.wait_for_call(number // 4 + 1)
         held.go_on.release(100)
-        wait_for(lambda: len(told) == 24)
+        until(lambda: len(told) == 24)
     calls = [times for _, times in held.calls]
     newest = [[moment(watched, number)] for number in (0, 4, 8, 12, 16, 20, 23)]
     assert calls[: len(newest)] == newest, "while new ones come, the newest is solved, alone"
@@ -193,11 +194,11 @@ def test_each_site_has_its_turn(tmp_path: Path, sqlite_store: Store, held: Held)
         held.go_on.release(2)
         held.wait_for_call(3)
         assert [site for site, _ in held.calls] == ["corridor", "hall", "corridor"]
-        wait_for(lambda: any(result.site == "hall" for result in told))
+        until(lambda: any(result.site == "hall" for result in told))
         assert len(told) == 2
         assert live.state("hall").solved == 1
         held.go_on.release(100)
-        wait_for(lambda: len(told) == 31)
+        until(lambda: len(told) == 31)
 
 
 def test_a_frame_that_fails_is_recorded_and_stops_nothing(
@@ -213,7 +214,7 @@ def test_a_frame_that_fails_is_recorded_and_stops_nothing(
     with running(sqlite_store, watched) as (live, told), caplog.at_level(logging.CRITICAL):
         for number in range(3):
             give(sqlite_store, live, readings(watched, number))
-        wait_for(lambda: live.state("corridor").solved == 3)
+        until(lambda: live.state("corridor").solved == 3)
         assert live.settle(LONG)
         assert live.state("corridor").failed == 1
     assert {result.time for result in told} == {moment(watched, 0), moment(watched, 2)}
@@ -238,7 +239,7 @@ def test_a_listener_that_fails_stops_nothing(
     with caplog.at_level(logging.CRITICAL):
         for number in range(2):
             give(sqlite_store, live, readings(watched, number))
-        wait_for(lambda: len(heard) == 2)
+        until(lambda: len(heard) == 2)
         assert live.stop()
 
 
@@ -257,11 +258,11 @@ def test_recovery_waits_for_a_store_that_is_away(
                 patch.setattr(sqlite_store.frames, name, away)
             patch.setattr(sqlite_store.results, "save", away)
             give(sqlite_store, live, readings(watched, 0))
-            wait_for(lambda: len(attempts) > 2)
+            until(lambda: len(attempts) > 2)
             assert live.state("corridor").reason == "the disk is on holiday"
             assert told == []
-        wait_for(lambda: told)
-        wait_for(lambda: live.state("corridor").reason == "")
+        until(lambda: told)
+        until(lambda: live.state("corridor").reason == "")
 
 
 def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
@@ -274,7 +275,7 @@ def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
         held.wait_for_call(2)
         ending = threading.Thread(target=live.stop)
         ending.start()
-        wait_for(live._stopping.is_set)  # noqa: SLF001 - before the frame at hand is done
+        until(live._stopping.is_set)  # noqa: SLF001 - before the frame at hand is done
         held.go_on.release()
         ending.join(LONG)
         assert not [thread for thread in threading.enumerate() if thread.name == "cloakwork live"]
@@ -285,7 +286,7 @@ def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
         assert live.stop()
         held.go_on.release(100)
         live.start()
-        wait_for(lambda: len(told) == 30)
+        until(lambda: len(told) == 30)
     assert sqlite_store.frames.unsolved("corridor") == []
 
 
@@ -309,7 +310,7 @@ def test_young_frames_in_the_store_are_left_to_whoever_collects_them(
         time.sleep(4 * WAIT)
         assert told == []
         clock[0] += 5_000
-        wait_for(lambda: told)
+        until(lambda: told)
     finally:
         assert live.stop()
     assert told[0].sensors == 6
@@ -333,7 +334,7 @@ def test_what_cannot_be_recovered_is_not_tried_for_ever(
         time.sleep(1.0)
         assert len(tried) == 1
         give(sqlite_store, live, readings(watched, 1))
-        wait_for(lambda: told)
+        until(lambda: told)
     assert [result.time for result in told] == [moment(watched, 1)]
 
 
@@ -343,5 +344,5 @@ def test_times_that_lie_ahead_do_not_hide_what_was_left(watched: CollectedSite, 
     sqlite_store.readings.add([one[0]._replace(seq=100 + k, time=ahead + k) for k in range(5)])
     sqlite_store.readings.add(one)
     with running(sqlite_store, watched, backlog=5) as (_, told):
-        wait_for(lambda: told)
+        until(lambda: told)
     assert [result.time for result in told] == [one[0].time]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cloakwork.collect.storage import Reading
-from tests.collect.live_kit import site_file
+from tests.collect.small_sites import site_file
 from tests.parts import ROOT
 from tests.ports import free_port
 
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Door:
+class HttpClient:
     """The HTTP side of a collector, for whoever has a token."""
 
     port: int
@@ -105,14 +105,14 @@ def as_json(row: Reading) -> dict[str, object]:
 
 
 @cache
-def nursery() -> "Nursery":
+def fork_server() -> "ForkServer":
     """One for all tests, because it takes seconds to load everything."""
-    made = Nursery(Path(tempfile.mkdtemp(prefix="cloakwork-nursery-")))
+    made = ForkServer(Path(tempfile.mkdtemp(prefix="cloakwork-fork-server-")))
     atexit.register(made.close)
     return made
 
 
-class Nursery:
+class ForkServer:
     """Forks collectors; the clock of all of them can be set wrong."""
 
     def __init__(self, folder: Path) -> None:
@@ -120,7 +120,7 @@ class Nursery:
         self._clock = folder / "clock"
         self._clock.write_bytes(bytes(8))
         site = site_file(folder, SITE)
-        command = [sys.executable, "-m", "tests.collect.nursery", str(site), str(self._clock)]
+        command = [sys.executable, "-m", "tests.collect.fork_server", str(site), str(self._clock)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
@@ -150,15 +150,15 @@ class Nursery:
     def _line(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline().strip()
-        assert line, "the nursery has died"
+        assert line, "the fork server has died"
         return line
 
 
 class Collector:
     """A process that runs `cloakwork collect`, again and again if need be."""
 
-    def __init__(self, nursery: Nursery, words: Sequence[str], log: Path, door: Door, store: str) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: ForkServer, words: Sequence[str], log: Path, door: HttpClient, store: str) -> None:
+        self._fork_server = fork_server
         self._words = ["collect", *words]
         self._log = log
         self._store = store
@@ -170,7 +170,7 @@ class Collector:
         port = free_port()
         words = [f"127.0.0.1:{port}" if before == "--listen" else word for before, word in pairwise(self._words)]
         return Collector(
-            self._nursery,
+            self._fork_server,
             [*words, "--name", name],
             self._log.with_name(f"log-{name}"),
             replace(self.door, port=port),
@@ -192,7 +192,7 @@ class Collector:
                 )
             self.number = self._own.pid
         else:
-            self.number = self._nursery.fork(self._words, self._log, self._store)
+            self.number = self._fork_server.fork(self._words, self._log, self._store)
 
     @property
     def alive(self) -> bool:
