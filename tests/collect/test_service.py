@@ -11,7 +11,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.site_queue import SiteQueue
 from cloakwork.collect.storage import Role, Store
-from cloakwork.collect.storage.frame_table import FrameTable
+from cloakwork.collect.storage.reading_table import FrameTable
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from tests.collect.collector_process import SITE, HttpClient, until

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.frame_table import FrameTable, lock_frames
-from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.reading_table import FrameTable, ReadingTable, lock_frames
 from cloakwork.collect.storage.records import Erased, unix_ms
 from cloakwork.collect.storage.report_table import ProblemTable, ReportTable, slots_within
 from cloakwork.collect.storage.result_table import ResultTable

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.frame_table import FrameProgress, held_readings, lock_frames
+from cloakwork.collect.storage.reading_table import FrameProgress, held_readings, lock_frames
 from cloakwork.collect.storage.records import FAILED, Page, RecoveredSource, Result
 from cloakwork.errors import InputError
 

@@ -26,99 +26,50 @@ class Whole(sa.TypeDecorator[int]):
         return None if value is None else index(value)
 
 
-def _table(
-    name: str, *keys: str, optional: tuple[str, ...] = (), **columns: type[sa.types.TypeEngine[Any]]
-) -> sa.Table:
-    return sa.Table(
-        name,
-        METADATA,
-        *(
-            sa.Column(column, kind, primary_key=column in keys, nullable=column in optional, autoincrement=False)
-            for column, kind in columns.items()
-        ),
-    )
+_TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
+    "text": sa.Text,
+    "int": Whole,
+    "float": sa.Double,
+    "bytes": sa.LargeBinary,
+    "version": sa.Integer,
+}
 
 
-version = _table("cloakwork_version", version=sa.Integer)
-readings = _table(
-    "readings",
-    *("site", "sensor", "seq"),
-    site=sa.Text,
-    sensor=sa.Text,
-    seq=Whole,
-    time=Whole,
-    value=Whole,
-    received=Whole,
-)
-alarms = _table("alarms", "site", "sensor", "seq", site=sa.Text, sensor=sa.Text, seq=Whole, received=Whole)
+def _table(name: str, *columns: str) -> sa.Table:
+    """Columns are `name type`, followed by `key` for the primary key or `null` if they may be empty."""
+    parsed = []
+    for column in columns:
+        title, kind, *marks = column.split()
+        key, optional = "key" in marks, "null" in marks
+        parsed.append(sa.Column(title, _TYPES[kind], primary_key=key, nullable=optional, autoincrement=False))
+    return sa.Table(name, METADATA, *parsed)
+
+
+_SENSOR = ("site text key", "sensor text key")
+_REPORT = ("state text", "used int", "allowed int", "received int")
+version = _table("cloakwork_version", "version version")
+readings = _table("readings", *_SENSOR, "seq int key", "time int", "value int", "received int")
+alarms = _table("alarms", *_SENSOR, "seq int key", "received int")
 # One row for each time that has readings. `solved`: sensors of its result, 0 without one. `late`: 0 unless more sensors
 # have readings than the result is from, else 1 plus the number of results since then that still left them out.
-frames = _table("frames", "site", "time", site=sa.Text, time=Whole, solved=Whole, late=Whole)
+frames = _table("frames", "site text key", "time int key", "solved int", "late int")
 # How often readings of a site were erased: anything computed before the last time may depend on erased ones.
-erasures = _table("erasures", "site", site=sa.Text, count=Whole)
+erasures = _table("erasures", "site text key", "count int")
 # `map` comes last, so that SQLite reads the others without it.
 results = _table(
     "results",
-    *("site", "time"),
-    optional=("gap", "fit", "counts", "took_ms", "map"),
-    site=sa.Text,
-    time=Whole,
-    sensors=Whole,
-    expected=Whole,
-    estimator=sa.Text,
-    status=sa.Text,
-    gap=sa.Double,
-    fit=sa.Double,
-    set_aside=sa.Text,
-    counts=sa.Text,
-    sources=sa.Text,
-    solved=Whole,
-    took_ms=sa.Double,
-    map=sa.LargeBinary,
+    *("site text key", "time int key", "sensors int", "expected int", "estimator text", "status text"),
+    *("gap float null", "fit float null", "set_aside text", "counts text null", "sources text", "solved int"),
+    *("took_ms float null", "map bytes null"),
 )
-reports = _table(
-    "reports",
-    *("site", "sensor"),
-    site=sa.Text,
-    sensor=sa.Text,
-    state=sa.Text,
-    used=Whole,
-    allowed=Whole,
-    received=Whole,
-)
+reports = _table("reports", *_SENSOR, *_REPORT)
 # The last report of each sensor in each slot of a few seconds: enough for a chart, although devices report often.
-report_history = _table(
-    "report_history",
-    *("site", "slot", "sensor"),
-    site=sa.Text,
-    slot=Whole,
-    sensor=sa.Text,
-    state=sa.Text,
-    used=Whole,
-    allowed=Whole,
-    received=Whole,
-)
-problems = _table(
-    "problems",
-    *("site", "sensor", "reason"),
-    site=sa.Text,
-    sensor=sa.Text,
-    reason=sa.Text,
-    count=Whole,
-    last=Whole,
-)
+report_history = _table("report_history", "site text key", "slot int key", "sensor text key", *_REPORT)
+problems = _table("problems", *_SENSOR, "reason text key", "count int", "last int")
 tokens = _table(
     "tokens",
-    "id",
-    optional=("site", "sensor", "revoked"),
-    id=sa.Text,
-    digest=sa.Text,
-    role=sa.Text,
-    site=sa.Text,
-    sensor=sa.Text,
-    label=sa.Text,
-    made=Whole,
-    revoked=Whole,
+    *("id text key", "digest text", "role text", "site text null", "sensor text null"),
+    *("label text", "made int", "revoked int null"),
 )
 
 _FIRST = """
