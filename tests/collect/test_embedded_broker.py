@@ -34,7 +34,7 @@ class Client:
         self._client.loop_stop()
 
 
-def test_who_comes_while_others_subscribe_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_connects_while_others_subscribe_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """As all devices of the demonstration do on a busy machine; who is thrown out comes back after a while only."""
     name = "_publish_retained_messages_for_subscription"
     usual = getattr(embedded_broker._Broker, name)  # noqa: SLF001

@@ -78,7 +78,7 @@ GOOD = write_reading(1, NOW, 5)
         ("cloakwork/v1/flat-bench/s1/bench", GOOD, Reason.BENCH, ("", "")),
     ],
 )
-def test_what_cannot_be_used_is_counted_with_its_reason_and_done_with(
+def test_an_unusable_message_is_counted_by_reason_and_acknowledged(
     fake_store: FakeStore, topic: str, payload: bytes, reason: Reason, names: tuple[str, str]
 ) -> None:
     harness = IntakeHarness(fake_store)
@@ -238,7 +238,7 @@ def test_stopped_while_the_store_fails_nothing_is_acknowledged(fake_store: FakeS
     assert [type(answer) for answer in said] == [BusyError]
 
 
-def test_stopping_stores_what_is_queued(fake_store: FakeStore) -> None:
+def test_stopping_stores_queued_readings(fake_store: FakeStore) -> None:
     harness = IntakeHarness(fake_store)
     fake_store.gate.clear()
     for seq in range(1200):

@@ -15,7 +15,7 @@ from tests.collect.collector_process import until
 from tests.collect.small_sites import LINE, LONG, give, make, moment, readings, running
 
 
-def test_results_of_readings_that_were_erased_meanwhile_are_not_told(
+def test_results_of_readings_erased_meanwhile_are_not_published(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = Solver.solve
@@ -78,7 +78,7 @@ def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
     assert store.results.latest("corridor") == told[0]
 
 
-def test_a_result_that_another_collector_has_made_from_more_is_neither_told_nor_made_again(
+def test_a_result_is_not_repeated_when_another_collector_saved_one_from_more_sensors(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, calls, rows = Solver.solve, list[int](), readings(watched, 0)
@@ -100,7 +100,7 @@ def test_a_result_that_another_collector_has_made_from_more_is_neither_told_nor_
     assert sqlite_store.results.latest("corridor") == better
 
 
-def test_frames_that_grew_at_a_site_that_has_lost_sensors_are_not_solved_for_ever(
+def test_outgrown_frames_of_a_site_that_lost_sensors_are_not_retried_forever(
     watched: CollectedSite, tmp_path: Path, sqlite_store: Store
 ) -> None:
     folder = tmp_path / "less"

@@ -21,7 +21,7 @@ from tests.collect.collector_process import until
 from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
 
 
-def test_a_complete_frame_is_recovered_saved_and_told(watched: CollectedSite, sqlite_store: Store) -> None:
+def test_a_complete_frame_is_recovered_saved_and_published(watched: CollectedSite, sqlite_store: Store) -> None:
     with running(sqlite_store, watched, wait=LONG) as (live, told):
         assert live.state("corridor").lag_ms is None
         give(sqlite_store, live, readings(watched, 0))
@@ -88,7 +88,7 @@ def test_late_readings_of_a_frame_that_stays_incomplete_are_used_in_time(
     assert list(dict.fromkeys(result.sensors for result in told)) == [7, 9, 11]
 
 
-def test_what_was_left_before_a_restart_is_recovered(watched: CollectedSite, sqlite_store: Store) -> None:
+def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqlite_store: Store) -> None:
     for number in range(12):
         sqlite_store.readings.add(readings(watched, number, without=["s03"] if number == 4 else []))
     with running(sqlite_store, watched) as (live, told):
@@ -290,7 +290,7 @@ def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
     assert sqlite_store.frames.unsolved("corridor") == []
 
 
-def test_young_frames_in_the_store_are_left_to_whoever_collects_them(
+def test_recent_frames_are_left_to_the_collector_that_receives_them(
     watched: CollectedSite, sqlite_store: Store
 ) -> None:
     """At a restart, or with several collectors: the readings of a moment may still be on their way to another one."""
@@ -316,7 +316,7 @@ def test_young_frames_in_the_store_are_left_to_whoever_collects_them(
     assert told[0].sensors == 6
 
 
-def test_what_cannot_be_recovered_is_not_tried_for_ever(
+def test_a_frame_that_cannot_be_recovered_is_not_retried_forever(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A defect of ours, in whatever part: the thread lives on, and what comes later is recovered."""
@@ -338,7 +338,7 @@ def test_what_cannot_be_recovered_is_not_tried_for_ever(
     assert [result.time for result in told] == [moment(watched, 1)]
 
 
-def test_times_that_lie_ahead_do_not_hide_what_was_left(watched: CollectedSite, sqlite_store: Store) -> None:
+def test_times_that_lie_ahead_do_not_hide_unsolved_frames(watched: CollectedSite, sqlite_store: Store) -> None:
     one = readings(watched, 0)
     ahead = time.time_ns() // 1_000_000 + 3_600_000
     sqlite_store.readings.add([one[0]._replace(seq=100 + k, time=ahead + k) for k in range(5)])

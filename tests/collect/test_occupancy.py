@@ -69,7 +69,7 @@ def test_with_no_source_listed_the_odds_are_those_of_there_being_any() -> None:
     st.lists(st.floats(0, 1), max_size=4),
     st.floats(0, 1),
 )
-def test_odds_exceed_neither_one_nor_what_is_expected_nor_those_of_anyone_at_all(
+def test_a_probability_exceeds_neither_one_nor_the_expected_number_nor_that_of_any_source(
     weights: list[float], chances: list[float], nobody: float
 ) -> None:
     places = [LEFT, LEFT + 1, RIGHT, RIGHT + 1]
@@ -105,7 +105,7 @@ def test_zones_of_a_line_and_of_a_network_have_odds(tmp_path: Path, text: str, z
     assert said.occupied
 
 
-def test_without_a_map_or_with_one_of_other_places_nothing_is_said() -> None:
+def test_without_a_fitting_map_there_is_no_occupancy() -> None:
     assert occupancies(SITE, result(at(), [(CELLS, 1.0)], (0.0, 1.0))) is None
     assert occupancies(SITE, result(np.zeros(3), [], (1.0,))) is None
     gone = result(at(), [], (1.0,))

@@ -33,7 +33,7 @@ def test_a_frame_is_ready_when_it_has_waited_long_enough_since_its_first_reading
     assert frames.next_due() is None
 
 
-def test_a_frame_that_is_completed_late_is_ready_once_more_and_no_oftener() -> None:
+def test_a_frame_that_is_completed_late_is_ready_exactly_once_more() -> None:
     frames = OpenFrames(3, wait=1.0, period=10.0)
     frames.add(100, 0, 0.0)
     assert ready(frames, 1.0) == [100]

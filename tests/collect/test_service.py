@@ -48,7 +48,9 @@ def test_a_reading_by_http_becomes_a_result_and_all_ends_with_stop(watched: Coll
     assert store.results.latest("hall") is not None, "the store is still the caller's"
 
 
-def test_what_fails_to_start_leaves_nothing_running_and_can_start_later(watched: CollectedSite, store: Store) -> None:
+def test_a_service_that_fails_to_start_leaves_nothing_running_and_can_start_later(
+    watched: CollectedSite, store: Store
+) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         service = Service(
@@ -65,7 +67,7 @@ def test_what_fails_to_start_leaves_nothing_running_and_can_start_later(watched:
     assert ours() == []
 
 
-def test_a_server_that_ends_by_itself_is_noticed(watched: CollectedSite, store: Store) -> None:
+def test_a_server_that_ends_on_its_own_is_noticed(watched: CollectedSite, store: Store) -> None:
     service = Service({"hall": watched}, store, broker=None, listen=ListenAddress(port=0))
     service.start()
     service._server.should_exit = True  # noqa: SLF001 - as a fault of it would

@@ -48,7 +48,7 @@ def at_once(*works: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_threads_that_bring_the_same_readings_agree_on_who_was_first(store: Store, same: bool) -> None:
+def test_of_threads_that_add_the_same_readings_exactly_one_is_first(store: Store, same: bool) -> None:
     said: list[list[tuple[Reading, ReadingStatus]]] = [[] for _ in range(4)]
 
     def bring(own: int) -> None:

@@ -101,7 +101,7 @@ def test_a_result_that_was_being_computed_from_erased_readings_is_dropped(store:
     assert store.frames.unsolved(SITE) == [START]
 
 
-def test_what_was_erased_may_come_again(store: Store) -> None:
+def test_erased_readings_may_be_stored_again(store: Store) -> None:
     rows = frames(1)
     store.readings.add(rows)
     store.erase(SITE)
@@ -118,7 +118,7 @@ def test_more_than_one_step_is_erased(store: Store, monkeypatch: pytest.MonkeyPa
     assert store.frames.times(SITE) == []
 
 
-def test_retention_removes_what_is_older(store: Store) -> None:
+def test_erase_older_removes_older_data_only(store: Store) -> None:
     now = time.time_ns() // 1_000_000
     ages = [0.5, 1.9, 2.1, 30]
     times = [now - round(age * DAY) for age in ages]
@@ -337,7 +337,7 @@ def wait_for_lock(url: str) -> None:
             time.sleep(0.02)
 
 
-def test_a_result_of_a_frame_that_two_erase_at_once_and_that_comes_anew_goes_with_its_readings(
+def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The eraser has waited for a frame that another removed: it does not hold the one that came in its place."""

@@ -176,7 +176,7 @@ def test_a_full_disk_loses_nothing_of_postgresql_and_goes_on_when_there_is_room(
             postgres.execute("DROP TABLESPACE small")
 
 
-def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     open_store(str(path)).close()
     content = path.read_bytes()
@@ -239,7 +239,7 @@ def test_acknowledged_readings_survive_a_crash_of_the_server(postgres: Postgres,
         ("/postgres", "/nothing", '"nothing" does not exist'),
     ],
 )
-def test_a_server_that_refuses_is_said_without_the_password(
+def test_the_error_of_a_server_that_refuses_hides_the_password(
     postgres: Postgres, part: str, other: str, reason: str
 ) -> None:
     url = postgres.url().replace(part.format(password=postgres.password), other)
@@ -250,7 +250,7 @@ def test_a_server_that_refuses_is_said_without_the_password(
     assert postgres.password not in str(refusal.value)
 
 
-def test_no_server_at_an_address_is_said() -> None:
+def test_an_address_without_a_server_is_refused() -> None:
     with pytest.raises(StoreAwayError) as refusal:
         open_store("postgresql://me:hush@127.0.0.1:1/hall", wait_s=1)
     assert "hush" not in str(refusal.value)

@@ -137,7 +137,7 @@ def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
         assert store.frames.unsolved(SITE) == []
 
 
-def test_who_is_turned_away_while_another_opens_a_new_file_tries_again(tmp_path: Path) -> None:
+def test_two_that_open_a_new_file_at_once_both_succeed(tmp_path: Path) -> None:
     """SQLite does not wait at this step: whoever reads the file in its first form turns others away at once."""
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -252,7 +252,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
             call()
 
 
-def test_size_is_what_the_store_takes(store: Store) -> None:
+def test_size_counts_the_bytes_of_the_store(store: Store) -> None:
     before = store.size()
     store.readings.add(frames(3000))
     assert store.size() > before + 300_000

@@ -21,7 +21,7 @@ def test_a_result_comes_back_as_it_was(store: Store) -> None:
     assert store.results.latest(SITE) == bare
 
 
-def test_what_is_not_a_number_stays_that(store: Store) -> None:
+def test_nan_is_stored_as_nan(store: Store) -> None:
     store.readings.add(frames(1))
     spot = RecoveredSource("3", (math.nan,), 1.0, math.inf, math.nan)
     store.results.save([result(gap=math.nan, fit=math.nan, took_ms=math.nan, sources=(spot,))])

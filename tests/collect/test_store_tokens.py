@@ -27,7 +27,7 @@ def test_secrets_and_ids_differ(store: Store) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "cw_", "cw_" + 43 * "A", "\udcff", "x" * 10_000, "' OR 1=1 --", "\x00"])
-def test_a_wrong_secret_is_nobodys(store: Store, wrong: str) -> None:
+def test_a_wrong_secret_matches_no_token(store: Store, wrong: str) -> None:
     store.tokens.create(Role.OPERATOR)
     assert store.tokens.check(wrong) is None
 

@@ -79,7 +79,7 @@ class Bench:
             self.retention.check()
 
 
-def test_what_is_too_old_goes_at_the_start_and_every_hour_while_devices_agree_with_the_clock() -> None:
+def test_old_data_is_removed_at_the_start_and_every_hour_while_devices_agree_with_the_clock() -> None:
     bench = Bench()
     bench.fake_store.send("a2", "b1", when=bench.clocks.wall())
     bench.retention.check()
@@ -124,7 +124,7 @@ def test_a_clock_that_jumps_back_removes_less_and_then_goes_on() -> None:
     assert len(bench.fake_store.removed) > count
 
 
-def test_where_no_device_sends_any_more_what_is_too_old_goes_after_a_day() -> None:
+def test_old_data_is_removed_after_a_day_where_no_device_sends() -> None:
     bench = Bench()
     bench.pass_time(TRUST_S - 600, sending=())
     assert bench.fake_store.removed == []
@@ -264,7 +264,7 @@ def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_
 
 
 @pytest.mark.parametrize("wrong", [0, YEAR])
-def test_a_process_that_starts_removes_what_is_too_old_only_if_devices_agree_with_its_clock(
+def test_a_starting_process_removes_old_data_only_if_devices_agree_with_its_clock(
     tmp_path: Path, sqlite_url: str, wrong: float
 ) -> None:
     with deployment(tmp_path, sqlite_url, "--keep", "10d") as parts:

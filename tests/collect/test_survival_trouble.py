@@ -68,7 +68,7 @@ def busy(parts: Deployment, first: int) -> None:
     assert set(answer.body["error"]) == {"code", "message"}
 
 
-def test_a_broker_that_goes_away_is_said_and_found_again_with_all_that_it_keeps(
+def test_a_collector_reports_a_stopped_broker_and_receives_its_queue_when_it_is_back(
     tmp_path: Path, sqlite_url: str
 ) -> None:
     with deployment(tmp_path, sqlite_url) as parts:
@@ -96,7 +96,7 @@ def test_a_broker_that_goes_away_is_said_and_found_again_with_all_that_it_keeps(
         assert collector.log.count("connected to the broker") == 2
 
 
-def test_a_locked_store_is_said_and_nothing_acknowledged_is_lost(tmp_path: Path, store_url: str) -> None:
+def test_a_collector_reports_a_locked_store_and_loses_nothing_acknowledged(tmp_path: Path, store_url: str) -> None:
     with deployment(tmp_path, store_url) as parts:
         collector = parts.collector
         collector.start()
@@ -181,12 +181,12 @@ def full_and_free(parts: Deployment, disk: Path) -> None:
     assert "the store can be written again" in collector.log
 
 
-def test_a_full_disk_is_said_and_the_collector_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_collector_reports_a_full_disk_and_resumes_when_there_is_room(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 6) as disk, deployment(tmp_path, f"sqlite:///{disk / 'store.db'}") as parts:
         full_and_free(parts, disk)
 
 
-def test_a_full_disk_of_a_database_server_is_said_and_the_collector_goes_on(tmp_path: Path, postgres: Postgres) -> None:
+def test_a_collector_reports_a_full_disk_of_the_database_server_and_resumes(tmp_path: Path, postgres: Postgres) -> None:
     owner = postgres.data.stat()
     with small_disk(postgres.folder / "small", 14, uid=owner.st_uid, gid=owner.st_gid, mode=700) as disk:
         (disk / "space").mkdir(mode=0o700)
@@ -201,7 +201,7 @@ def test_a_full_disk_of_a_database_server_is_said_and_the_collector_goes_on(tmp_
             postgres.execute("DROP TABLESPACE narrow")
 
 
-def test_a_collector_that_is_asked_to_stop_stores_what_it_acknowledges_and_leaves_the_rest_to_the_broker(
+def test_a_stopping_collector_stores_acknowledged_readings_and_leaves_the_rest_to_the_broker(
     tmp_path: Path, sqlite_url: str
 ) -> None:
     with deployment(tmp_path, sqlite_url) as parts:

@@ -85,7 +85,7 @@ def test_the_collector_writes_in_no_name(site: Site) -> None:
     assert listener.hears("cloakwork/v1/hall/s1/status")
 
 
-def test_nobody_gets_in_without_a_password_of_their_own(site: Site) -> None:
+def test_every_user_needs_their_own_password(site: Site) -> None:
     word = site.password_file("hall.s1").read_text(encoding="utf-8").strip()
     assert site.enter("hall.s1").code == "Success"
     for user, password in ((None, None), ("hall.s1", "wrong"), ("hall.s2", word), ("nobody", word), ("collector", "")):

@@ -52,7 +52,7 @@ def numbers(site: Site) -> list[bytes]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("lasting", [True, False])
-def test_a_device_can_neither_take_nor_delete_what_waits_for_the_collector(
+def test_a_device_can_neither_take_nor_delete_readings_queued_for_the_collector(
     site: Site, name: str, lasting: bool
 ) -> None:
     collector_of(site).leave()
@@ -105,7 +105,7 @@ def test_a_device_that_does_not_know_the_name_of_a_group_takes_nothing_from_it(s
     assert heard_until(collector, END) == sent
 
 
-def test_whoever_knows_the_name_of_a_group_makes_readings_vanish_without_hearing_them(site: Site) -> None:
+def test_a_device_that_knows_the_group_name_diverts_readings_without_reading_them(site: Site) -> None:
     collector = collector_of(site, "$share/known/cloakwork/v1/hall/+/+")
     second = collector_of(site, "cloakwork/v1/hall/+/+", user="second")
     thief = site.enter("hall.s1")

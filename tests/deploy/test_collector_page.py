@@ -111,7 +111,7 @@ def test_the_limits_are_those_of_the_interface() -> None:
         assert line in " ".join(PAGE.split()), line
 
 
-def test_settings_of_the_broker_are_told_as_they_are() -> None:
+def test_the_page_lists_the_broker_settings_as_shipped() -> None:
     shipped = (DEPLOY / "mosquitto.conf").read_text(encoding="utf-8").splitlines()
     table = PAGE.partition("| setting | why |")[2].partition("\n\n")[0]
     told = re.findall(r"^\| `([a-z_]+ \w+)` \|", table, flags=re.MULTILINE)

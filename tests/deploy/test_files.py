@@ -49,7 +49,7 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_what_is_prepared_is_closed_to_others(made: Path) -> None:
+def test_prepared_files_are_closed_to_other_users(made: Path) -> None:
     assert len(files(made)) > 10
     for path in (made / "installation").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
@@ -87,7 +87,7 @@ def test_the_certificate_is_for_its_host_and_signed_by_the_authority(made: Path)
             subprocess.run([*strictly, certificate], cwd=folder, check=True, capture_output=True)
 
 
-def test_the_authority_signs_for_nobody_else(made: Path, tmp_path: Path) -> None:
+def test_the_authority_signs_for_no_other_name(made: Path, tmp_path: Path) -> None:
     folder = made / "installation" / "secrets"
     signed = ["openssl", "req", "-x509", "-CA", str(folder / "ca.pem"), "-CAkey", str(folder / "ca.key"), "-nodes"]
     signed += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", "own.key", "-out", "own.pem"]
@@ -126,7 +126,7 @@ def test_one_more_collector_has_users_of_its_own(made: Path, tmp_path: Path) -> 
     assert (broker / "mosquitto.acl").read_text("utf-8").endswith("\nuser second\ntopic read cloakwork/v1/#\n")
 
 
-def test_what_a_link_leads_to_is_not_given_away(tmp_path: Path) -> None:
+def test_prepare_does_not_follow_links(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root gives anything away")
     outside = tmp_path / "outside"
@@ -220,7 +220,7 @@ def test_no_password_stands_in_the_composition(compose: dict[str, Any]) -> None:
             assert not re.search(r"://[^@/]*:[^@/]*@", value), name
 
 
-def test_the_composition_asks_for_what_prepare_makes(compose: dict[str, Any], made: Path) -> None:
+def test_compose_uses_files_that_prepare_creates(compose: dict[str, Any], made: Path) -> None:
     for secret in compose["secrets"].values():
         assert (made / secret["file"]).is_file(), secret
     for service in compose["services"].values():
@@ -232,7 +232,7 @@ def test_the_composition_asks_for_what_prepare_makes(compose: dict[str, Any], ma
     assert wanted <= {path.name for path in (made / "installation" / "broker").iterdir()}
 
 
-def test_the_image_is_made_from_files_that_exist_and_runs_as_nobody() -> None:
+def test_the_image_uses_existing_files_and_runs_unprivileged() -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     copied = [name for line in re.findall(r"^COPY (?!--)(.+) \S+$", text, flags=re.MULTILINE) for name in line.split()]
     let_in = [line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"]
