@@ -1,4 +1,4 @@
-"""What a collector carries: readings a second into each store with live recovery, and how soon they are seen."""
+"""Throughput of a collector: readings per second into each store with live recovery, and the delay to the page."""
 
 import json
 import os
@@ -60,7 +60,7 @@ period = "{period}ms"
 
 @dataclass
 class Seen:
-    """What a client of the page's stream of events sees, and the collector's memory meanwhile."""
+    """The results that a client of the event stream receives, and the collector's memory meanwhile."""
 
     results: list[tuple[int, float]] = field(default_factory=list)  # time of the frame, when it was seen
     memory: list[tuple[float, int]] = field(default_factory=list)  # when, kilobytes
@@ -153,23 +153,23 @@ def measure(folder: Path, url: str, period: int) -> Carried:
         time.sleep(1)
         command = [sys.executable, "-m", "benchmarks.load", broker.port, frames, "hall", period, SECONDS]
         load = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
-        told = json.loads(load.stdout)
+        report = json.loads(load.stdout)
         ended = time.monotonic()
-        stored = _await_stored(store, told["acknowledged"])
+        stored = _await_stored(store, report["acknowledged"])
         lag = time.monotonic() - ended
-        _await_seen(seen, told["begin"] + (told["frames"] - 1) * period)
-        delays = seen.delays(told["begin"], told["frames"], period)
+        _await_seen(seen, report["begin"] + (report["frames"] - 1) * period)
+        delays = seen.delays(report["begin"], report["frames"], period)
         left = len(store.frames.unsolved("hall", 10_000))
         afterwards = _catch_up(store)
-        start_mb, end_mb = _memory(seen, told["begin"] / 1000)
+        start_mb, end_mb = _memory(seen, report["begin"] / 1000)
         return Carried(
-            sent=told["acknowledged"],
+            sent=report["acknowledged"],
             stored=stored,
             lag_s=lag,
             p50=float(np.quantile(delays, 0.5, method="higher")),
             p99=float(np.quantile(delays, 0.99, method="higher")),
-            solved=told["frames"] - left,
-            frames=told["frames"],
+            solved=report["frames"] - left,
+            frames=report["frames"],
             afterwards=afterwards,
             start_mb=start_mb,
             end_mb=end_mb,
@@ -213,17 +213,17 @@ def _await_ready(address: str, token: str) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
-            told = json.loads(b"".join(_asked(address, token, "/v1/sites/hall/health")))
+            report = json.loads(b"".join(_asked(address, token, "/v1/sites/hall/health")))
         except OSError:
-            told = {"broker": {"state": "away"}}
-        if told["broker"]["state"] == "ok":
+            report = {"broker": {"state": "away"}}
+        if report["broker"]["state"] == "ok":
             return
         time.sleep(0.2)
     raise RuntimeError("the collector did not start")
 
 
 def _watch(address: str, token: str, seen: Seen) -> None:
-    """Note when each result is told on the stream of events."""
+    """Record when each result arrives on the event stream."""
     try:
         for line in _asked(address, token, "/v1/events?site=hall", timeout=120):
             if line.startswith(b"data:") and b'"sources"' in line:

@@ -1,4 +1,4 @@
-"""Devices of a site that all send at once: a program of its own, so that it takes no time of who is measured.
+"""All devices of a site, sending at once: a separate program, so that it takes no time from the measured one.
 
 python -m benchmarks.load PORT FRAMES.npz SITE PERIOD_MS SECONDS: publishes frame after frame with QoS 1, each at a
 multiple of the period, and prints how many frames were sent and how many readings the broker has acknowledged.
@@ -21,18 +21,18 @@ PUBACK = 4  # bytes
 
 
 class Devices:
-    """A few connections that share the sensors. They speak MQTT by hand, so that sending costs next to nothing."""
+    """A few connections that share the sensors. They write MQTT packets directly, so sending is cheap."""
 
     def __init__(self, port: int, topics: list[str]) -> None:
         self._topics = [topic.encode() for topic in topics]
         self._links = [_connected(port, number) for number in range(CONNECTIONS)]
-        self._heard = [0] * CONNECTIONS
+        self._received_bytes = [0] * CONNECTIONS
         for number in range(CONNECTIONS):
             threading.Thread(target=self._listen, args=(number,), daemon=True).start()
 
     @property
     def acknowledged(self) -> int:
-        return sum(self._heard) // PUBACK
+        return sum(self._received_bytes) // PUBACK
 
     def send(self, seq: int, when: int, steps: list[int]) -> None:
         parts = [bytearray() for _ in self._links]
@@ -49,8 +49,8 @@ class Devices:
             link.shutdown(socket.SHUT_RDWR)
 
     def _listen(self, number: int) -> None:
-        while heard := self._links[number].recv(65536):  # nothing but acknowledgements
-            self._heard[number] += len(heard)
+        while received := self._links[number].recv(65536):  # nothing but acknowledgements
+            self._received_bytes[number] += len(received)
 
 
 def _connected(port: int, number: int) -> socket.socket:
@@ -95,8 +95,8 @@ def main() -> None:
         late = max(late, -pause)
         devices.send(number, when, steps[number % len(steps)])
     devices.finish(frames * len(names))
-    told = {"begin": begin, "frames": frames, "acknowledged": devices.acknowledged, "late_s": late}
-    print(json.dumps(told))
+    report = {"begin": begin, "frames": frames, "acknowledged": devices.acknowledged, "late_s": late}
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

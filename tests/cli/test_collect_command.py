@@ -283,8 +283,8 @@ def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path)
         (tmp_path / "password").write_text("guessed")
         parts.collector.start()
         until(lambda: "refuses" in parts.collector.log)
-        until(lambda: parts.collector.door.health() is not None)
-        health = parts.collector.door.health()
+        until(lambda: parts.collector.client.health() is not None)
+        health = parts.collector.client.health()
         assert health["broker"]["state"] == "away"
         assert "check user, password and client id" in health["broker"]["reason"]
         assert "guessed" not in parts.collector.log
@@ -314,11 +314,11 @@ def test_two_collectors_of_a_group_share_the_readings(tmp_path: Path) -> None:
             parts.publish(0, 400)
             until(lambda: parts.count() == 1200, 60)
             assert parts.stored() == parts.expected(400, "s1", "s2", "s3")
-            doors = [(collector.door.port, collector.door.secret) for collector in (one, two)]
+            doors = [(collector.client.port, collector.client.secret) for collector in (one, two)]
             # what is stored is counted a moment later
-            until(lambda: sum(counted(*door, "new") for door in doors) == 1200)
-            assert min(counted(*door, "new") for door in doors) > 200
-            assert [counted(*door, "again") for door in doors] == [0, 0]
+            until(lambda: sum(counted(*client, "new") for client in doors) == 1200)
+            assert min(counted(*client, "new") for client in doors) > 200
+            assert [counted(*client, "again") for client in doors] == [0, 0]
             two.kill()
             parts.publish(400, 500)
             one.wait_ready()

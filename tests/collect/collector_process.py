@@ -59,22 +59,22 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HttpClient:
-    """The HTTP side of a collector, for whoever has a token."""
+    """Requests to a collector, with a token."""
 
     port: int
     secret: str
     timeout: float = 30.0
 
     def ask(self, method: str, path: str, body: object = None, *, cookie: str | None = None) -> Answer:
-        """One request, with the token or with a cookie; raises `OSError` or `HTTPException` where nobody answers."""
+        """One request, with the token or with a cookie; raises `OSError` or `HTTPException` without an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
         try:
             known = {"Authorization": f"Bearer {self.secret}"} if cookie is None else {"Cookie": cookie}
             headers = {**known, "Content-Type": "application/json"}
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, told, json.loads(answer.read() or b"null"))
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, headers, json.loads(answer.read() or b"null"))
         finally:
             connection.close()
 
@@ -82,7 +82,7 @@ class HttpClient:
         return self.ask("POST", "/v1/readings", [as_json(row) for row in readings])
 
     def health(self, site: str = "hall") -> Any:
-        """What the collector says of itself; None where nobody answers."""
+        """The health of a site; None without an answer."""
         try:
             answer = self.ask("GET", f"/v1/sites/{site}/health")
         except (OSError, http.client.HTTPException):
@@ -90,7 +90,7 @@ class HttpClient:
         return answer.body if answer.status == 200 else None
 
     def insist(self, readings: Sequence[Reading], seconds: float = 60.0) -> None:
-        """Post until it is acknowledged, as a device does."""
+        """Post until acknowledged, as a device does."""
         end = time.monotonic() + seconds
         while True:
             with suppress(OSError, http.client.HTTPException):
@@ -106,14 +106,14 @@ def as_json(row: Reading) -> dict[str, object]:
 
 @cache
 def fork_server() -> "ForkServer":
-    """One for all tests, because it takes seconds to load everything."""
+    """One server for all tests, because loading everything takes seconds."""
     made = ForkServer(Path(tempfile.mkdtemp(prefix="cloakwork-fork-server-")))
     atexit.register(made.close)
     return made
 
 
 class ForkServer:
-    """Forks collectors; the clock of all of them can be set wrong."""
+    """Forks collectors, and sets the wall clock of all of them wrong."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -128,14 +128,14 @@ class ForkServer:
         assert self._line() == "ready"
 
     def fork(self, words: Sequence[str], log: Path, store: str) -> int:
-        """The number of a new process that runs `cloakwork` with these words."""
+        """Return the id of a new process that runs `cloakwork` with these words."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"words": list(words), "log": str(log), "store": store}) + "\n")
         self._process.stdin.flush()
         return int(self._line())
 
     def set_clock(self, wrong_by_s: float) -> None:
-        """From now on, the wall clock of every collector says so much more than the time."""
+        """From now on, the wall clock of every collector is ahead by this much."""
         with self._clock.open("r+b") as file:
             file.write(struct.pack("<q", round(1000 * wrong_by_s)))
 
@@ -155,25 +155,27 @@ class ForkServer:
 
 
 class Collector:
-    """A process that runs `cloakwork collect`, again and again if need be."""
+    """A process that runs `cloakwork collect`, and can be started again."""
 
-    def __init__(self, fork_server: ForkServer, words: Sequence[str], log: Path, door: HttpClient, store: str) -> None:
+    def __init__(
+        self, fork_server: ForkServer, words: Sequence[str], log: Path, client: HttpClient, store: str
+    ) -> None:
         self._fork_server = fork_server
         self._words = ["collect", *words]
         self._log = log
         self._store = store
-        self.door = door
+        self.client = client
         self.number = 0
 
     def beside(self, name: str) -> "Collector":
-        """Another one, with a name and a port of its own."""
+        """Another one, with its own name and port."""
         port = free_port()
         words = [f"127.0.0.1:{port}" if before == "--listen" else word for before, word in pairwise(self._words)]
         return Collector(
             self._fork_server,
             [*words, "--name", name],
             self._log.with_name(f"log-{name}"),
-            replace(self.door, port=port),
+            replace(self.client, port=port),
             self._store,
         )
 
@@ -208,7 +210,7 @@ class Collector:
 
     @property
     def log(self) -> str:
-        """All that it has said, in all lives."""
+        """The output of all its lives."""
         return self._log.read_text(encoding="utf-8") if self._log.exists() else ""
 
     def kill(self, by: signal.Signals = signal.SIGKILL, seconds: float = 40.0) -> None:
@@ -220,13 +222,13 @@ class Collector:
         self.number = 0
 
     def wait_ready(self, seconds: float = 60.0) -> Any:
-        """Until it answers and has its broker; what it then says of itself."""
-        told: list[Any] = [None]
+        """Wait until it answers and is connected to its broker; returns its health."""
+        health: list[Any] = [None]
 
         def ready() -> bool:
             assert self.alive, f"it has ended:\n{self.log}"
-            told[0] = self.door.health()
-            return told[0] is not None and told[0]["broker"]["state"] in {"ok", "none"}
+            health[0] = self.client.health()
+            return health[0] is not None and health[0]["broker"]["state"] in {"ok", "none"}
 
         until(ready, seconds, "it does not get ready")
-        return told[0]
+        return health[0]

@@ -1,4 +1,4 @@
-"""What tests of the collector as a process share: a strict broker, devices, and processes that can be killed."""
+"""A collector deployed for a test: a strict broker, devices, and a process that can be killed."""
 
 import socket
 import sqlite3
@@ -28,12 +28,12 @@ AT_ONCE = 50  # messages before their acknowledgements are read
 
 @contextmanager
 def strict_broker(folder: Path, site: str = "hall") -> Iterator[Broker]:
-    """As an operator should have it: TLS, passwords, rules, and it keeps everything for a collector that is away."""
+    """As an operator should run it: TLS, passwords, rules, and a queue for a collector that is away."""
     broker = Broker(folder, tls=True, users=PASSWORDS, site=site)
     settings = folder / "mosquitto.conf"
-    told = [line for line in settings.read_text().splitlines() if not line.startswith(("autosave", "log_type"))]
-    told += ["log_type error", "max_queued_messages 100000000", "max_inflight_messages 1000", "set_tcp_nodelay true"]
-    settings.write_text("\n".join([*told, ""]))
+    lines = [line for line in settings.read_text().splitlines() if not line.startswith(("autosave", "log_type"))]
+    lines += ["log_type error", "max_queued_messages 100000000", "max_inflight_messages 1000", "set_tcp_nodelay true"]
+    settings.write_text("\n".join([*lines, ""]))
     broker.start()
     try:
         yield broker
@@ -42,7 +42,7 @@ def strict_broker(folder: Path, site: str = "hall") -> Iterator[Broker]:
 
 
 class Device:
-    """Publishes with QoS 1 in the name of one sensor. As a real one does, it sends again what was not acknowledged."""
+    """Publishes with QoS 1 as one sensor and, like a real device, repeats what was not acknowledged."""
 
     def __init__(self, broker: Broker, sensor: str) -> None:
         self._broker = broker
@@ -103,7 +103,7 @@ def _receive(link: ssl.SSLSocket, size: int) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
-    """All that a test of survival stands on: s4 sends by HTTP, the others through the broker."""
+    """The parts of a deployment: s4 sends by HTTP, the others through the broker."""
 
     url: str
     site: Path
@@ -118,7 +118,7 @@ class Deployment:
         return load_collected_site(self.site)
 
     @cached_property
-    def _said(self) -> list[dict[str, int]]:
+    def _values(self) -> list[dict[str, int]]:
         return [values(self.watched, 0.3, seed=seed) for seed in range(16)]
 
     @cached_property
@@ -132,7 +132,7 @@ class Deployment:
         period = self.watched.schedule.period_ms
         times = [(number, (self.first + number) * period) for number in range(start, stop)]
         return [
-            Reading("hall", name, number, when, self._said[number % 16][name], 0)
+            Reading("hall", name, number, when, self._values[number % 16][name], 0)
             for number, when in times
             for name in names
         ]
@@ -148,7 +148,7 @@ class Deployment:
             return sorted(row[1:5] for row in store.readings.iterate("hall"))
 
     def count(self, table: str = "readings") -> int:
-        """How many rows a table has, read behind the store's back."""
+        """Count the rows of a table, without the store's own code."""
         query = f"SELECT count(*) FROM {table}"  # noqa: S608
         if self.url.startswith("sqlite"):
             with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=20)) as file:
@@ -195,7 +195,7 @@ def deployment(
 
 
 class Load:
-    """Sends frames until told to stop: through the broker in one thread, by HTTP in another."""
+    """Sends frames until stopped: through the broker in one thread, by HTTP in another."""
 
     def __init__(self, deployment: Deployment, *, frames: int, every: float) -> None:
         self._deployment = deployment

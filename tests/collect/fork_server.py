@@ -1,8 +1,8 @@
-"""A process that has loaded all of Cloakwork and forks collectors on demand: a life costs tenths of a second.
+"""A process that has loaded all of Cloakwork and forks collectors on demand, in tenths of a second each.
 
-Run as a program, with a site file whose solver is prepared once and a file that holds how many milliseconds the wall
-clock of all collectors is wrong. Each line that it reads is `{"words": [...], "log": "FILE", "store": "URL"}`: it forks
-a process that runs `cloakwork` with these words on that store, and answers with its number.
+Its arguments are a site file, whose solver it prepares once, and a file with the error of the wall clock of all
+collectors in milliseconds. Each line of its input is `{"words": [...], "log": "FILE", "store": "URL"}`: it forks a
+process that runs `cloakwork` with these words on that store, and prints its process id.
 """
 
 import json
@@ -16,24 +16,24 @@ from pathlib import Path
 
 
 def _step_clock(file: Path) -> None:
-    """Let the wall clock be wrong by what the file says, from now on and in all children; other clocks go on."""
+    """Shift the wall clock by the content of the file, from now on and in all children; other clocks stay."""
     with file.open("r+b") as opened:
         shared = mmap.mmap(opened.fileno(), 8)
-    right = time.time_ns
+    true_time_ns = time.time_ns
 
     def time_ns() -> int:
-        return right() + 1_000_000 * int(struct.unpack("<q", shared[:8])[0])
+        return true_time_ns() + 1_000_000 * int(struct.unpack("<q", shared[:8])[0])
 
     time.time_ns = time_ns
     time.time = lambda: time_ns() / 1e9
 
 
-def _live(words: list[str], log: str, store: str) -> None:
-    """Be a collector; never returns."""
+def _run(words: list[str], log: str, store: str) -> None:
+    """Become a collector; never returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for number, stream in enumerate((nothing, said, said)):
+    for number, stream in enumerate((nothing, output, output)):
         os.dup2(stream, number)
     from cloakwork.cli import main as command  # noqa: PLC0415 - after the clock
 
@@ -56,14 +56,14 @@ def main() -> None:
     from cloakwork.collect.solver import Solver  # noqa: PLC0415
 
     Solver(load_collected_site(sys.argv[1])).prepare()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to wait for those who were killed
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for killed children
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        told = json.loads(line)
+        request = json.loads(line)
         number = os.fork()
         if number == 0:
-            _live(told["words"], told["log"], told["store"])
+            _run(request["words"], request["log"], request["store"])
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
 

@@ -34,12 +34,12 @@ def flooding(threads: int, call: Callable[[int], object]) -> Iterator[None]:
             one.join(30)
 
 
-def answers(parts: Deployment, door: HttpClient, flood: Counter[int]) -> list[int]:
+def answers(parts: Deployment, client: HttpClient, flood: Counter[int]) -> list[int]:
     """The answers to a well-behaved device that sends a reading now and then, until the flood was refused often."""
     statuses: list[int] = []
     end = time.monotonic() + 60
     while (len(statuses) < 10 or flood[429] <= 2 * flood[401]) and time.monotonic() < end:
-        statuses.append(door.post(parts.frames(len(statuses), len(statuses) + 1, "s3")).status)
+        statuses.append(client.post(parts.frames(len(statuses), len(statuses) + 1, "s3")).status)
         time.sleep(0.05)
     return statuses
 

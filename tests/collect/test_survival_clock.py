@@ -227,16 +227,16 @@ def test_a_clock_that_is_set_while_it_works_breaks_neither_frames_nor_tokens_nor
     tmp_path: Path, sqlite_url: str, wrong: float
 ) -> None:
     with running(tmp_path, sqlite_url, "--keep", "10d") as parts:
-        door = parts.collector.door
+        client = parts.collector.client
         before = send(parts, 0)
         until(lambda: recovered(parts, before))
-        session = Session(door)
+        session = Session(client)
         next_slot(parts)
         parts.fork_server.set_clock(wrong)
         after = send(parts, 1)
         until(lambda: recovered(parts, after), 90, parts.collector.log)
         assert session.works()
-        assert door.health()["store"]["state"] == "ok"
+        assert client.health()["store"]["state"] == "ok"
         next_slot(parts)
         parts.fork_server.set_clock(0)
         last = send(parts, 2)
@@ -244,7 +244,7 @@ def test_a_clock_that_is_set_while_it_works_breaks_neither_frames_nor_tokens_nor
         assert session.works()
         with open_store(parts.url) as store:
             made = store.tokens.create(Role.ANALYST).secret
-        assert HttpClient(door.port, made).ask("GET", "/v1/sites").status == 200
+        assert HttpClient(client.port, made).ask("GET", "/v1/sites").status == 200
         assert parts.count() == 12
 
 
@@ -256,7 +256,7 @@ def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_
         parts.fork_server.set_clock(-2 * DAY)
         when = send(parts, 0)
         until(lambda: parts.count() == 4)
-        until(lambda: [one for one in parts.collector.door.health()["problems"] if "clock wrong" in one["reason"]])
+        until(lambda: [one for one in parts.collector.client.health()["problems"] if "clock wrong" in one["reason"]])
         parts.fork_server.set_clock(0)
         parts.collector.kill()
         parts.collector.start()
@@ -285,9 +285,9 @@ def test_a_starting_process_removes_old_data_only_if_devices_agree_with_its_cloc
 class Session:
     """A browser that has signed in."""
 
-    def __init__(self, door: HttpClient) -> None:
-        self._door = door
-        answer = door.ask("POST", "/v1/session", {"token": door.secret})
+    def __init__(self, client: HttpClient) -> None:
+        self._door = client
+        answer = client.ask("POST", "/v1/session", {"token": client.secret})
         assert answer.status == 200
         self._cookie = answer.headers["set-cookie"].split(";")[0]
 

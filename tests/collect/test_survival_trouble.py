@@ -35,12 +35,12 @@ def stored(parts: Deployment, frames: int, *sensors: str, seconds: float = 60.0)
 
 def says(collector: Collector, part: str, words: str) -> bool:
     """Whether health says that a part is away, and why."""
-    health = collector.door.health()
+    health = collector.client.health()
     return health is not None and health[part]["state"] == "away" and words in health[part]["reason"]
 
 
 def well(collector: Collector) -> bool:
-    health = collector.door.health()
+    health = collector.client.health()
     return health is not None and health["broker"]["state"] == health["store"]["state"] == "ok"
 
 
@@ -82,12 +82,12 @@ def test_a_collector_reports_a_stopped_broker_and_receives_its_queue_when_it_is_
         broker.stop()
         collector.start()
         until(lambda: says(collector, "broker", "cannot be reached"))
-        away = collector.door.health()["broker"]
+        away = collector.client.health()["broker"]
         parts.device.insist(parts.frames(0, 20, "s4"))  # HTTP goes on without it
         until(lambda: "no readings from the broker" in collector.log)
         broker.start()
         until(lambda: well(collector), 90)
-        assert collector.door.health()["broker"]["since"] > away["since"]
+        assert collector.client.health()["broker"]["since"] > away["since"]
         until(lambda: collector.log.count("connected to the broker") >= 2)  # it is said a moment after it is so
         until(lambda: parts.count() == 200)
         parts.device.insist(parts.frames(20, 60, "s4"))
