@@ -13,8 +13,7 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
 from tests.collect import api_kit
 from tests.collect.api_kit import NOW, Still
-from tests.collect.live_kit import moment, readings, values
-from tests.collect.zone_kit import FLAT, found, watched
+from tests.collect.small_sites import FLAT, flat_result, flat_site, moment, readings, values
 
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
 
@@ -43,20 +42,20 @@ def get(made: TestClient, path: str) -> Any:
 
 
 def test_a_site_lists_its_zones(tmp_path: Path) -> None:
-    with client(tmp_path, watched(NAMED)) as (made, _):
+    with client(tmp_path, flat_site(NAMED)) as (made, _):
         [zone] = get(made, "")["zones"]
-        places = watched(NAMED).site.zones[0].places.tolist()
+        places = flat_site(NAMED).site.zones[0].places.tolist()
         assert zone == {"id": "living", "label": "Living room", "places": places}
 
 
 def test_unnamed_rooms_have_no_places(tmp_path: Path) -> None:
-    with client(tmp_path, watched()) as (made, _):
+    with client(tmp_path, flat_site()) as (made, _):
         assert [zone["places"] for zone in get(made, "")["zones"]] == [[], []]
 
 
 def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
-    one = watched()
-    with client(tmp_path, one, found(one, NOW - 1000, zone=1), found(one, NOW, zone=0)) as (made, _):
+    one = flat_site()
+    with client(tmp_path, one, flat_result(one, NOW - 1000, zone=1), flat_result(one, NOW, zone=0)) as (made, _):
         here = {"id": "room-1", "expected": 0.9, "probability": 0.9, "occupied": True}
         there = {"id": "room-2", "expected": 0.0, "probability": 0.0, "occupied": False}
         assert get(made, "/latest")["zones"] == [here, there]
@@ -65,14 +64,14 @@ def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
 
 
 def test_a_result_without_a_map_or_of_other_places_has_no_zones(tmp_path: Path) -> None:
-    one = watched()
-    bare = Result(**{**found(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
+    one = flat_site()
+    bare = Result(**{**flat_result(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
     with client(tmp_path, one, bare) as (made, _):
         assert get(made, f"/results/{NOW}")["zones"] is None
 
 
 def test_an_attack_has_zones_too(tmp_path: Path) -> None:
-    one = watched(epsilon=30.0)
+    one = flat_site(epsilon=30.0)
     with client(tmp_path, one) as (made, store):
         for number in range(4):
             store.readings.add(readings(one, number, values(one, (1.25, 1.25), seed=number)))
