@@ -1,13 +1,16 @@
-"""The house: imports point one way, the sensor needs nothing, and importing is quick to stay so."""
+"""The house: imports point one way and through faces, a name has one meaning, messages read well."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 import cloakwork
+from scripts.messages import PACKAGE, TABLE, messages, table
 
 ROOT = Path(cloakwork.__file__).parent
 LAYERS = [
@@ -87,3 +90,68 @@ def test_all_public_names_load_and_others_do_not() -> None:
     assert set(cloakwork.__all__) <= set(dir(cloakwork))
     with pytest.raises(AttributeError, match="nonsense"):
         _ = cloakwork.nonsense  # type: ignore[attr-defined]
+
+
+def test_imports_between_folders_use_the_face() -> None:
+    """`from cloakwork.privacy import Cloak`, not `from cloakwork.privacy.cloak`; boards import sensor's modules."""
+    for path in ROOT.rglob("*.py"):
+        own = path.relative_to(ROOT).parts[0]
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "cloakwork" and len(parts) > 2 and parts[1] not in {own, "sensor"}:
+                pytest.fail(f"{path.relative_to(ROOT)} imports {name}: add what it needs to {parts[1]}/__init__.py")
+
+
+def test_a_public_class_or_module_name_occurs_once() -> None:
+    """Files of cli/ are named after their commands, and the sensor has errors of its own: these do not count."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        module = path.relative_to(ROOT)
+        if module.parts[:2] == ("device", "board"):
+            continue  # what a board's owner edits, under the names that boards expect
+        if module.parts[0] != "cli" and path.stem not in {"__init__", "errors"}:
+            homes[path.stem].append(str(module))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[f"class {node.name}"].append(str(module))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_every_exception_is_in_errors() -> None:
+    """Those of the sensor have a module of their own, which boards hold."""
+    for path in ROOT.rglob("*.py"):
+        if path.name == "errors.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+            assert not any(base.endswith(("Error", "Exception")) for base in bases), f"{path}: {ast.unparse(node)[:60]}"
+
+
+def strings(path: Path) -> list[str]:
+    """The strings of a module, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    docstrings = {id(node.value) for node in nodes}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+def test_only_the_command_line_names_its_options() -> None:
+    for path in ROOT.rglob("*.py"):
+        if path.relative_to(ROOT).parts[0] != "cli":
+            named = [text for text in strings(path) if re.search(r"(^|[\s`'(])--[a-z]", text)]
+            assert named == [], path
+
+
+def test_the_table_of_messages_is_current() -> None:
+    assert TABLE.read_text(encoding="utf-8") == table(), "run `python -m scripts.messages`, and read what changed"
+
+
+AWKWARD = r"\b(told|such that|at the most|by itself|by themselves|nobody can)\b|^(Who|What) [a-z]+ [^?]*\.$"
+
+
+def test_messages_read_as_plain_english() -> None:
+    found = list(messages())
+    assert len(found) > 300
+    assert [message for message in found if re.search(AWKWARD, message.text)] == []
+    assert PACKAGE == ROOT

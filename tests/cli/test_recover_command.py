@@ -239,7 +239,7 @@ def test_the_plan_of_a_changed_site_is_refused(option: bool, run: Run, case: Cas
 def test_a_plan_that_is_not_there_is_refused(run: Run, case: Case) -> None:
     done = run("recover", case.site, case.readings, "--plan", case.site.with_name("none.json"))
     assert done.code == 2
-    assert "none.json: No such file or directory. Write the plan again with: cloakwork plan SITE --out" in done.err
+    assert "none.json: No such file or directory. Write the plan with: cloakwork plan SITE --out" in done.err
 
 
 def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:

@@ -124,7 +124,7 @@ def _plan_command(problem: CloakworkError) -> str:
     if not isinstance(problem, PlanError) or not problem.values["rewrite"]:
         return ""
     command = ["cloakwork", "plan", str(problem.values["site"] or "SITE"), "--out", str(problem.values["plan"])]
-    return f" Write the plan again with: {shlex.join(command)}"
+    return f" Write the plan with: {shlex.join(command)}"
 
 
 def _stop(message: str, code: int) -> None:

@@ -13,9 +13,18 @@ import typer
 
 from cloakwork.cli.demo_picture import PEOPLE, show_picture
 from cloakwork.cli.output import counted, err, note, say
-from cloakwork.demo import Demonstration, DemoProgress, Movement, load_flat, recorded, staying, walking
-from cloakwork.demo.demonstration import usual_port
-from cloakwork.demo.recorded import POSITIONS, data_file
+from cloakwork.demo import (
+    POSITIONS,
+    Demonstration,
+    DemoProgress,
+    Movement,
+    data_file,
+    load_flat,
+    recorded,
+    staying,
+    usual_port,
+    walking,
+)
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 

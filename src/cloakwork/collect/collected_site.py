@@ -1,7 +1,6 @@
 """A site that this collector serves: its site file, its frozen plan, and its frames in a store."""
 
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.problems import BudgetRules
 from cloakwork.collect.storage import Store
-from cloakwork.errors import InputError, SiteError
+from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, Problems
 from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
@@ -124,11 +123,13 @@ def load_collected_site(path: str | Path) -> CollectedSite:
     site = load_site(path)
     file = plan_beside(path)
     if not file.is_file():
-        command = shlex.join(["cloakwork", "plan", str(path), "--out", str(file)])
-        raise SiteError(
+        raise PlanError(
             f"{path} has no plan beside it, so the noise of its devices is unknown. Put the plan that they were "
-            f"provisioned with at {file}, or write a new one with: {command}",
-            file=file,
+            f"provisioned with at {file}, or write a new one.",
+            reason="missing",
+            plan=str(file),
+            site=str(path),
+            rewrite=True,
         )
     return CollectedSite(site, load_plan(file), file)
 

@@ -1,6 +1,6 @@
 """The demonstration: simulated people in a flat, devices that run the real sensor code, a collector and its page."""
 
-from cloakwork.demo.demonstration import Demonstration, DemoProgress, load_flat
+from cloakwork.demo.demonstration import Demonstration, DemoProgress, load_flat, usual_port
 from cloakwork.demo.recorded import INFRARED, POSITIONS, Infrared, Position, data_file, missing_text, read_infrared
 from cloakwork.demo.simulated_flat import SimulatedFlat
 from cloakwork.demo.walks import Movement, recorded, staying, walking
@@ -20,5 +20,6 @@ __all__ = [
     "read_infrared",
     "recorded",
     "staying",
+    "usual_port",
     "walking",
 ]
