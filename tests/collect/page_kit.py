@@ -67,6 +67,7 @@ def watching(
         visit = stack.enter_context(visiting(browser, address, expected=(*USUAL, *expected), **options))
         sign_in(visit.page)
         visit.page.wait_for_selector("#board[aria-busy=false]")
+        until(lambda: bool(api.listeners), visit.page)
         yield visit, api
 
 

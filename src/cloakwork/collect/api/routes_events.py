@@ -1,6 +1,7 @@
 """`GET /v1/events`: live events as server-sent events."""
 
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -36,6 +37,7 @@ _DOCUMENTED = {"text/event-stream": {"schema": SCHEMA, "example": EXAMPLE}}
 router = APIRouter(route_class=GuardedRoute, tags=["results"])
 # the hub ends streams when the collector stops, with a last event; the library would cut them off
 AppStatus.enable_automatic_graceful_drain = False
+logging.getLogger("sse_starlette").setLevel(logging.INFO)  # at DEBUG it would log every event
 
 
 class EventStreamResponse(EventSourceResponse):
