@@ -189,7 +189,7 @@ def mended_delta(filter_: Filter, n: int, epsilon: float, delta: float, *, circu
     try:
         cloak = SeriesCloak(filter_, n, epsilon=epsilon, delta=delta, circular=circular, mechanism=PaperLaplace())
     except CalibrationError as refused:
-        found = refused.values.get("found")
+        found = refused.values.get("true_delta")
         if not isinstance(found, float):
             raise
         return found
