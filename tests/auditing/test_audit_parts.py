@@ -13,16 +13,7 @@ from benchmarks.mechanisms import laplace
 from cloakwork.auditing import Audit, PrivacyCurve, Verdict, Witness, audit
 from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
 from cloakwork.auditing.event_search import AuditedClaim, CandidateEvent, interval
-from cloakwork.auditing.features import (
-    Combination,
-    LowBits,
-    LowestBit,
-    RowEntry,
-    RowFigure,
-    SpecialValue,
-    Value,
-    spacing_of,
-)
+from cloakwork.auditing.features import SPECIAL, VALUE, combination, entry, figure, low_bits, lowest_bit, spacing_of
 from cloakwork.auditing.output_events import HalfLine, Interval, OneOf, Ranges
 from cloakwork.auditing.portfolio import portfolio
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports, ask, kind_of, read
@@ -70,7 +61,7 @@ def test_a_stake_is_kellys() -> None:
 def test_wealth_is_what_the_pairs_pay() -> None:
     slot = replace(portfolio(reports([0.0]).kind, 1, None)[0], share=1.0)
     book = Book([slot], epsilon=1.0, delta=0.0, confidence=0.95)
-    event = HalfLine(Value(), 0.5, above=True)
+    event = HalfLine(VALUE, 0.5, above=True)
     book.choose([(CandidateEvent(event, 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0, 1.0, 0.0, 0.0, 1.0]), reports([0.0, 0.0, 0.0, 1.0, 1.0]))
     best = best_stakes(np.array([[0.6]]), np.array([[0.1]]), payments(np.array([1.0]), np.array([0.0])))[0, 0]
@@ -82,17 +73,17 @@ def test_wealth_is_what_the_pairs_pay() -> None:
 @pytest.mark.parametrize(
     ("event", "held", "words"),
     [
-        (HalfLine(Value(), 1.0, above=True), [False, False, True, False], "the output is above 1"),
-        (HalfLine(Value(), 1.0, above=False), [True, True, False, False], "the output is at most 1"),
-        (Interval(Value(), 0.0, 1.0, inside=True), [False, True, False, False], "the output is 1"),
-        (Interval(Value(), 0.0, 1.0, inside=False), [True, False, True, False], "at most 0 or above 1"),
-        (Interval(Value(), None, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
+        (HalfLine(VALUE, 1.0, above=True), [False, False, True, False], "the output is above 1"),
+        (HalfLine(VALUE, 1.0, above=False), [True, True, False, False], "the output is at most 1"),
+        (Interval(VALUE, 0.0, 1.0, inside=True), [False, True, False, False], "the output is 1"),
+        (Interval(VALUE, 0.0, 1.0, inside=False), [True, False, True, False], "at most 0 or above 1"),
+        (Interval(VALUE, None, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
         (
-            Ranges(Value(), np.array([0.5, 1.5]), np.array([True, False, True])),
+            Ranges(VALUE, np.array([0.5, 1.5]), np.array([True, False, True])),
             [True, False, True, False],
             "the output is at most 0.5 or above 1.5",
         ),
-        (OneOf(SpecialValue(), np.array([1.0])), [False, False, False, True], "the output is not a number"),
+        (OneOf(SPECIAL, np.array([1.0])), [False, False, False, True], "the output is not a number"),
     ],
 )
 def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -> None:
@@ -104,23 +95,23 @@ def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -
 @pytest.mark.parametrize(
     ("event", "held", "words"),
     [
-        (Interval(Value(), None, 1.0, inside=True), "-inf 0 1", "at most 1"),
-        (Interval(Value(), None, 1.0, inside=False), "2 inf", "above 1"),
-        (Interval(Value(), -np.inf, 1.0, inside=True), "0 1", "above minus infinity and at most 1"),
-        (Interval(Value(), -np.inf, 1.0, inside=False), "-inf 2 inf", "minus infinity or above 1"),
-        (Interval(Value(), None, -np.inf, inside=True), "-inf", "minus infinity"),
-        (Interval(Value(), None, -np.inf, inside=False), "0 1 2 inf", "above minus infinity"),
-        (Interval(Value(), 1.0, np.inf, inside=True), "2 inf", "above 1"),
-        (Interval(Value(), 1.0, np.inf, inside=False), "-inf 0 1", "at most 1"),
-        (Interval(Value(), 2.0, np.inf, inside=True), "inf", "infinity"),
-        (HalfLine(Value(), -np.inf, above=False), "-inf", "minus infinity"),
-        (HalfLine(Value(), -np.inf, above=True), "0 1 2 inf", "above minus infinity"),
+        (Interval(VALUE, None, 1.0, inside=True), "-inf 0 1", "at most 1"),
+        (Interval(VALUE, None, 1.0, inside=False), "2 inf", "above 1"),
+        (Interval(VALUE, -np.inf, 1.0, inside=True), "0 1", "above minus infinity and at most 1"),
+        (Interval(VALUE, -np.inf, 1.0, inside=False), "-inf 2 inf", "minus infinity or above 1"),
+        (Interval(VALUE, None, -np.inf, inside=True), "-inf", "minus infinity"),
+        (Interval(VALUE, None, -np.inf, inside=False), "0 1 2 inf", "above minus infinity"),
+        (Interval(VALUE, 1.0, np.inf, inside=True), "2 inf", "above 1"),
+        (Interval(VALUE, 1.0, np.inf, inside=False), "-inf 0 1", "at most 1"),
+        (Interval(VALUE, 2.0, np.inf, inside=True), "inf", "infinity"),
+        (HalfLine(VALUE, -np.inf, above=False), "-inf", "minus infinity"),
+        (HalfLine(VALUE, -np.inf, above=True), "0 1 2 inf", "above minus infinity"),
         (
-            Ranges(Value(), np.array([-np.inf, 0, 1]), np.array([1, 0, 1, 0], bool)),
+            Ranges(VALUE, np.array([-np.inf, 0, 1]), np.array([1, 0, 1, 0], bool)),
             "-inf 1",
             "minus infinity or above 0 and at most 1",
         ),
-        (Ranges(Value(), np.array([0, 1, np.inf]), np.array([0, 1, 0, 1], bool)), "1", "above 0 and at most 1"),
+        (Ranges(VALUE, np.array([0, 1, np.inf]), np.array([0, 1, 0, 1], bool)), "1", "above 0 and at most 1"),
     ],
 )
 def test_infinities_are_in_an_event_when_its_words_say_so(event: Any, held: str, words: str) -> None:
@@ -135,7 +126,7 @@ def test_an_interval_is_chosen_for_what_it_holds_when_infinities_leak(leak: floa
     x, y = rng.normal(size=2000), rng.normal(size=2000)
     x[:400] = leak
     kept = past(x, y)
-    for way, choice in enumerate(interval(Value(), kept, AuditedClaim(0.5, 0.0))):
+    for way, choice in enumerate(interval(VALUE, kept, AuditedClaim(0.5, 0.0))):
         assert choice is not None
         favoured = (kept.x, kept.y)[way]
         assert choice.event.holds(favoured).mean() == pytest.approx(choice.p)
@@ -144,21 +135,21 @@ def test_an_interval_is_chosen_for_what_it_holds_when_infinities_leak(leak: floa
 def test_places_of_entries_are_counted_from_1_in_words() -> None:
     rows = Reports(ReportKind.FLOAT, np.eye(3), np.eye(3).view(np.uint64))
     kept = Past(rows, rows, np.random.default_rng(0))
-    place = OneOf(RowFigure("the place of the largest entry"), np.array([0.0, 2.0]))
+    place = OneOf(figure("the place of the largest entry"), np.array([0.0, 2.0]))
     assert place.holds(rows).tolist() == [True, False, True]
     assert place.describe(kept) == "the place of the largest entry (counted from 1) is 1 or 3"
     lines: dict[str, Feature] = {
-        "entry 2 of 3 (counted from 1)": RowEntry(1, 3),
-        "entry 1 minus entry 3 of 3 (counted from 1)": Combination(0, 2, -1, 3),
-        "the lowest bit of entry 1 of 3 (counted from 1)": LowBits(1, 0, 3),
+        "entry 2 of 3 (counted from 1)": entry(1, 3),
+        "entry 1 minus entry 3 of 3 (counted from 1)": combination(0, 2, -1, 3),
+        "the lowest bit of entry 1 of 3 (counted from 1)": low_bits(1, 0, 3),
     }
-    for said, line in lines.items():
-        assert HalfLine(line, 0.5, above=True).describe(kept) == f"{said} is above 0.5"
+    for name, line in lines.items():
+        assert HalfLine(line, 0.5, above=True).describe(kept) == f"{name} is above 0.5"
 
 
 def test_the_lowest_bit_and_the_lattice_are_read_from_floats() -> None:
     values = reports([1.0, 0.75, 6.0, 0.1, np.inf, 0.0])
-    assert values.feature(LowestBit())[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
+    assert values.feature(lowest_bit())[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
     steps = np.asarray(0.37 + 0.1 * np.random.default_rng(0).integers(-40, 40, size=500), dtype=np.float64)
     assert spacing_of(steps) == pytest.approx(0.1)
     assert spacing_of(np.random.default_rng(0).normal(size=500)) == 0.0
@@ -177,7 +168,7 @@ def test_what_is_remembered_is_an_even_sample_of_pairs() -> None:
 def test_other_slots_share_what_was_won() -> None:
     slots = portfolio(reports([0.0]).kind, 1, None)
     book = Book([replace(slots[0], share=1.0)], epsilon=1.0, delta=0.0, confidence=0.95)
-    book.choose([(CandidateEvent(HalfLine(Value(), 0.5, above=True), 0.6, 0.1, 1.0), None)])
+    book.choose([(CandidateEvent(HalfLine(VALUE, 0.5, above=True), 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0] * 9), reports([0.0] * 9))
     won, bounds = book.wealth, (book.epsilon_lower, book.delta_lower)
     assert won > 2

@@ -89,4 +89,4 @@ def test_the_formula_gives_the_score_and_says_how_many_terms_it_leaves_out(width
     first, _, left = formula.split("; ")[0].partition(" and ")
     assert len(TERM.findall(first)) + int(left.partition(" ")[0] or 0) == np.count_nonzero(score.weights)
     if not left:
-        np.testing.assert_allclose(score_as_written(formula, rows[0]), past.x.feature(score), atol=0.02)
+        np.testing.assert_allclose(score_as_written(formula, rows[0]), past.x.feature(score.feature), atol=0.02)

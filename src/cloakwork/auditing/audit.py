@@ -8,12 +8,12 @@ import numpy as np
 from cloakwork._checks import FloatArray, as_number, count, not_negative
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
 from cloakwork.auditing.event_search import AuditedClaim
-from cloakwork.auditing.features import GivenRatio, Identity
+from cloakwork.auditing.features import IDENTITY, likelihood_ratio
 from cloakwork.auditing.independence import IndependenceCheck
 from cloakwork.auditing.output_events import describe_value
 from cloakwork.auditing.portfolio import portfolio
 from cloakwork.auditing.privacy_curve import CurveBand
-from cloakwork.auditing.report_samples import Answers, Mechanism, Past, ReportKind, Reports, ask, kind_of, read
+from cloakwork.auditing.report_samples import Answers, Feature, Mechanism, Past, ReportKind, Reports, ask, kind_of, read
 from cloakwork.auditing.result import NO_CURVE, Audit, Verdict, Witness
 from cloakwork.errors import InputError
 
@@ -111,7 +111,7 @@ class _Session:
         ceiling: int,
         confidence: float,
         rng: np.random.Generator,
-        given: GivenRatio | None,
+        given: Feature | None,
     ) -> None:
         self._mechanism, self._rng = mechanism, rng
         self._claim, self._ceiling, self._confidence = claim, ceiling, confidence
@@ -205,8 +205,7 @@ class _Session:
     def _only(self) -> str:
         if not self._constant:
             return ""
-        same = Identity()
-        return describe_value(same, self._past.x.feature(same)[0], self._past)
+        return describe_value(IDENTITY, self._past.x.feature(IDENTITY)[0], self._past)
 
     def _witness(self) -> Witness:
         family, way, choice = self._book.winner()
@@ -231,9 +230,9 @@ def _claim(epsilon: float, delta: float) -> AuditedClaim:
     return AuditedClaim(float(epsilon), float(delta))
 
 
-def _given(densities: tuple[Density, Density] | None) -> GivenRatio | None:
+def _given(densities: tuple[Density, Density] | None) -> Feature | None:
     if densities is None:
         return None
     if len(densities) != 2 or not all(callable(density) for density in densities):
         raise InputError("densities: give two functions, the log densities of the outputs on inputs 0 and 1.")
-    return GivenRatio(tuple(densities))
+    return likelihood_ratio(densities)

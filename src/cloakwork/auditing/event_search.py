@@ -6,7 +6,7 @@ They see past reports only, so betting on the next reports is fair whatever they
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.features import RowEntry, Value
+from cloakwork.auditing.features import column
 from cloakwork.auditing.output_events import HalfLine, Interval, OneOf, OutputEvent, Ranges
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind
 
@@ -33,12 +33,8 @@ class AuditedClaim:
     epsilon: float
     delta: float
 
-    def merit(self, favoured: FloatArray, other: FloatArray, reports: int) -> FloatArray:
-        """Growth of a bet on events with these counts, as mean over standard deviation.
-
-        One count is added to the other input, so that rare events must earn their place.
-        """
-        p, q = favoured / reports, (other + 1.0) / (reports + 1.0)
+    def merit(self, p: FloatArray, q: FloatArray) -> FloatArray:
+        """Growth of a bet on events with these probabilities, as mean over standard deviation."""
         factor = math.exp(self.epsilon)
         # scaled by the factor: its square would overflow
         mean = (p - self.delta) / factor - q
@@ -141,35 +137,40 @@ def better(first: Candidates, second: Candidates) -> Candidates:
 
 
 def _both(claim: AuditedClaim, x: FloatArray, y: FloatArray, reports: int, make: Any) -> Candidates:
-    found = []
+    best = []
     for favoured, other in ((x, y), (y, x)):
-        merit = claim.merit(favoured, other, reports)
+        merit = _merit(claim, favoured, other, reports)
         place = int(np.argmax(merit))
-        found.append(_choice(make(place), float(favoured[place]), float(other[place]), reports, float(merit[place])))
-    return found[0], found[1]
+        best.append(candidate(make(place), float(favoured[place]), float(other[place]), reports, float(merit[place])))
+    return best[0], best[1]
 
 
-def _choice(event: OutputEvent, favoured: float, other: float, reports: int, merit: float) -> CandidateEvent:
+def _merit(claim: AuditedClaim, favoured: FloatArray, other: FloatArray, reports: int) -> FloatArray:
+    """The merit of counted events. One count is added to the other input, so that rare events must earn their place."""
+    return claim.merit(favoured / reports, (other + 1.0) / (reports + 1.0))
+
+
+def candidate(event: OutputEvent, favoured: float, other: float, reports: int, merit: float) -> CandidateEvent:
+    """An event with its counts on the favoured input and on the other."""
     return CandidateEvent(event, favoured / reports, (other + 1.0) / (reports + 1.0), merit)
 
 
 def _union(claim: AuditedClaim, cells: list[NDArray[Any]], size: int, reports: int, make: Any) -> Candidates:
-    """CellOrder cells by their ratio on even reports; on odd ones take the best beginning of that order."""
+    """Order cells by their ratio on even reports; on odd ones take the best beginning of that order."""
     counts = [
         [np.bincount(part[first::2][part[first::2] >= 0], minlength=size).astype(np.float64) for part in cells]
         for first in (0, 1)
     ]
-    found: list[CandidateEvent | None] = []
+    best = []
     for way in (0, 1):
         learn, judge = ((half[way], half[1 - way]) for half in counts)
         order = np.argsort(-(learn[0] + 0.5) / (learn[1] + 0.5), kind="stable")
         favoured, other = np.cumsum(judge[0][order]), np.cumsum(judge[1][order])
-        merit = claim.merit(favoured, other, reports // 2)
+        merit = _merit(claim, favoured, other, reports // 2)
         last = int(np.argmax(merit))
-        found.append(
-            _choice(make(order[: last + 1]), favoured[last], other[last], max(reports // 2, 1), float(merit[last]))
-        )
-    return found[0], found[1]
+        event = make(order[: last + 1])
+        best.append(candidate(event, favoured[last], other[last], max(reports // 2, 1), float(merit[last])))
+    return best[0], best[1]
 
 
 def _cells(feature: Feature, past: Past) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
@@ -245,56 +246,32 @@ def model_half_line(law: LocationScaleFamily, feature: Feature, past: Past, clai
 
     One width for both inputs, unless they differ by more than chance explains.
     """
-    sides = [_finite(reports.feature(feature)) for reports in (past.x, past.y)]
-    if min(len(side) for side in sides) < _FEWEST:
+    measured = (reports.feature(feature) for reports in (past.x, past.y))
+    sides = [values[np.isfinite(values)] for values in measured]
+    few = min(len(side) for side in sides)
+    if few < _FEWEST:
         return NO_CANDIDATES
     with np.errstate(all="ignore"):  # huge values overflow: no model then
         centres = [law.centre(side) for side in sides]
         widths = [law.width(side, centre) for side, centre in zip(sides, centres, strict=True)]
     if not all(abs(number) < _WIDEST for number in (*centres, *widths)) or min(widths) < _NARROWEST:
         return NO_CANDIDATES
-    few = min(len(side) for side in sides)
     if abs(math.log(widths[0] / widths[1])) < 3 * law.error * math.sqrt(2 / few):
         widths = [math.sqrt(widths[0] * widths[1])] * 2
-    found = [_best(law, feature, past, claim, centres, widths, way) for way in (0, 1)]
-    return found[0], found[1]
 
+    def best(way: int) -> CandidateEvent:
+        cuts = centres[1 - way] + widths[1 - way] * _REACH
+        if past.x.kind is ReportKind.WHOLE and feature.measure is column:
+            cuts = np.floor(cuts)
+        tails = [[law.tail(s * (cuts - centres[k]) / widths[k]) for k in (way, 1 - way)] for s in (1, -1)]
+        merits = [claim.merit(p, q) for p, q in tails]
+        side = 0 if merits[0].max() >= merits[1].max() else 1
+        place = int(np.argmax(merits[side]))
+        event = HalfLine(feature, float(cuts[place]), above=side == 0)
+        p, q = (float(tail[place]) for tail in tails[side])
+        counts = [int(event.holds(reports).sum()) for reports in (past.x, past.y)]
+        if min(counts) >= _SEEN_ENOUGH:  # counts are better than the fitted law
+            p, q = counts[way] / len(past.x), counts[1 - way] / len(past.y)
+        return CandidateEvent(event, p, q, float(merits[side][place]))
 
-def _best(
-    law: LocationScaleFamily,
-    feature: Feature,
-    past: Past,
-    claim: AuditedClaim,
-    centres: list[float],
-    widths: list[float],
-    way: int,
-) -> CandidateEvent:
-    favoured, other = way, 1 - way
-    cuts = centres[other] + widths[other] * _REACH
-    if past.x.kind is ReportKind.WHOLE and isinstance(feature, Value | RowEntry):
-        cuts = np.floor(cuts)
-    tails = [[law.tail(s * (cuts - centres[side]) / widths[side]) for side in (favoured, other)] for s in (1, -1)]
-    merits = [_merit(claim, p, q) for p, q in tails]
-    side = 0 if merits[0].max() >= merits[1].max() else 1
-    place = int(np.argmax(merits[side]))
-    event = HalfLine(feature, float(cuts[place]), above=side == 0)
-    p, q = (float(tail[place]) for tail in tails[side])
-    return _seen(CandidateEvent(event, p, q, float(merits[side][place])), past, way)
-
-
-def _seen(choice: CandidateEvent, past: Past, way: int) -> CandidateEvent:
-    """Prefer counts to the fitted law where there are enough of them."""
-    counts = [int(choice.event.holds(reports).sum()) for reports in (past.x, past.y)]
-    if min(counts) < _SEEN_ENOUGH:
-        return choice
-    return replace(choice, p=counts[way] / len(past.x), q=counts[1 - way] / len(past.y))
-
-
-def _merit(claim: AuditedClaim, p: FloatArray, q: FloatArray) -> FloatArray:
-    factor = math.exp(claim.epsilon)
-    mean = (p - claim.delta) / factor - q
-    return np.asarray(mean / np.sqrt(p * (1 - p) / factor / factor + q * (1 - q) + 1e-18))
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    return values[np.isfinite(values)]
+    return best(0), best(1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.features import Combination, Identity, RowEntry, RowFigure, Value
+from cloakwork.auditing.features import IDENTITY, VALUE, combination, entry, figure
 from cloakwork.auditing.report_samples import Codes, Feature, ReportKind, Reports
 
 LEVEL = 1e-4  # of all tests of an audit together
@@ -69,9 +69,9 @@ class IndependenceCheck:
     def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
         for feature in _features(x):
             ranks = self._ranks(0, feature, x), self._ranks(1, feature, y)
-            yield from self._seen_in(feature.name(), *ranks)
+            yield from self._seen_in(feature.name, *ranks)
             if x.kind is not ReportKind.TEXT:  # words have no size, and nothing between them
-                yield from self._seen_in(f"the size of {feature.name()}", *(np.abs(part - 0.5) for part in ranks))
+                yield from self._seen_in(f"the size of {feature.name}", *(np.abs(part - 0.5) for part in ranks))
                 yield from _same_steps(feature, x, y)
         yield from self._on_inputs([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
         yield from _same_reports(x, y)
@@ -243,7 +243,7 @@ class _Repeats:
         self._spread = 0.0
 
     def look(self, reports: Reports) -> str:
-        codes = reports.feature(Identity())
+        codes = reports.feature(IDENTITY)
         size = len(codes)
         numbers = np.unique(codes, return_counts=True)[1].astype(np.float64)
         same = float((numbers * (numbers - 1)).sum() / (size * (size - 1)))
@@ -275,7 +275,7 @@ class _Repeats:
 
 def _same_reports(x: Reports, y: Reports) -> Iterator[str]:
     """Reports that come together and are the same, or are never the same."""
-    equal, expected = _matches(x.feature(Identity()), y.feature(Identity()))
+    equal, expected = _matches(x.feature(IDENTITY), y.feature(IDENTITY))
     if abs(equal - expected) > _matching(expected):
         yield (
             f"reports on inputs 0 and 1 that come together are equal {equal:,} times where {expected:,.0f} would be "
@@ -293,7 +293,7 @@ def _same_steps(feature: Feature, x: Reports, y: Reports) -> Iterator[str]:
     equal, expected = _matches(steps[0][usable], steps[1][usable])
     if equal - expected > _matching(expected):
         yield (
-            f"{feature.name()} changes by the same on inputs 0 and 1 {equal:,} times of {len(usable):,}, where "
+            f"{feature.name} changes by the same on inputs 0 and 1 {equal:,} times of {len(usable):,}, where "
             f"{expected:,.0f} would be expected: {_TWICE}"
         )
 
@@ -321,8 +321,9 @@ def _apart(lag: int) -> str:
 
 def _features(reports: Reports) -> Sequence[Feature]:
     if reports.kind is ReportKind.TEXT:
-        return [Identity()]
+        return [IDENTITY]
     if reports.width == 1:
-        return [Value()]
-    entries: list[Feature] = [RowEntry(index, reports.width) for index in range(min(reports.width, _MOST_ENTRIES))]
-    return [*entries, Combination(0, 1, -1, reports.width), RowFigure("the sum of the entries")]
+        return [VALUE]
+    width = reports.width
+    entries = [entry(index, width) for index in range(min(width, _MOST_ENTRIES))]
+    return [*entries, combination(0, 1, -1, width), figure("the sum of the entries")]

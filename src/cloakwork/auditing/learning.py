@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.auditing.report_samples import Past, Reports
+from cloakwork.auditing.report_samples import Feature, Past, Reports
 
 _MOST_ENTRIES = 48
 _MOST_ROWS = 20_000
@@ -31,7 +31,12 @@ class LearnedScore:
     scale: FloatArray
     weights: FloatArray
 
-    def measure(self, reports: Reports) -> FloatArray:
+    @property
+    def feature(self) -> Feature:
+        """The score as a feature."""
+        return Feature(self.name(), self._measure)
+
+    def _measure(self, reports: Reports) -> FloatArray:
         return np.asarray(self.features(reports.values[:, self.columns]) @ self.weights)
 
     def name(self) -> str:

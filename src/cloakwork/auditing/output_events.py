@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.features import SPECIALS, Identity, RowFigure, SpecialValue
+from cloakwork.auditing.features import IDENTITY, SPECIAL, SPECIALS, place
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
 
 Mask = NDArray[np.bool_]
@@ -39,7 +39,7 @@ class HalfLine:
         return np.asarray(values > self.cut if self.above else values <= self.cut)
 
     def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
-        return f"{self.feature.name()} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
+        return f"{self.feature.name} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Interval:
         return self._inside(values) if self.inside else np.asarray(~self._inside(values) & ~np.isnan(values))
 
     def describe(self, past: Past) -> str:
-        return f"{self.feature.name()} is {self._only(past) or self._between()}"
+        return f"{self.feature.name} is {self._only(past) or self._between()}"
 
     def _inside(self, values: NDArray[Any]) -> Mask:
         above = True if self.lower is None else values > self.lower
@@ -97,7 +97,7 @@ class Ranges:
     def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
         turns = np.flatnonzero(np.diff(np.concatenate([[False], self.chosen, [False]])))
         spans = [self._span(int(first), int(end)) for first, end in turns.reshape(-1, 2)]
-        return f"{self.feature.name()} is {joined([span for span in spans if span] or ['above infinity'])}"
+        return f"{self.feature.name} is {joined([span for span in spans if span] or ['above infinity'])}"
 
     def _span(self, first: int, end: int) -> str:
         """The ranges from `first` to before `end`, which lie side by side; empty where nothing can be in them."""
@@ -122,7 +122,7 @@ class OneOf:
 
     def describe(self, past: Past) -> str:
         shown = [describe_value(self.feature, value, past) for value in self.values[:6]]
-        return f"{self.feature.name()} is {joined(shown, of=len(self.values))}"
+        return f"{self.feature.name} is {joined(shown, of=len(self.values))}"
 
 
 def _at_most(cut: float) -> str:
@@ -161,11 +161,11 @@ def joined(parts: Sequence[str], *, of: int | None = None) -> str:
 
 def describe_value(feature: Feature, value: Any, past: Past) -> str:
     """A value of a feature in words: for a code, the report that has it."""
-    if isinstance(feature, SpecialValue):
+    if feature == SPECIAL:
         return _special(int(value), past)
-    if isinstance(feature, RowFigure) and feature.is_place:
+    if feature.measure is place:
         return number(float(value) + 1)
-    if not isinstance(feature, Identity):
+    if feature != IDENTITY:
         return number(float(value))
     for reports in (past.x, past.y):
         found = np.flatnonzero(reports.feature(feature) == value)

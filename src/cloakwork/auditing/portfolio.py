@@ -2,21 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.auditing.event_search import (
     LAPLACE,
     NO_CANDIDATES,
     NORMAL,
     AuditedClaim,
-    CandidateEvent,
     Candidates,
     better,
+    candidate,
     half_line,
     interval,
     model_half_line,
@@ -26,28 +26,27 @@ from cloakwork.auditing.event_search import (
 )
 from cloakwork.auditing.features import (
     FIGURES,
-    Combination,
-    GivenRatio,
-    Identity,
-    LowBits,
-    LowestBit,
-    Residue,
-    RowEntry,
-    RowFigure,
-    SpecialValue,
-    TrailingZeros,
-    Value,
+    IDENTITY,
+    PLACES,
+    SPECIAL,
+    VALUE,
+    combination,
+    entry,
+    figure,
+    low_bits,
+    lowest_bit,
+    mantissa_zeros,
+    residue,
     spacing_of,
 )
 from cloakwork.auditing.learning import learn, telling_entries
 from cloakwork.auditing.output_events import HalfLine
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind
 
-Chooser: TypeAlias = Callable[[Feature, Past, AuditedClaim], Candidates]
+Search: TypeAlias = Callable[[Feature, Past, AuditedClaim], Candidates]
+Features: TypeAlias = Callable[[Past], list[Feature]]
 _SCREEN = 1_000
 _MOST_FEATURES = 16
-_PLACES = tuple(figure for figure in FIGURES if figure.startswith("the place"))
-_SIZES = tuple(figure for figure in FIGURES if not figure.startswith("the place"))
 
 normal = partial(model_half_line, NORMAL)
 laplace = partial(model_half_line, LAPLACE)
@@ -66,39 +65,45 @@ class EventFamily:
     plain: bool = True
 
 
-def portfolio(kind: ReportKind, width: int, given: GivenRatio | None) -> list[EventFamily]:
-    """The families for reports of this kind, shares adding up to 1."""
-    numbers = _of_scalars if width == 1 else _of_rows
-    families = _of_words() if kind is ReportKind.TEXT else numbers(kind)
+def portfolio(kind: ReportKind, width: int, given: Feature | None) -> list[EventFamily]:
+    """The families for reports of this kind, shares adding up to 1; `given` is the ratio of the caller's densities."""
+    if kind is ReportKind.TEXT:
+        families = [*_atoms(), EventFamily("half-lines", 1.0, partial(half_line, VALUE))]
+    else:
+        families = _of_scalars(kind) if width == 1 else _of_rows(kind)
     if given is not None:
-        families = [*_of_densities(given), *families]
+        families = [
+            EventFamily("likelihood ratio above the claim", 12.0, partial(_likelier, given)),
+            EventFamily("half-lines of the likelihood ratio", 4.0, partial(half_line, given)),
+            *families,
+        ]
     total = sum(family.share for family in families)
     return [replace(family, share=family.share / total) for family in families]
 
 
 def _of_scalars(kind: ReportKind) -> list[EventFamily]:
-    value = Value()
-    return [
-        EventFamily("half-lines", 3.0, partial(half_line, value)),
-        EventFamily("half-lines of a fitted normal law", 3.0, partial(normal, value)),
-        EventFamily("half-lines of a fitted Laplace law", 1.0, partial(laplace, value)),
-        EventFamily("intervals and their complements", 1.0, partial(interval, value)),
-        EventFamily("unions of ranges", 1.0, partial(ranges, value)),
+    families = [
+        EventFamily("half-lines", 3.0, partial(half_line, VALUE)),
+        EventFamily("half-lines of a fitted normal law", 3.0, partial(normal, VALUE)),
+        EventFamily("half-lines of a fitted Laplace law", 1.0, partial(laplace, VALUE)),
+        EventFamily("intervals and their complements", 1.0, partial(interval, VALUE)),
+        EventFamily("unions of ranges", 1.0, partial(ranges, VALUE)),
         *_atoms(),
-        *_bits(kind),
+        EventFamily("grids of powers of two", 0.5, partial(interval, lowest_bit())),
+        EventFamily("low bits", 0.5, partial(_best_of, [some_values], lambda _: [low_bits(k) for k in (1, 3, 8)])),
+        EventFamily("lattices", 1.0, partial(_best_of, [interval], _residues)),
     ]
-
-
-def _of_words() -> list[EventFamily]:
-    value = Value()
-    return [*_atoms(), EventFamily("half-lines", 1.0, partial(half_line, value))]
+    if kind is ReportKind.FLOAT:
+        families.append(EventFamily("zeros at the end of the mantissa", 0.5, partial(interval, mantissa_zeros())))
+    return families
 
 
 def _of_rows(kind: ReportKind) -> list[EventFamily]:
     score = SharedScore()
+    places, sizes = ([figure(name) for name in names] for names in (PLACES, FIGURES))
     return [
-        EventFamily("half-lines of a learned score", 3.0, score.half_line, plain=False),
-        EventFamily("half-lines of a learned score's normal law", 3.0, score.normal, plain=False),
+        EventFamily("half-lines of a learned score", 3.0, partial(score.best, half_line), plain=False),
+        EventFamily("half-lines of a learned score's normal law", 3.0, partial(score.best, normal), plain=False),
         EventFamily("half-lines of entries", 1.5, partial(_screened, [half_line], _entries)),
         EventFamily("half-lines of entries' normal law", 1.0, partial(_screened, [normal], _entries)),
         EventFamily("intervals of entries", 1.0, partial(_screened, [interval], _entries)),
@@ -107,114 +112,77 @@ def _of_rows(kind: ReportKind) -> list[EventFamily]:
         ),
         EventFamily("sums of entries", 1.0, partial(_screened, [half_line, interval], partial(_pairs, +1))),
         EventFamily(
-            "place of the largest or smallest entry", 0.5, partial(_best_of, [some_values, one_value], _PLACES)
+            "place of the largest or smallest entry", 0.5, partial(_best_of, [some_values, one_value], lambda _: places)
         ),
-        EventFamily("number, sum and extremes of the entries", 1.0, partial(_best_of, [half_line, interval], _SIZES)),
+        EventFamily(
+            "number, sum and extremes of the entries", 1.0, partial(_best_of, [half_line, interval], lambda _: sizes)
+        ),
         *_atoms(),
         EventFamily("low bits of entries", 0.5, partial(_screened, [interval], partial(_entry_bits, kind))),
     ]
 
 
-def _of_densities(given: GivenRatio) -> list[EventFamily]:
-    def exact(past: Past, claim: AuditedClaim) -> Candidates:
-        """The event of Neyman and Pearson: the ratio is above e^epsilon."""
-        found = [_counted(event, past, way) for way, event in enumerate(_likelier(given, claim))]
-        return found[0], found[1]
-
-    return [
-        EventFamily("likelihood ratio above the claim", 12.0, exact),
-        EventFamily("half-lines of the likelihood ratio", 4.0, partial(half_line, given)),
-    ]
-
-
-def _likelier(given: GivenRatio, claim: AuditedClaim) -> tuple[HalfLine, HalfLine]:
-    return HalfLine(given, claim.epsilon, above=True), HalfLine(given, -claim.epsilon, above=False)
-
-
-def _counted(event: HalfLine, past: Past, way: int) -> CandidateEvent:
-    counts = [float(event.holds(reports).sum()) for reports in (past.x, past.y)]
-    return CandidateEvent(event, counts[way] / len(past.x), (counts[1 - way] + 1.0) / (len(past.x) + 1.0), 0.0)
-
-
 def _atoms() -> list[EventFamily]:
-    same = Identity()
     return [
-        EventFamily("single values", 1.0, partial(one_value, same)),
-        EventFamily("sets of values", 1.0, partial(some_values, same)),
-        EventFamily("special values", 0.5, partial(one_value, SpecialValue())),
+        EventFamily("single values", 1.0, partial(one_value, IDENTITY)),
+        EventFamily("sets of values", 1.0, partial(some_values, IDENTITY)),
+        EventFamily("special values", 0.5, partial(one_value, SPECIAL)),
     ]
 
 
-def _bits(kind: ReportKind) -> list[EventFamily]:
-    families = [
-        EventFamily("grids of powers of two", 0.5, partial(interval, LowestBit())),
-        EventFamily("low bits", 0.5, partial(_low_bits, None)),
-        EventFamily("lattices", 1.0, _on_lattice),
-    ]
-    if kind is ReportKind.FLOAT:
-        families.append(EventFamily("zeros at the end of the mantissa", 0.5, partial(interval, TrailingZeros())))
-    return families
+def _likelier(ratio: Feature, past: Past, claim: AuditedClaim) -> Candidates:
+    """The event of Neyman and Pearson: the ratio is above e^epsilon."""
+    events = HalfLine(ratio, claim.epsilon, above=True), HalfLine(ratio, -claim.epsilon, above=False)
+    x, y = ([float(event.holds(reports).sum()) for event in events] for reports in (past.x, past.y))
+    size = len(past.x)
+    return candidate(events[0], x[0], y[0], size, 0.0), candidate(events[1], y[1], x[1], size, 0.0)
 
 
-def _low_bits(index: int | None, past: Past, claim: AuditedClaim) -> Candidates:
-    found = NO_CANDIDATES
-    for bits in (1, 3, 8):
-        found = better(found, some_values(LowBits(bits, index), past, claim))
-    return found
+def _best_of(searches: list[Search], features: Features, past: Past, claim: AuditedClaim) -> Candidates:
+    results = (search(feature, past, claim) for feature in features(past) for search in searches)
+    return reduce(better, results, NO_CANDIDATES)
 
 
-def _on_lattice(past: Past, claim: AuditedClaim) -> Candidates:
-    """Residues on the lattices of both inputs, and on coarser ones."""
-    steps = {spacing_of(reports.values[:_SCREEN, 0]) for reports in (past.x, past.y)} - {0.0}
-    found = NO_CANDIDATES
-    for step in sorted(steps):
-        for multiple in (1, 2, 3):
-            found = better(found, interval(Residue(step * multiple), past, claim))
-    return found
-
-
-def _best_of(choosers: list[Chooser], figures: tuple[str, ...], past: Past, claim: AuditedClaim) -> Candidates:
-    found = NO_CANDIDATES
-    for figure in figures:
-        for choose in choosers:
-            found = better(found, choose(RowFigure(figure), past, claim))
-    return found
-
-
-def _screened(
-    choosers: list[Chooser], features: Callable[[Past], list[Feature]], past: Past, claim: AuditedClaim
-) -> Candidates:
+def _screened(searches: list[Search], features: Features, past: Past, claim: AuditedClaim) -> Candidates:
     """The best event of many features: all are tried on some of the past, the best for each direction on all of it."""
     some = Past(past.x.take(slice(_SCREEN)), past.y.take(slice(_SCREEN)), np.random.default_rng(0))
-    candidates = features(past)
-    found = NO_CANDIDATES
-    for choose in choosers:
-        tried = [choose(feature, some, claim) for feature in candidates]
+    tried = features(past)
+    best = NO_CANDIDATES
+    for search in searches:
+        screened = [search(feature, some, claim) for feature in tried]
         for way in (0, 1):
-            merits = [-np.inf if pair[way] is None else pair[way].merit for pair in tried]  # type: ignore[union-attr]
+            merits = [-np.inf if pair[way] is None else pair[way].merit for pair in screened]  # type: ignore[union-attr]
             if merits:
-                found = better(found, choose(candidates[int(np.argmax(merits))], past, claim))
-    return found
+                best = better(best, search(tried[int(np.argmax(merits))], past, claim))
+    return best
+
+
+def _residues(past: Past) -> list[Feature]:
+    """Residues on the lattices of both inputs, and on coarser ones."""
+    steps = {spacing_of(reports.values[:_SCREEN, 0]) for reports in (past.x, past.y)} - {0.0}
+    return [residue(step * multiple) for step in sorted(steps) for multiple in (1, 2, 3)]
+
+
+def _telling(past: Past) -> IntArray:
+    return telling_entries(past.x.values[:_SCREEN], past.y.values[:_SCREEN], _MOST_FEATURES)
 
 
 def _entries(past: Past) -> list[Feature]:
-    x, y = past.x.values[:_SCREEN], past.y.values[:_SCREEN]
-    return [RowEntry(int(index), past.x.width) for index in telling_entries(x, y, _MOST_FEATURES)]
+    return [entry(index, past.x.width) for index in map(int, _telling(past))]
 
 
 def _entry_bits(kind: ReportKind, past: Past) -> list[Feature]:
-    entries = [feature.index for feature in _entries(past)[:8] if isinstance(feature, RowEntry)]
+    entries, width = map(int, _telling(past)[:8]), past.x.width
     if kind is ReportKind.WHOLE:
-        return [LowBits(2, index, past.x.width) for index in entries]
-    width = past.x.width
-    return [feature for index in entries for feature in (LowestBit(index, width), TrailingZeros(index, width))]
+        return [low_bits(2, index, width) for index in entries]
+    return [feature(index, width) for index in entries for feature in (lowest_bit, mantissa_zeros)]
 
 
 def _pairs(sign: int, past: Past) -> list[Feature]:
     """Pairs of entries: all where there are few, else those that correlate most, and neighbours."""
     width = past.x.width
     pairs = list(combinations(range(width), 2)) if width <= 7 else _related(past.x.values[:_SCREEN])
-    return [Combination(first, second, sign, width) for first, second in pairs[:_MOST_FEATURES]]
+    return [combination(first, second, sign, width) for first, second in pairs[:_MOST_FEATURES]]
 
 
 def _related(rows: FloatArray) -> list[tuple[int, int]]:
@@ -236,14 +204,8 @@ class SharedScore:
         self._feature: Feature | None = None
         self._learned_at = 0
 
-    def half_line(self, past: Past, claim: AuditedClaim) -> Candidates:
-        return half_line(self.feature(past), past.every_other(1), claim)
-
-    def normal(self, past: Past, claim: AuditedClaim) -> Candidates:
-        return normal(self.feature(past), past.every_other(1), claim)
-
-    def feature(self, past: Past) -> Feature:
-        """The score, fitted again when there is half as much more to learn from."""
+    def best(self, search: Search, past: Past, claim: AuditedClaim) -> Candidates:
+        """The best event of the score, which is fitted again when there is half as much more to learn from."""
         if self._feature is None or past.seen >= 1.5 * self._learned_at:
-            self._feature, self._learned_at = learn(past.every_other(0)), past.seen
-        return self._feature
+            self._feature, self._learned_at = learn(past.every_other(0)).feature, past.seen
+        return search(self._feature, past.every_other(1), claim)

@@ -7,7 +7,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.auditing.event_search import AuditedClaim, edges_of
-from cloakwork.auditing.features import GivenRatio, Identity, Value
+from cloakwork.auditing.features import IDENTITY, VALUE
 from cloakwork.auditing.learning import learn
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
 from cloakwork.auditing.result import PrivacyCurve
@@ -63,7 +63,7 @@ class CellCounts:
 class CurveBand:
     """The bands of an order that is learned at once, and of better ones when there is more to learn from."""
 
-    def __init__(self, *, confidence: float, given: GivenRatio | None) -> None:
+    def __init__(self, *, confidence: float, given: Feature | None) -> None:
         self._level = (1 - confidence) / len(FRESH) / 2  # for each order and each input
         self._given = given
         self._counts: list[CellCounts] = []
@@ -128,14 +128,14 @@ def _estimate(frequencies: FloatArray, factor: FloatArray) -> FloatArray:
     return best
 
 
-def _learn_order(past: Past, given: GivenRatio | None) -> CellOrder:
+def _learn_order(past: Past, given: Feature | None) -> CellOrder:
     if given is not None:
         return _cut(given, past, "half-lines of the given likelihood ratio")
     if past.x.kind is ReportKind.TEXT:
-        return _by_ratio(Identity(), past, "sets of words, ordered by how much they spoke for one input")
+        return _by_ratio(IDENTITY, past, "sets of words, ordered by how much they spoke for one input")
     if past.x.width == 1:
-        return _by_ratio(Value(), past, "unions of ranges of the output, ordered by how much they spoke for one input")
-    return _cut(learn(past), past, "half-lines of a learned score of the row")
+        return _by_ratio(VALUE, past, "unions of ranges of the output, ordered by how much they spoke for one input")
+    return _cut(learn(past).feature, past, "half-lines of a learned score of the row")
 
 
 def _cut(feature: Feature, past: Past, events: str) -> CellOrder:
@@ -146,7 +146,7 @@ def _cut(feature: Feature, past: Past, events: str) -> CellOrder:
 
 
 def _by_ratio(feature: Feature, past: Past, events: str) -> CellOrder:
-    exact = isinstance(feature, Identity)
+    exact = feature == IDENTITY
     pooled = np.concatenate([past.x.feature(feature), past.y.feature(feature)])
     cuts = _frequent(pooled) if exact else _apart(edges_of(feature, past), pooled)
     if not len(cuts):

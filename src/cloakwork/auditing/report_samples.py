@@ -4,8 +4,9 @@ import hashlib
 import numbers
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +36,16 @@ class ReportKind(StrEnum):
     TEXT = "words"
 
 
-class Feature(Protocol):
-    """One number (or code) of each report, that events are made of."""
+@dataclass(frozen=True)
+class Feature:
+    """A number (or code) of each report, that events are made of, and its name as the subject of a sentence.
 
-    def measure(self, reports: "Reports") -> NDArray[Any]:
-        """One value per report, shape (size,)."""
-        ...
+    `measure(reports, *args)` gives one value per report, shape (size,).
+    """
 
-    def name(self) -> str:
-        """The feature in words, as the subject of a sentence."""
-        ...
+    name: str
+    measure: Callable[..., NDArray[Any]]
+    args: tuple[Any, ...] = ()
 
 
 class Reports:
@@ -71,7 +72,7 @@ class Reports:
         """The feature's value of each report, worked out once."""
         if feature not in self._features:
             with np.errstate(all="ignore"):  # infinities and NaN are outcomes like others
-                self._features[feature] = feature.measure(self)
+                self._features[feature] = feature.measure(self, *feature.args)
         return self._features[feature]
 
     def take(self, which: IntArray | slice) -> "Reports":
