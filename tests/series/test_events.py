@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, mean_levels, tally
-from cloakwork.series.tally import default_step
+from cloakwork.series.bounded import default_step
 
 BINS = Bins(start=1000, every=10, n=7)
 TIMES = st.integers(990, 1080)  # some are before the first bin and after the last
@@ -246,8 +246,8 @@ def test_persons_who_are_neither_whole_numbers_nor_texts_are_refused(persons: An
 
 
 def test_a_label_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="labels"):
-        TextColumn(np.array([0, 1]), ("a", "a"))
+    with pytest.raises(InputError, match="label"):
+        tally([1000, 1001], BINS, persons=TextColumn(np.array([0, 1]), ("a", "a")), most_per_person=1)
 
 
 @pytest.mark.parametrize("times", [[1000.7], [True], ["1000"], np.array([2**63], dtype=np.uint64), [[1000]]])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cloakwork._checks import numbers
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.series import (
     Bins,
@@ -31,7 +32,6 @@ from cloakwork.series import (
     tally,
     walsh_convolve,
 )
-from cloakwork.series.input_checks import numbers
 from tests.series.series_kit import CLAIM
 
 X = [3, 0, 4, 1]

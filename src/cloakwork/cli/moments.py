@@ -1,6 +1,7 @@
 """Moments and spans of time, as people write them."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from cloakwork.errors import InputError
@@ -17,24 +18,19 @@ def parse_moment(option: str, text: str | None) -> int | None:
     """
     if text is None:
         return None
-    found = int(text) if re.fullmatch("[0-9]{1,15}", text) else _iso(text)
-    if found is not None and found < 0:
+    time = int(text) if re.fullmatch("[0-9]{1,15}", text) else None
+    if time is None:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            time = round(1000 * moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
+    if time is not None and time < 0:
         raise InputError(f"{option} {text[:64]}: times before 1970 cannot be used. Give a later one.")
-    if found is None or found >= _LATEST:
+    if time is None or time >= _LATEST:
         raise InputError(
             f"{option} {text[:64]}: give a date such as 2026-11-15, a time such as 2026-11-15T08:00+01:00 (UTC if no "
             "zone is given), or Unix milliseconds."
         )
-    return found
-
-
-def _iso(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return round(1000 * aware.timestamp())
+    return time
 
 
 def parse_days(option: str, text: str | None) -> float | None:

@@ -105,8 +105,12 @@ class CsvLines:
             text = rest + (_after_line(data) if too_long else data)
             # a carriage return at the end may be half of a line end
             end = 1 + max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) if data else len(text)
-            if end:
-                yield _bounded(text[:end])
+            block = text[:end]
+            if len(block) > LONGEST_LINE and any(len(line) > LONGEST_LINE for line in block.splitlines()):
+                lines = block.splitlines(keepends=True)
+                block = b"".join(b'"\n' if len(line) > LONGEST_LINE + 2 else line for line in lines)
+            if block:
+                yield block
             rest = text[end:]
             too_long = len(rest) > LONGEST_LINE or (too_long and not end)
             if too_long:
@@ -117,12 +121,6 @@ def _after_line(data: bytes) -> bytes:
     """What follows a line that began in earlier data."""
     end = _LINE_END.search(data)
     return b"" if end is None else data[end.start() :]
-
-
-def _bounded(block: bytes) -> bytes:
-    if len(block) <= LONGEST_LINE or all(len(line) <= LONGEST_LINE for line in block.splitlines()):
-        return block
-    return b"".join(b'"\n' if len(line) > LONGEST_LINE + 2 else line for line in block.splitlines(keepends=True))
 
 
 def lines_of(block: bytes, *, errors: str) -> list[str]:

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,6 @@ class TableFile:
         else:
             raise InputError(f"{path.name}: the name tells the format. Give a file that ends in .csv or .parquet.")
 
-    @property
-    def size(self) -> int:
-        """Size of the file in bytes."""
-        return self.path.stat().st_size
-
     def column(self, name: str) -> str:
         """The file's own spelling of a column name; blanks around it do not matter.
 
@@ -73,42 +68,48 @@ class TableFile:
 
         A row is one line with as many cells as there are names. `progress` receives the number of bytes read.
         """
-        wanted = list(dict.fromkeys(names))
-        tables, done = [], 0
-        for table, size in self._parquet(wanted) if self._header is None else self._csv(wanted, self._header):
-            tables.append(table)
-            done += size
-            progress(min(done, self.size))
-        if not tables:
-            return {name: pa.chunked_array([], pa.string()) for name in wanted}
-        whole = pa.concat_tables(tables)
-        return {name: whole.column(name) for name in wanted}
+        columns, size = list(dict.fromkeys(names)), self.path.stat().st_size
+        tables, done, readable = [], 0, True
+        try:
+            for table, read in self._parquet(columns) if self._header is None else self._csv(columns, self._header):
+                tables.append(table)
+                done += read
+                progress(min(done, size))
+        except pa.ArrowException as problem:
+            problem.args = ()  # Arrow's own messages show cells
+            readable = False
+        if not readable:
+            form = "whole Parquet file" if self._header is None else "CSV file in UTF-8"
+            raise InputError(f"{self.path} is not a {form}.", path=str(self.path))
+        whole = pa.concat_tables(tables) if tables else dict.fromkeys(columns, pa.chunked_array([], pa.string()))
+        return {name: whole[name] for name in columns}
 
-    def _csv(self, wanted: list[str], header: Header) -> Iterator[tuple[Any, int]]:
+    def _csv(self, columns: list[str], header: Header) -> Iterator[tuple[Any, int]]:
         """Tables of rows, one after the other, and how many bytes each stands for."""
-        with CsvLines(self.path, block=_BLOCK) as lines:
-            for block in lines.blocks():
-                plain = self._plain(block, header.delimiter)
-                table = self._csv_table(plain, wanted) if plain.strip(b"\r\n") else None
-                self._rows.append(0 if table is None else table.num_rows)
-                if table is not None:
-                    yield table, len(block)
 
-    def _csv_table(self, plain: bytes, wanted: list[str]) -> Any:
         def skip(_: object) -> str:
             self.left_out += 1
             return "skip"
 
-        text = b"\n" + plain  # Arrow would take a byte order mark off the first row
-        with _guarded(self.path, "CSV file in UTF-8"):
-            return pa_csv.read_csv(
-                pa.BufferReader(text),
-                read_options=pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
-                parse_options=pa_csv.ParseOptions(delimiter=_BETWEEN, quote_char=False, invalid_row_handler=skip),
-                convert_options=pa_csv.ConvertOptions(
-                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
-                ),
-            )
+        with CsvLines(self.path, block=_BLOCK) as lines:
+            for block in lines.blocks():
+                text = b"\n" + self._plain(
+                    block, header.delimiter
+                )  # Arrow would take a byte order mark off the first row
+                self._rows.append(0)
+                if text.strip(b"\r\n"):
+                    table = pa_csv.read_csv(
+                        pa.BufferReader(text),
+                        pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
+                        pa_csv.ParseOptions(delimiter=_BETWEEN, quote_char=False, invalid_row_handler=skip),
+                        pa_csv.ConvertOptions(
+                            include_columns=columns,
+                            column_types=dict.fromkeys(columns, pa.string()),
+                            strings_can_be_null=False,
+                        ),
+                    )
+                    self._rows[-1] = table.num_rows
+                    yield table, len(block)
 
     def _plain(self, block: bytes, delimiter: str) -> bytes:
         """A block without quotation marks around cells; broken lines and those not in UTF-8 are left out."""
@@ -139,10 +140,9 @@ class TableFile:
         except pa.ArrowException:
             raise InputError(f"{self.path} is not a Parquet file.", path=str(self.path)) from None
 
-    def _parquet(self, wanted: list[str]) -> Iterator[tuple[Any, int]]:
-        with _guarded(self.path, "whole Parquet file"):
-            for batch in pq.ParquetFile(self.path).iter_batches(columns=wanted):
-                yield pa.Table.from_batches([batch]), batch.nbytes
+    def _parquet(self, columns: list[str]) -> Iterator[tuple[Any, int]]:
+        for batch in pq.ParquetFile(self.path).iter_batches(columns=columns):
+            yield pa.Table.from_batches([batch]), batch.nbytes
 
 
 def _plain_line(line: bytes, delimiter: str) -> bytes | None:
@@ -160,52 +160,47 @@ def _is_row(line: bytes, header: Header) -> bool:
     return plain is not None and plain.count(_BETWEEN.encode()) == len(header.names) - 1
 
 
-@contextmanager
-def _guarded(path: Path, what: str) -> Iterator[None]:
-    """Hide Arrow's own messages, which show cells."""
-    try:
-        yield
-    except pa.ArrowException as problem:
-        problem.args = ()
-    else:
-        return
-    raise InputError(f"{path} is not a {what}.", path=str(path))
-
-
 def column_times(column: Any, name: str) -> IntArray:
     """Unix milliseconds of each cell, -1 where there is no time: ISO 8601 (UTC without a zone) or Unix time."""
     column = _decoded(column)
-    kind = column.type
-    if pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("ms"))
-        kind = column.type
-    if pa.types.is_timestamp(kind):
-        ticks = column.cast(pa.int64()).fill_null(-1).to_numpy()
-        times = 1000 * ticks if kind.unit == "s" else ticks // _TICKS[kind.unit]
-        return np.where((times >= 0) & (times < _LATEST), times, -1).astype(np.int64)
-    if _is_number(kind):
-        return _unix_times(_floats(column))
-    if _is_text(kind):
-        return _iso_times(column)
-    raise InputError(f"column {name} holds {kind}: times are ISO 8601 texts, timestamps or Unix time.")
+    if pa.types.is_float64(column.type):
+        values = column.fill_null(math.nan).to_numpy()
+        with np.errstate(invalid="ignore", over="ignore"):
+            times = np.where(values < _SECONDS_BELOW, 1000 * values, values)  # each number on its own
+            return np.floor(np.where((times >= 0) & (times < _LATEST), times, -1)).astype(np.int64)
+    if pa.types.is_string(column.type):
+        texts = column.fill_null("")
+        if len(texts) and pc.all(pc.match_like(texts, "____-__-__%")).as_py():
+            for zone in (None, "UTC"):  # by Arrow's fast reader where it reads every cell as `_moment` would
+                with suppress(pa.ArrowInvalid):
+                    column = texts.cast(pa.timestamp("ms", zone))
+                    break
+        if pa.types.is_string(column.type):
+            return np.asarray(_each(texts, _moment, -1), dtype=np.int64)
+    if not pa.types.is_timestamp(column.type):
+        raise InputError(f"column {name} holds {column.type}: times are ISO 8601 texts, timestamps or Unix time.")
+    ticks = column.cast(pa.int64()).fill_null(-1).to_numpy()
+    times = 1000 * ticks if column.type.unit == "s" else ticks // _TICKS[column.type.unit]
+    return np.where((times >= 0) & (times < _LATEST), times, -1).astype(np.int64)
 
 
 def column_numbers(column: Any, name: str) -> FloatArray:
     """The number in each cell, NaN where there is none."""
     column = _decoded(column)
-    if _is_number(column.type):
-        return _floats(column)
-    if _is_text(column.type):
+    if pa.types.is_float64(column.type):
+        return np.asarray(column.fill_null(math.nan).to_numpy(), dtype=np.float64)
+    if pa.types.is_string(column.type):
         return np.asarray(_each(column, _number, math.nan), dtype=np.float64)
     raise InputError(f"column {name} holds {column.type}: give a column of numbers.")
 
 
 def column_texts(column: Any, name: str) -> TextColumn:
     """The text in each cell, without blanks around it."""
+    kind = column.type
     try:
-        texts = _decoded(column).cast(pa.string())
+        texts = column.cast(kind.value_type if pa.types.is_dictionary(kind) else kind).cast(pa.string())
     except pa.ArrowException:
-        raise InputError(f"column {name} holds {column.type}: give a column of texts or whole numbers.") from None
+        raise InputError(f"column {name} holds {kind}: give a column of texts or whole numbers.") from None
     coded = texts.fill_null("").combine_chunks().dictionary_encode()
     stripped = [text.strip() for text in coded.dictionary.to_pylist()]
     labels = {text: code for code, text in enumerate(dict.fromkeys(stripped))}
@@ -214,19 +209,13 @@ def column_texts(column: Any, name: str) -> TextColumn:
 
 
 def _decoded(column: Any) -> Any:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _floats(column: Any) -> FloatArray:
-    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(), dtype=np.float64)
+    """The column with numbers as float64, texts as string and dates as timestamps, out of any dictionary."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return column.cast(kind).cast(pa.float64(), safe=False)
+    if pa.types.is_large_string(kind):
+        return column.cast(kind).cast(pa.string())
+    return column.cast(pa.timestamp("ms") if pa.types.is_date(kind) else kind)
 
 
 def _each(column: Any, read: Callable[[str], float], missing: float) -> Any:
@@ -234,24 +223,6 @@ def _each(column: Any, read: Callable[[str], float], missing: float) -> Any:
     coded = column.fill_null("").combine_chunks().dictionary_encode()
     results = np.array([read(text) for text in coded.dictionary.to_pylist()] or [missing])
     return results[coded.indices.to_numpy()]
-
-
-def _iso_times(column: Any) -> IntArray:
-    """Times written out; by Arrow's fast reader where it reads every cell as `_moment` would."""
-    texts = column.fill_null("")
-    if len(texts) and pc.all(pc.match_like(texts, "____-__-__%")).as_py():
-        for zone in (None, "UTC"):
-            with suppress(pa.ArrowInvalid):
-                return column_times(texts.cast(pa.timestamp("ms", zone)), "")
-    return np.asarray(_each(texts, _moment, -1), dtype=np.int64)
-
-
-def _unix_times(values: FloatArray) -> IntArray:
-    """Milliseconds of Unix times; each number decides for itself whether it is seconds or milliseconds."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        times = np.where(values < _SECONDS_BELOW, 1000 * values, values)
-        good = (times >= 0) & (times < _LATEST)
-    return np.floor(np.where(good, times, -1)).astype(np.int64)
 
 
 def _number(text: str) -> float:

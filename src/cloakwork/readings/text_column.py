@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from cloakwork._checks import IntArray, frozen
-from cloakwork.errors import InputError
+from cloakwork._checks import IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -12,8 +11,3 @@ class TextColumn:
 
     codes: IntArray
     labels: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        frozen(self.codes)
-        if len(set(self.labels)) < len(self.labels):
-            raise InputError("labels: each label must occur once.")

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cloakwork.series.bins import HOUR, Bins, choose_bins, parse_span, span_text, utc_text
-from cloakwork.series.bounded import BoundedSeries, CountedSeries, Losses
+from cloakwork.series.bounded import BoundedSeries, Losses, mean_levels, tally
 from cloakwork.series.filters import (
     Coefficients,
     Decay,
@@ -19,23 +19,21 @@ from cloakwork.series.filters import (
 )
 from cloakwork.series.laplace import PaperLaplace
 from cloakwork.series.marginals import Marginals, MarginalsCloak, marginals
-from cloakwork.series.mean_levels import mean_levels
 from cloakwork.series.mechanisms import Fourier, Least, Mechanism, SquareRoot
 from cloakwork.series.publish import convolve, publish
 from cloakwork.series.series_cloak import Published, SeriesCloak
 from cloakwork.series.stream import Moment, Outputs, Stream
-from cloakwork.series.tally import tally
 from cloakwork.series.walsh import Convolved, WalshCloak, walsh_convolve
 
 if TYPE_CHECKING:
-    from cloakwork.series.counting import FileRequest, count_file
+    from cloakwork.series.counting import CountedSeries, FileRequest, count_file
     from cloakwork.series.filter_texts import describe_coefficients, parse_filters
     from cloakwork.series.picture import draw_series, true_output
     from cloakwork.series.published_file import FilterCost, filter_costs, write_published
     from cloakwork.series.visits import RecoveredSources, SourceCount, count_visits
 
 _LAZY = {  # for the command line; these load Arrow, Matplotlib or a site
-    "counting": "FileRequest count_file",
+    "counting": "CountedSeries FileRequest count_file",
     "filter_texts": "describe_coefficients parse_filters",
     "picture": "draw_series true_output",
     "published_file": "FilterCost filter_costs write_published",

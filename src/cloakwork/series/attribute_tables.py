@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._checks import FloatArray, IntArray, describe_argument, frozen
 from cloakwork._compile import compiled
 from cloakwork.errors import InputError
 from cloakwork.series.hadamard import transformed
-from cloakwork.series.input_checks import describe_argument
 
 _MOST_ATTRIBUTES = 62
 _MOST_CELLS = 1 << 24

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import IntArray, count
+from cloakwork._checks import IntArray, count, whole_number, whole_numbers
 from cloakwork.errors import InputError
-from cloakwork.series.input_checks import whole_number, whole_numbers
 
 HOUR = 3_600_000
 MOST_VALUES = 2**24
@@ -108,7 +107,7 @@ def choose_bins(
             f"give {near} as the end, or bins of another length.",
             parameter=("end", "every"),
         )
-    bins = Bins.between(start, end, every=every)
+    bins = Bins(start, every, (end - start) // every)
     if bins.n * series > MOST_VALUES:
         raise InputError(
             f"{bins.n:,} bins for each of {series:,} series are more than {MOST_VALUES:,} values: give a shorter "

@@ -7,7 +7,6 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from cloakwork.errors import InputError
 from cloakwork.series.filters import (
@@ -31,64 +30,55 @@ _MOST_LAGS = 2**24
 _LARGEST_LAG = 2**31
 
 
-class _FilterForm(NamedTuple):
-    """What a kind of filter needs after the colon, and how to make the filter from it."""
-
-    make: Callable[[str], Filter]
-    needs: str
-    number: str
-    example: str
-
-
 def _seasonal(text: str) -> Filter:
     period, times, cycles = text.partition("x")
     return Seasonal(int(period), int(cycles)) if times else Seasonal(int(period))
 
 
-_FORMS = {
-    "window": _FilterForm(lambda text: WindowSum(int(text)), "a width", "a whole number", "window:24"),
-    "average": _FilterForm(lambda text: MovingAverage(int(text)), "a width", "a whole number", "average:24"),
-    "decay": _FilterForm(lambda text: Decay(float(text)), "a rate", "a number", "decay:0.9"),
-    "power": _FilterForm(lambda text: PowerDecay(float(text)), "a power", "a number", "power:1"),
-    "trend": _FilterForm(lambda text: Trend(int(text)), "a width", "a whole number", "trend:24"),
-    "seasonal": _FilterForm(_seasonal, "a period", "whole numbers", "seasonal:24x4"),
+_FORMS: dict[str, tuple[Callable[[str], Filter], str, str, str]] = {  # how to make it, its parameter, kind and example
+    "window": (lambda text: WindowSum(int(text)), "a width", "a whole number", "window:24"),
+    "average": (lambda text: MovingAverage(int(text)), "a width", "a whole number", "average:24"),
+    "decay": (lambda text: Decay(float(text)), "a rate", "a number", "decay:0.9"),
+    "power": (lambda text: PowerDecay(float(text)), "a power", "a number", "power:1"),
+    "trend": (lambda text: Trend(int(text)), "a width", "a whole number", "trend:24"),
+    "seasonal": (_seasonal, "a period", "whole numbers", "seasonal:24x4"),
 }
 
 
 def parse_filters(texts: Sequence[str]) -> list[Filter]:
-    """Convert texts to filters with different names.
+    """Convert texts such as trend:24, or names of CSV files of coefficients, to filters with different names.
 
     >>> [made.name for made in parse_filters(["running-sum", "seasonal:24x4"])]
     ['running-sum', 'seasonal-24x4']
     """
-    filters = [parse_filter(text) for text in texts]
-    names = [made.name for made in filters]
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None or not names:
-        fault = f"give at least one: {FILTER_FORMS}" if repeated is None else f"{repeated} is there twice. Give it once"
-        raise InputError(f"{fault}.", parameter="filters", filter=repeated)
-    return filters
-
-
-def parse_filter(text: str) -> Filter:
-    """Convert a text such as trend:24, or the name of a CSV file of coefficients, to a filter."""
-    if text.lower().endswith(".csv"):
-        return read_coefficients(Path(text))
-    kind, _, rest = text.partition(":")
-    if kind == "running-sum" and not rest:
-        return RunningSum()
-    form = _FORMS.get(kind)
-    fault = f"there is no such filter. Give {FILTER_FORMS}"
-    if form is not None:
-        fault = f"{kind} needs {form.needs}, such as {form.example}"
-        if rest.strip():
+    filters: dict[str, Filter] = {}
+    for text in texts:
+        kind, _, rest = text.partition(":")
+        fault = f"there is no such filter. Give {FILTER_FORMS}"
+        made: Filter | None = None
+        if text.lower().endswith(".csv"):
+            made = read_coefficients(Path(text))
+        elif kind == "running-sum" and not rest:
+            made = RunningSum()
+        elif kind in _FORMS:
+            make, parameter, number, example = _FORMS[kind]
+            fault = (
+                f"give {number}, such as {example}" if rest.strip() else f"{kind} needs {parameter}, such as {example}"
+            )
             try:
-                return form.make(rest)
+                made = make(rest)
             except InputError as problem:
                 fault = f"{problem} Give {FILTER_FORMS}"
             except ValueError:
-                fault = f"give {form.number}, such as {form.example}"
-    raise InputError(f"filters={text[:64]}: {fault}.", parameter="filters", filter=text[:64])
+                pass
+        if made is None:
+            raise InputError(f"filters={text[:64]}: {fault}.", parameter="filters", filter=text[:64])
+        if made.name in filters:
+            raise InputError(f"{made.name} is there twice. Give it once.", parameter="filters", filter=made.name)
+        filters[made.name] = made
+    if not filters:
+        raise InputError(f"give at least one: {FILTER_FORMS}.", parameter="filters", filter=None)
+    return list(filters.values())
 
 
 def read_coefficients(path: Path) -> Coefficients:

@@ -6,9 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, count, frozen, positive
+from cloakwork._checks import FloatArray, count, describe_argument, frozen, instance_of, numbers, positive, whole_number
 from cloakwork.errors import InputError
-from cloakwork.series.input_checks import describe_argument, instance_of, numbers, whole_number
 
 _NEGLIGIBLE = 2.0**-60
 _SMALLEST, _LARGEST = 1e-100, 1e100

@@ -9,12 +9,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, count, frozen, rounded_down
+from cloakwork._checks import FloatArray, array_or_none, count, frozen, rounded_down
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.attribute_tables import AttributeTables, check_attributes
 from cloakwork.series.hadamard import CoefficientsCloak, transformed
-from cloakwork.series.input_checks import array_or_none
 
 _MOST = 2.0**61
 _RAGGED = "rows: give one row for each person, of zeros and ones, all of the same length."

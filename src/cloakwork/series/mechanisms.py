@@ -6,10 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, as_number, count
+from cloakwork._checks import FloatArray, IntArray, as_number, count, describe_argument
 from cloakwork.errors import InputError
 from cloakwork.series.convolution import inverse, product, square_root
-from cloakwork.series.input_checks import describe_argument
 from cloakwork.series.release_noise import GaussianNoise, ReleaseClaim, ReleaseNoise
 from cloakwork.series.strategies import CausalStrategy, CircularStrategy, Strategy, Task, finest
 

@@ -13,7 +13,7 @@ from scipy import signal
 
 from cloakwork._checks import FloatArray
 from cloakwork.series.bins import span_text
-from cloakwork.series.bounded import CountedSeries
+from cloakwork.series.counting import CountedSeries
 from cloakwork.series.filters import (
     Decay,
     Filter,

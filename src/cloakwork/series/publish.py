@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, numbers
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.series.filters import Coefficients, Filter
-from cloakwork.series.input_checks import numbers
 from cloakwork.series.mechanisms import Fourier, Mechanism
 from cloakwork.series.series_cloak import Published, SeriesCloak
 

@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from cloakwork.errors import InputError
-from cloakwork.series.bounded import CountedSeries
+from cloakwork.series.counting import CountedSeries
 from cloakwork.series.series_cloak import Published
 
 _DIGITS = 4  # of the error, to which values are rounded

@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive, rounded_down
+from cloakwork._checks import (
+    FloatArray,
+    IntArray,
+    check_confidence,
+    count,
+    describe_argument,
+    frames,
+    frozen,
+    numbers,
+    positive,
+    rounded_down,
+)
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import (
     SERVER_TABLES,
@@ -23,7 +34,6 @@ from cloakwork.privacy import (
     simulated_words,
 )
 from cloakwork.series.filters import Filter, check_circle, check_filters, check_taps
-from cloakwork.series.input_checks import check_confidence, describe_argument, numbers
 from cloakwork.series.mechanisms import Least, Mechanism, check_mechanism
 from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, odds_text, percent_text
 from cloakwork.series.strategies import CausalStrategy, Task, ideal_cost, spectral_shape

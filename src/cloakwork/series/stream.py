@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen
+from cloakwork._checks import FloatArray, IntArray, array_or_none, check_confidence, count, frames, frozen, numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
 from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
 from cloakwork.series.convolution import convolve_whole, inverse, product
 from cloakwork.series.filters import Filter, check_filter
-from cloakwork.series.input_checks import array_or_none, check_confidence, numbers
 from cloakwork.series.release_noise import ReleaseClaim, odds_text
 from cloakwork.series.series_cloak import SeriesCloak
 from cloakwork.series.strategies import Strategy, Task

@@ -9,8 +9,8 @@ from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import PointSources
 from cloakwork.series.bins import Bins, span_text
-from cloakwork.series.bounded import CountedSeries, Losses, loss_remark
-from cloakwork.series.mean_levels import mean_levels
+from cloakwork.series.bounded import Losses, mean_levels
+from cloakwork.series.counting import CountedSeries, loss_remark
 from cloakwork.site import Site, Zone
 
 SAMPLED = (

@@ -7,12 +7,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, frames, frozen, rounded_down
+from cloakwork._checks import FloatArray, IntArray, frames, frozen, numbers, rounded_down
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.filters import check_scale
 from cloakwork.series.hadamard import CoefficientsCloak, transformed
-from cloakwork.series.input_checks import numbers
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: the rounding error of a transform
 _MOST = 2.0**61
