@@ -279,7 +279,7 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
 @pytest.mark.parametrize(
     ("bounds", "error", "said"),
     [
-        ({"values": [1.0]}, CalibrationError, "give most_per_event"),
+        ({"values": [1.0]}, CalibrationError, "most_per_event=None"),
         ({"persons": ["a"]}, CalibrationError, "give most_per_person"),
         ({"most_per_person": 3}, InputError, "most_per_person=3 without persons"),
         ({"most_per_event": 3.0}, InputError, "most_per_event=3.0 without values"),

@@ -318,8 +318,8 @@ def _value_limit(most: float | None, step: float | None) -> tuple[int, float]:
     """The most that the value of one event adds, in steps, and the step."""
     if most is None or not _SMALLEST <= positive("most_per_event", most, error=CalibrationError) <= _LARGEST:
         raise CalibrationError(
-            f"values: give most_per_event, the most that the value of one event may count: from {_SMALLEST:g} to "
-            f"{_LARGEST:g}, in another unit if need be.",
+            f"most_per_event={most}: give the most that the value of one event may count, from {_SMALLEST:g} to "
+            f"{_LARGEST:g}. Use another unit for others.",
             parameter="most_per_event",
             most=most,
         )
