@@ -23,6 +23,7 @@ _HEADLINES = {
 }
 _KEEPER = "device that keeps its promise and whose reports do not depend on each other"
 _DOUBTED = "The claim does not hold, or the set-ups differ too much"
+_PARTS = ("claimed", "tested", "found", "not_excluded", "never")
 NEVER = (
     "That a claim holds. Reports can show that it is broken, never that it is kept: a sample misses events that "
     "are rare enough, or that no one thought of.",
@@ -80,7 +81,8 @@ class AuditReport:
     @property
     def summary(self) -> str:
         """The whole result in one paragraph."""
-        return " ".join([self._promise(), self._asked(), *self._outcome(), *self.subject.cautions])
+        took = f"We took {self.audit.reports_used:,} reports with each."
+        return " ".join([self._promise(), took, *self._outcome(), *self.subject.cautions])
 
     def claimed(self) -> tuple[str, ...]:
         """The claim, as sentences."""
@@ -111,15 +113,20 @@ class AuditReport:
     def found(self) -> tuple[str, ...]:
         """The findings, as sentences."""
         audit = self.audit
+        same = f"All reports were the same, with both inputs: {audit.only}. Check that it measures at all."
+        only = (same,) if audit.only else ()
         if audit.verdict is Verdict.WITHHELD:
             return (
-                *self._only(),
+                *only,
                 f"Reports depend on each other: {audit.dependence}.",
                 "An audit treats reports as independent, so its conclusions would not hold. Usual causes: the set-up "
                 "had not settled, the device repeats its last report, or it uses noise twice, a fault in itself.",
                 *self.subject.notes,
             )
-        return (*self._only(), *self._shown(), *self._bounds(), *self._contradiction(), *self.subject.notes)
+        if audit.witness is None:
+            return (*only, *self._bounds(), *self._contradiction(), *self.subject.notes)
+        event = f"The event that {audit.witness.event} was found among {audit.witness.source}."
+        return (*only, event, *self._bounds(), *self.subject.notes)
 
     def not_excluded(self) -> tuple[str, ...]:
         """Questions that this audit leaves open, as sentences."""
@@ -154,9 +161,7 @@ class AuditReport:
             "summary": self.summary,
             "made": self.made,
             "subject": asdict(self.subject),
-            "claimed": list(self.claimed()),
-            "tested": list(self.tested()),
-            "found": list(self.found()),
+            **{part: list(getattr(self, part)()) for part in ("claimed", "tested", "found")},
             **self.audit.to_json(),
             "not_excluded": list(self.not_excluded()),
             "never_proved": list(self.never()),
@@ -164,20 +169,15 @@ class AuditReport:
 
     def to_html(self) -> str:
         """The report as one page that needs nothing else: no network, no script."""
-        kind, headline = _HEADLINES[self.audit.verdict][0], self.headline
         page = Template(files("cloakwork.auditing").joinpath("report.html").read_text(encoding="utf-8"))
         return page.substitute(
-            title=escape(f"{headline}: audit of {_small(self.subject.name)}"),
-            kind=kind,
-            headline=escape(headline),
+            title=escape(f"{self.headline}: audit of {self.subject.name[:1].lower()}{self.subject.name[1:]}"),
+            kind=_HEADLINES[self.audit.verdict][0],
+            headline=escape(self.headline),
             subject=escape(self.subject.name),
             summary=_escaped(self.summary),
             bars=self._bars(),
-            claimed=_listed(self.claimed()),
-            tested=_listed(self.tested()),
-            found=_listed(self.found()),
-            not_excluded=_listed(self.not_excluded()),
-            never=_listed(self.never()),
+            **{part: _listed(getattr(self, part)()) for part in _PARTS},
             made=escape(f", {self.made}" if self.made else ""),
             picture=self._picture(),
             data=_data(self.to_json()),
@@ -203,9 +203,6 @@ class AuditReport:
             f"report is {much} with one as with the other{chance}."
         )
 
-    def _asked(self) -> str:
-        return f"We took {self.audit.reports_used:,} reports with each."
-
     def _outcome(self) -> Iterable[str]:
         audit = self.audit
         if audit.verdict is Verdict.WITHHELD:
@@ -217,7 +214,11 @@ class AuditReport:
             yield "We found nothing that breaks the promise by more than chance explains."
             yield "That does not prove the promise: this many reports did not show it broken."
             return
-        yield self._witness(audit.witness) + "."
+        first, second = (
+            f"{_percent(share)} of the reports with {name}"
+            for share, name in zip(audit.witness.frequencies, self.subject.inputs, strict=True)
+        )
+        yield f"We found that {audit.witness.event} in {first}, and in {second}."
         yield from self._excess(audit.witness)
         yield f"A {_KEEPER} would look like this by chance in at most {_of_hundred(1 - audit.confidence)} audits."
         yield self._doubt or "We conclude that this one does not keep it."
@@ -229,15 +230,6 @@ class AuditReport:
     @property
     def _sure(self) -> str:
         return f"{100 * self.audit.confidence:g} % confidence"
-
-    def _only(self) -> Iterable[str]:
-        if self.audit.only:
-            yield f"All reports were the same, with both inputs: {self.audit.only}. Check that it measures at all."
-
-    def _shown(self) -> Iterable[str]:
-        witness = self.audit.witness
-        if witness is not None:
-            yield f"The event that {witness.event} was found among {witness.source}."
 
     def _bounds(self) -> Iterable[str]:
         audit = self.audit
@@ -253,7 +245,7 @@ class AuditReport:
 
     def _contradiction(self) -> Iterable[str]:
         """The band and the bets may disagree; which of them counts."""
-        if self.audit.witness is None and self._at_claim(self.audit.profile.lower, 0.0) > self.audit.delta:
+        if self._at_claim(self.audit.profile.lower, 0.0) > self.audit.delta:
             yield (
                 "The band in the picture nevertheless lies above the claim. The verdict rests on the bets alone, which "
                 f"did not reject it; each is wrong in at most {_of_hundred(1 - self.audit.confidence)} audits. Collect "
@@ -265,15 +257,8 @@ class AuditReport:
         places = np.flatnonzero(self.audit.profile.epsilons >= self.audit.epsilon)
         return float(deltas[places[0]]) if len(places) else otherwise
 
-    def _witness(self, witness: Witness) -> str:
-        first, second = (
-            f"{_percent(share)} of the reports with {name}"
-            for share, name in zip(witness.frequencies, self.subject.inputs, strict=True)
-        )
-        return f"We found that {witness.event} in {first}, and in {second}"
-
     def _excess(self, witness: Witness) -> Iterable[str]:
-        often, rare = _favoured(witness)
+        often, rare = witness.favoured
         allowed = self._allowed(witness)
         if often <= allowed:
             return  # the event has been chosen anew since it won
@@ -282,7 +267,12 @@ class AuditReport:
                 f"That is {_times(often / rare)} times as often, where the promise allows {_times(allowed / rare)} "
                 f"times ({_percent(allowed)})."
             )
-            yield f"Some of that may be luck; with {self._sure}, {self._certain()}."
+            factor = rounded_down(math.exp(min(self.audit.epsilon_lower, 700.0)))
+            both = f", give or take {_percent(self.audit.delta)} again" if self.audit.delta else ""
+            yield (
+                f"Some of that may be luck; with {self._sure}, something is at least {factor} times as likely with one "
+                f"as with the other, where at most {_times(math.exp(self.audit.epsilon))} times was promised{both}."
+            )
         elif allowed > 0:
             yield (
                 f"By the promise, what never happens with one may happen in at most {_percent(allowed)} with the other."
@@ -290,17 +280,8 @@ class AuditReport:
         else:
             yield "By the promise, what never happens with one never happens with the other."
 
-    def _certain(self) -> str:
-        audit = self.audit
-        factor, promised = rounded_down(math.exp(min(audit.epsilon_lower, 700.0))), _times(math.exp(audit.epsilon))
-        both = f", give or take {_percent(audit.delta)} again" if audit.delta else ""
-        return (
-            f"something is at least {factor} times as likely with one as with the other, where at most {promised} "
-            f"times was promised{both}"
-        )
-
     def _allowed(self, witness: Witness) -> float:
-        return min(1.0, math.exp(self.audit.epsilon) * _favoured(witness)[1] + self.audit.delta)
+        return min(1.0, math.exp(self.audit.epsilon) * witness.favoured[1] + self.audit.delta)
 
     def _bars(self) -> str:
         witness = self.audit.witness
@@ -314,28 +295,17 @@ class AuditReport:
 
     def _picture(self) -> str:
         """The profile with its band; empty where the verdict is withheld."""
-        if self.audit.verdict is Verdict.WITHHELD:
+        audit = self.audit
+        if audit.verdict is Verdict.WITHHELD:
             return ""
-        return (
-            f"<figure>{profile_chart(self.audit)}<figcaption>{escape(_chart_words(self.audit))}</figcaption></figure>"
+        caption = (
+            f"The delta that is needed at each epsilon, from {audit.profile.reports:,} reports with each input, for "
+            f"{audit.profile.events}. The band holds everywhere at once with {self._sure}; the cross is the claim. "
+            "Other events may need more than the band shows. The verdict rests on another, sharper test."
         )
-
-
-def _favoured(witness: Witness) -> tuple[float, float]:
-    """Frequency of the event on the input where it is too likely, and on the other."""
-    first, second = witness.frequencies
-    return (first, second) if witness.direction == "0->1" else (second, first)
-
-
-def _chart_words(audit: Audit) -> str:
-    if not audit.profile.reports:
-        return "There were too few reports to draw a curve."
-    return (
-        f"The delta that is needed at each epsilon, from {audit.profile.reports:,} reports with each input, for "
-        f"{audit.profile.events}. The band holds everywhere at once with {100 * audit.confidence:g} % confidence; the "
-        "cross is the claim. Other events may need more than the band shows. The verdict rests on another, sharper "
-        "test."
-    )
+        if not audit.profile.reports:
+            caption = "There were too few reports to draw a curve."
+        return f"<figure>{profile_chart(audit)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _times(value: float) -> str:
@@ -363,10 +333,6 @@ def _up(value: float) -> str:
         return "0"
     scale = 10.0 ** (2 - math.floor(math.log10(value)))
     return f"{math.ceil(value * scale) / scale:.3g}"
-
-
-def _small(name: str) -> str:
-    return name[:1].lower() + name[1:]
 
 
 def _listed(lines: Iterable[str]) -> str:

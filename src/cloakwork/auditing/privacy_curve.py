@@ -1,11 +1,10 @@
 """The privacy profile: the delta that each epsilon needs, with a band that holds for all epsilons at once."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.auditing.event_search import AuditedClaim, edges_of
 from cloakwork.auditing.features import IDENTITY, VALUE
 from cloakwork.auditing.learning import learn
@@ -19,40 +18,37 @@ _CUTS = 512
 _POINTS = 61
 
 
-@dataclass(eq=False)
-class CellOrder:
-    """Cells of the output, ordered by how much they favour input 0: cuts of a feature, or a learned ratio."""
-
-    feature: Feature
-    cuts: FloatArray
-    ranks: FloatArray
-    exact: bool
-    events: str
-
-    def cells(self, reports: Reports) -> FloatArray:
-        """The rank of each report's cell."""
-        values = reports.feature(self.feature)
-        places = np.searchsorted(self.cuts, values)
-        if not self.exact:
-            return np.asarray(self.ranks[places])
-        known = np.minimum(places, len(self.cuts) - 1)
-        return np.asarray(self.ranks[np.where(self.cuts[known] == values, known, len(self.cuts))])
-
-
 class CellCounts:
-    """Counts over the cells of an order, which is fixed before its reports come."""
+    """Counts over cells of the output, ordered by how much they favour input 0, which is fixed before reports come.
 
-    def __init__(self, order: CellOrder) -> None:
-        self.order = order
-        self.counts = np.zeros((2, len(order.ranks)))
+    Cells lie between `cuts` of a feature; where `exact`, each is one of these values, and the last has all others.
+    """
+
+    def __init__(self, feature: Feature, cuts: FloatArray, events: str, *, exact: bool = False) -> None:
+        self.events = events
+        self._feature, self._cuts, self._exact = feature, cuts, exact
+        self._ranks = np.arange(len(cuts) + 1)
+        self.counts = np.zeros((2, len(self._ranks)))
         self.looks = 0
+
+    def order(self, past: Past) -> "CellCounts":
+        """Order the cells by their ratio in past reports."""
+        first, second = self._count(past.x), self._count(past.y)
+        self._ranks = np.argsort(np.argsort((first + 0.5) / (second + 0.5), kind="stable"))
+        return self
 
     def add(self, x: Reports, y: Reports) -> None:
         """Count a batch."""
-        for place, reports in enumerate((x, y)):
-            cells = self.order.cells(reports).astype(np.intp)
-            self.counts[place] += np.bincount(cells, minlength=self.counts.shape[1])
+        self.counts += [self._count(x), self._count(y)]
         self.looks += 1
+
+    def _count(self, reports: Reports) -> IntArray:
+        values = reports.feature(self._feature)
+        cells = np.searchsorted(self._cuts, values)
+        if self._exact:
+            known = np.minimum(cells, len(self._cuts) - 1)
+            cells = np.where(self._cuts[known] == values, known, len(self._cuts))
+        return np.bincount(self._ranks[cells], minlength=len(self._ranks))
 
     @property
     def reports(self) -> int:
@@ -72,7 +68,7 @@ class CurveBand:
         """Count a batch; `past` is what came before it."""
         known = len(self._counts)
         if known < len(FRESH) and past.seen >= FRESH[known]:
-            self._counts.append(CellCounts(_learn_order(past, self._given)))
+            self._counts.append(_learn_order(past, self._given))
         for counted in self._counts:
             counted.add(x, y)
 
@@ -114,7 +110,7 @@ class CurveBand:
             estimate=np.clip(estimate, lower, upper),
             lower=lower,
             upper=upper,
-            events=counted.order.events,
+            events=counted.events,
             reports=counted.reports,
         )
 
@@ -128,7 +124,7 @@ def _estimate(frequencies: FloatArray, factor: FloatArray) -> FloatArray:
     return best
 
 
-def _learn_order(past: Past, given: Feature | None) -> CellOrder:
+def _learn_order(past: Past, given: Feature | None) -> CellCounts:
     if given is not None:
         return _cut(given, past, "half-lines of the given likelihood ratio")
     if past.x.kind is ReportKind.TEXT:
@@ -138,25 +134,20 @@ def _learn_order(past: Past, given: Feature | None) -> CellOrder:
     return _cut(learn(past).feature, past, "half-lines of a learned score of the row")
 
 
-def _cut(feature: Feature, past: Past, events: str) -> CellOrder:
+def _cut(feature: Feature, past: Past, events: str) -> CellCounts:
     pooled = np.concatenate([past.x.feature(feature), past.y.feature(feature)])
     usable = pooled[~np.isnan(pooled)]
     cuts = np.unique(np.quantile(usable, np.linspace(0, 1, _CUTS), method="nearest")) if len(usable) else np.zeros(1)
-    return CellOrder(feature, cuts, np.arange(len(cuts) + 1.0), exact=False, events=events)
+    return CellCounts(feature, cuts, events)
 
 
-def _by_ratio(feature: Feature, past: Past, events: str) -> CellOrder:
+def _by_ratio(feature: Feature, past: Past, events: str) -> CellCounts:
     exact = feature == IDENTITY
     pooled = np.concatenate([past.x.feature(feature), past.y.feature(feature)])
     cuts = _frequent(pooled) if exact else _apart(edges_of(feature, past), pooled)
     if not len(cuts):
         cuts = np.zeros(1, dtype=pooled.dtype)
-    order = CellOrder(feature, cuts, np.arange(len(cuts) + 1.0), exact=exact, events=events)
-    counts = [
-        np.bincount(order.cells(reports).astype(np.intp), minlength=len(cuts) + 1) for reports in (past.x, past.y)
-    ]
-    order.ranks = np.argsort(np.argsort((counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")).astype(np.float64)
-    return order
+    return CellCounts(feature, cuts, events, exact=exact).order(past)
 
 
 def _apart(cuts: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,7 +1,6 @@
 """The result of an audit: verdict, bounds, witness and privacy curve."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ NEVER_PROOF = (
     "No audit can verify a claim. Not excluded: other events, other inputs, leaks too small for this many reports, and "
     "a mechanism that behaves differently when it is not watched."
 )
+_CURVES = ("epsilons", "estimate", "lower", "upper")
 
 
 class Verdict(StrEnum):
@@ -68,6 +68,12 @@ class Witness:
         """Frequency of the event on input 0 and on input 1."""
         return self.counts[0] / max(self.reports, 1), self.counts[1] / max(self.reports, 1)
 
+    @property
+    def favoured(self) -> tuple[float, float]:
+        """Frequency of the event on the input where it is too likely, and on the other."""
+        first, second = self.frequencies
+        return (first, second) if self.direction == "0->1" else (second, first)
+
     def __str__(self) -> str:
         first, second = (f"{100 * frequency:.4g} %" for frequency in self.frequencies)
         return f"{self.event}: {first} of the reports on input 0, {second} on input 1"
@@ -102,7 +108,7 @@ class PrivacyCurve:
 
     def __post_init__(self) -> None:
         shape = np.shape(self.epsilons)
-        for name in ("epsilons", "estimate", "lower", "upper"):
+        for name in _CURVES:
             values = np.array(getattr(self, name), dtype=np.float64)
             if values.ndim != 1 or values.shape != shape:
                 raise InputError(f"{name} has shape {values.shape}: a profile has one value per epsilon.", name=name)
@@ -186,16 +192,19 @@ class Audit:
             "confidence": self.confidence,
             "epsilon_lower": self.epsilon_lower,
             "delta_lower": self.delta_lower,
-            "witness": None if self.witness is None else _plain(self.witness),
+            "witness": None
+            if self.witness is None
+            else {
+                **asdict(self.witness),
+                "counts": list(self.witness.counts),
+                "frequencies": list(self.witness.frequencies),
+            },
             "reports_used": self.reports_used,
             "ceiling": self.ceiling,
             "independent": self.independent,
             "dependence": self.dependence,
             "profile": {
-                "epsilons": self.profile.epsilons.tolist(),
-                "estimate": self.profile.estimate.tolist(),
-                "lower": self.profile.lower.tolist(),
-                "upper": self.profile.upper.tolist(),
+                **{name: getattr(self.profile, name).tolist() for name in _CURVES},
                 "events": self.profile.events,
                 "reports": self.profile.reports,
             },
@@ -239,25 +248,11 @@ class Audit:
         )
         if self.witness is not None:
             return [bounds, f"witness: {self.witness}"]
-        return [bounds, *self._contradiction()]
-
-    def _contradiction(self) -> list[str]:
         at_claim = self.profile.lower[self.profile.epsilons >= self.epsilon]
         if not len(at_claim) or at_claim[0] <= self.delta:
-            return []
+            return [bounds]
         return [
-            "the band of the profile lies above the claim (delta at least "
-            f"{rounded_down(float(at_claim[0]))}): the verdict "
-            "counts. Each holds with its own confidence; more reports would tell."
+            bounds,
+            f"the band of the profile lies above the claim (delta at least {rounded_down(float(at_claim[0]))}): the "
+            "verdict counts. Each holds with its own confidence; more reports would tell.",
         ]
-
-
-def _plain(witness: Witness) -> dict[str, Any]:
-    return {
-        "event": witness.event,
-        "direction": witness.direction,
-        "counts": list(witness.counts),
-        "reports": witness.reports,
-        "frequencies": [frequency if math.isfinite(frequency) else None for frequency in witness.frequencies],
-        "source": witness.source,
-    }

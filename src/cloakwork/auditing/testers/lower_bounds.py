@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.auditing.testers.outcome_pair import (
@@ -51,7 +50,7 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     e, a = math.exp(checked_epsilon(epsilon)), checked_gap(delta, alpha)
     level = 2 * checked_confidence(confidence) - 1
     pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=a)
-    apart = sum(_closeness(pairs.private.of(k), pairs.far.of(k)) for k in (0, 1))
+    apart = sum(float(_apart(pairs.private.of(k), pairs.far.of(k))) for k in (0, 1))
     bound = -math.log1p(-(level**2)) / (2 * apart)
     many, s = 2 * ((checked_outcomes(n) - 2) // 2), (1 - delta) * e / (1 + e)
     if many and 2 * a <= s:
@@ -157,18 +156,11 @@ def whole(bound: float) -> int:
 
 
 def _two_outcomes(p: FloatArray, moved: FloatArray) -> FloatArray:
-    """Minus the logarithm of the Bhattacharyya coefficient between (p, 1-p) and (moved, 1-moved)."""
-    other, other_moved = 1 - p, np.maximum(1 - moved, 0)
-    distance = (_root_gap(p, moved) + _root_gap(other, other_moved)) / 2
-    return np.asarray(-np.log1p(-np.minimum(distance, 1 - 1e-16)))
+    return _apart(np.stack([p, 1 - p]), np.stack([moved, np.maximum(1 - moved, 0)]))
 
 
-def _closeness(p: ArrayLike, moved: ArrayLike) -> float:
-    distance = float(_root_gap(np.asarray(p), np.asarray(moved)).sum()) / 2
-    return -math.log1p(-min(distance, 1 - 1e-16))
-
-
-def _root_gap(x: FloatArray, y: FloatArray) -> FloatArray:
-    """(sqrt x - sqrt y)^2 without cancellation."""
-    roots = np.sqrt(x) + np.sqrt(y)
-    return np.asarray(((x - y) / np.where(roots > 0, roots, 1)) ** 2)
+def _apart(p: FloatArray, moved: FloatArray) -> FloatArray:
+    """Minus the logarithm of the Bhattacharyya coefficient between distributions on the outcomes of the first axis."""
+    roots = np.sqrt(p) + np.sqrt(moved)
+    gaps = ((p - moved) / np.where(roots > 0, roots, 1)) ** 2  # (sqrt p - sqrt moved)^2 without cancellation
+    return np.asarray(-np.log1p(-np.minimum(gaps.sum(axis=0) / 2, 1 - 1e-16)))

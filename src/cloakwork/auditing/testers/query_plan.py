@@ -149,9 +149,15 @@ def smallest(suffices: Callable[[float], bool], start: float = 1.0) -> float:
     return high
 
 
-def most_failures(repetitions: int, chance: float) -> float:
-    """Probability that at least half of an odd number of tests go wrong, each with this chance."""
-    return float(stats.binom.sf(repetitions // 2, repetitions, chance))
+def least_count(suffices: Callable[[int], bool], *, tolerance: float = 0.0) -> int:
+    """A whole number, 1 or above, that suffices: the least one, or at most a share `tolerance` above one that fails."""
+    low, high = 0, 1
+    while not suffices(high):
+        low, high = high, 2 * high
+    while high - low > max(1, int(tolerance * high)):
+        middle = (low + high + 1) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def votes(chance: float, failure: float) -> int:
@@ -162,13 +168,7 @@ def votes(chance: float, failure: float) -> int:
     Exact binomial tail. Hoeffding's inequality gives ln(1/failure) / (2 (1/2 - chance)^2), which is 18 ln(1/failure)
     at chance 1/3.
     """
-    low, high = -1, 0
-    while most_failures(2 * high + 1, chance) > failure:
-        low, high = high, max(2 * high, 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if most_failures(2 * middle + 1, chance) <= failure else (middle, high)
-    return 2 * high + 1
+    return 2 * least_count(lambda k: bool(stats.binom.sf(k - 1, 2 * k - 1, chance) <= failure)) - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,5 @@
 """Privacy on most pairs of inputs, from a test of one pair."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +10,16 @@ from scipy import stats
 
 from cloakwork.auditing.testers.lower_bounds import share_limit
 from cloakwork.auditing.testers.outcome_pair import checked_confidence
-from cloakwork.auditing.testers.query_plan import CONFIDENCE, Answer, Mechanism, Promise, QueryPlan, Tester, votes
+from cloakwork.auditing.testers.query_plan import (
+    CONFIDENCE,
+    Answer,
+    Mechanism,
+    Promise,
+    QueryPlan,
+    Tester,
+    least_count,
+    votes,
+)
 from cloakwork.auditing.testers.unknown_pair import UnknownPair
 from cloakwork.errors import InputError
 
@@ -89,13 +97,11 @@ class RandomPrivacy:
     def plan(self) -> QueryPlan:
         """Cost and promise of the test; `per_input` is for each input of each pair."""
         one, pairs = self.each.plan, self.size.pairs
-        return QueryPlan(
+        return replace(
+            one,
             tester=f"{self.tester.plan.tester}, on {pairs:,} random pairs",
-            per_input=one.per_input,
-            at_most=one.at_most,
             total=pairs * one.total,
             confidence=self.confidence,
-            alpha=one.alpha,
             lower=self.tester.plan.lower,
             promise=Promise(
                 f"on all but a share {self.gamma:g} of the pairs this holds: {one.promise.private}",
@@ -136,18 +142,10 @@ def share_size(low: float, high: float, failure: float) -> ShareSize:
     def cut(trials: int) -> int:
         return int(stats.binom.ppf(1 - failure, trials, low))
 
-    def enough(trials: int) -> bool:
-        return bool(stats.binom.cdf(cut(trials), trials, high) <= failure)
-
     if not 0 <= low < high <= 1:
         raise InputError(f"low={low!r}, high={high!r}: give two chances, the first smaller.", low=low, high=high)
-    small, large = 0, 1
-    while not enough(large):
-        small, large = large, 2 * large
-    while large - small > max(1, large // 1000):
-        middle = math.ceil((small + large) / 2)
-        small, large = (small, middle) if enough(middle) else (middle, large)
-    return ShareSize(large, cut(large))
+    trials = least_count(lambda trials: bool(stats.binom.cdf(cut(trials), trials, high) <= failure), tolerance=1 / 1000)
+    return ShareSize(trials, cut(trials))
 
 
 @dataclass(frozen=True)
@@ -190,33 +188,29 @@ class Amplified:
     def plan(self) -> QueryPlan:
         """Cost and promise of all repetitions."""
         inner, k = self.tester.plan, self.repetitions
-        return QueryPlan(
+        return replace(
+            inner,
             tester=f"{inner.tester}, majority of {k}",
             per_input=k * inner.per_input,
             at_most=k * inner.at_most,
             total=k * inner.total,
             confidence=self.confidence,
-            alpha=inner.alpha,
-            lower=inner.lower,
-            promise=inner.promise,
             why=f"{k} times {inner.per_input:,} on each input. {inner.why}",
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
         """Repeat the test until the majority is decided. The statistic is the share of answers that reject."""
-        k, queries = self.repetitions, 0
-        heard: dict[bool, list[Answer]] = {True: [], False: []}
-        while max(map(len, heard.values())) <= k // 2:
+        answers: dict[bool, list[Answer]] = {True: [], False: []}
+        while max(map(len, answers.values())) <= self.repetitions // 2:
             answer = self.tester.test(mechanism, rng, databases=databases)
-            queries += answer.queries
-            heard[answer.accepts].append(answer)
-        accepts = len(heard[True]) > len(heard[False])
-        made = len(heard[True]) + len(heard[False])
+            answers[answer.accepts].append(answer)
+        accepts, rejections = len(answers[True]) > len(answers[False]), len(answers[False])
+        made = answers[True] + answers[False]
         return Answer(
             accepts=accepts,
-            statistic=len(heard[False]) / made,
+            statistic=rejections / len(made),
             threshold=0.5,
-            queries=queries,
-            reason=f"{len(heard[False])} of {made} tests rejected; for example: {heard[accepts][0].reason}",
-            guarantee=self.tester.plan.promise.at(self.confidence),
+            queries=sum(answer.queries for answer in made),
+            reason=f"{rejections} of {len(made)} tests rejected; for example: {answers[accepts][0].reason}",
+            guarantee=self.plan.guarantee,
         )

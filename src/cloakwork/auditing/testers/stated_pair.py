@@ -98,7 +98,11 @@ class KnownPair:
             total=2 * math.ceil(size),
             confidence=self.confidence,
             alpha=self.alpha,
-            lower=self._lower() if honest else 0,
+            lower=approximate_limit(
+                n=self.stated.n, epsilon=self.epsilon, delta=self.delta, alpha=self.alpha, confidence=self.confidence
+            )
+            if honest
+            else 0,
             promise=self._promise,
             why="The number grows with the square root of the number of outcomes and with (1 + e^epsilon)^2/alpha^2: "
             "checking a description is cheaper than making one."
@@ -115,7 +119,7 @@ class KnownPair:
         """Query the mechanism on the two inputs and test whether it is as stated and the claim stands."""
         if not self.stated_is_private:
             found = self.stated.delta(self.epsilon)
-            return Answer(False, found, self.delta, 0, self._broken, self._promise.at(self.confidence))
+            return Answer(False, found, self.delta, 0, self._broken, self.plan.guarantee)
         setting = self.setting
         asked = [int(rng.poisson(min(setting.size, 1e18))) for _ in databases]
         statistics = []
@@ -129,7 +133,7 @@ class KnownPair:
             threshold=setting.threshold,
             queries=sum(asked),
             reason=_reason(statistics[worst], setting.threshold, worst),
-            guarantee=self._promise.at(self.confidence),
+            guarantee=self.plan.guarantee,
         )
 
     @property
@@ -144,11 +148,6 @@ class KnownPair:
         return Promise(
             f"the mechanism is as stated and ({self.epsilon:g}, {self.delta:g})-private on these two inputs",
             f"it needs a delta above {self.delta + self.alpha:g} at epsilon {self.epsilon:g}",
-        )
-
-    def _lower(self) -> int:
-        return approximate_limit(
-            n=self.stated.n, epsilon=self.epsilon, delta=self.delta, alpha=self.alpha, confidence=self.confidence
         )
 
 
@@ -305,7 +304,7 @@ class KnownPure:
         r, c = self.queries, self.band
         if not r:
             found = self.stated.epsilon
-            return Answer(False, found, self.epsilon, 0, self._broken, self._promise(r).at(self.confidence))
+            return Answer(False, found, self.epsilon, 0, self._broken, self.plan.guarantee)
         counts = [count_outcomes(mechanism, database, r, self.stated.n, rng) for database in databases]
         worst = max(misfit(x, self.stated.of(k)) for k, x in enumerate(counts))
         outside = any(x[self.stated.of(k) == 0].any() for k, x in enumerate(counts))
@@ -317,7 +316,7 @@ class KnownPure:
             reason="an outcome was seen that the description says cannot occur."
             if outside
             else f"the worst frequency is off by a factor {np.exp(worst):.4g}; rejected above {math.exp(c):.4g}.",
-            guarantee=self._promise(r).at(self.confidence),
+            guarantee=self.plan.guarantee,
         )
 
     @property

@@ -80,7 +80,7 @@ class UnknownPair:
     @cached_property
     def mean_queries(self) -> float:
         """lambda, the mean number of queries on each input."""
-        return smallest(lambda size: self._room(size) >= 0, start=1 / self.alpha)
+        return smallest(lambda size: self.alpha >= sum(self._errors(size)), start=1 / self.alpha)
 
     @cached_property
     def plan(self) -> QueryPlan:
@@ -115,7 +115,7 @@ class UnknownPair:
         asked = [int(rng.poisson(min(size, 1e18))) for _ in databases]
         x, y = (count_outcomes(mechanism, d, r, self.n, rng) for d, r in zip(databases, asked, strict=True))
         seen = self.estimate(x, y, size)
-        threshold = self.delta + self.alpha - self._below(size)
+        threshold = self.delta + self.alpha - self._errors(size)[1]
         towards = "second" if seen.backward > seen.forward else "first"
         return Answer(
             accepts=seen.largest <= threshold,
@@ -124,7 +124,7 @@ class UnknownPair:
             queries=sum(asked),
             reason=f"delta at epsilon {self.epsilon:g} looks like {seen.largest:.4g}, "
             f"from the {towards} input to the other; rejected above {threshold:.4g}.",
-            guarantee=self._promise.at(self.confidence),
+            guarantee=self.plan.guarantee,
         )
 
     def estimate(self, x: IntArray, y: IntArray, size: float) -> Deltas:
@@ -141,19 +141,11 @@ class UnknownPair:
             f"it needs a delta above {self.delta + self.alpha:g} at epsilon {self.epsilon:g}",
         )
 
-    def _spread(self, size: float) -> float:
-        return (1 + math.exp(2 * self.epsilon)) / size
-
-    def _above(self, size: float) -> float:
-        """Upward error of the estimates, both directions, except for the allowed failures."""
-        spread = self._spread(size)
-        return math.sqrt(self.n * spread) / 2 + _deviation(spread, 1 / size, (1 - self.confidence) / 2)
-
-    def _below(self, size: float) -> float:
-        return _deviation(self._spread(size), math.exp(self.epsilon) / size, 1 - self.confidence)
-
-    def _room(self, size: float) -> float:
-        return self.alpha - self._above(size) - self._below(size)
+    def _errors(self, size: float) -> tuple[float, float]:
+        """Upward error of the estimates, both directions, and downward error, except for the allowed failures."""
+        spread, failure = (1 + math.exp(2 * self.epsilon)) / size, 1 - self.confidence
+        above = math.sqrt(self.n * spread) / 2 + _deviation(spread, 1 / size, failure / 2)
+        return above, _deviation(spread, math.exp(self.epsilon) / size, failure)
 
 
 def _deviation(variance: float, step: float, failure: float) -> float:
