@@ -84,7 +84,14 @@ def audit(
     >>> print(audit(laplace, epsilon=1.0, reports=5_000, rng=np.random.default_rng(1)).verdict)
     no violation found
     """
-    claim = _claim(epsilon, delta)
+    if not_negative("epsilon", epsilon) > LARGEST_EPSILON:
+        raise InputError(
+            f"epsilon={epsilon!r}: e^epsilon is beyond what a computer can hold, and what any number of reports can "
+            f"test. Give at most {LARGEST_EPSILON:g}.",
+            epsilon=epsilon,
+        )
+    if not_negative("delta", delta) >= 1:
+        raise InputError(f"delta={delta!r}: every mechanism meets a delta of 1. Give a number below 1.", delta=delta)
     ceiling = count("reports", reports)
     if ceiling < _FIRST + _LEAST:
         raise InputError(
@@ -98,7 +105,11 @@ def audit(
     generator = np.random.default_rng() if rng is None else rng
     if not isinstance(generator, np.random.Generator):
         raise InputError(f"rng={rng!r}: give a generator, such as np.random.default_rng(1).")
-    return _Session(mechanism, claim, ceiling, sure, generator, _given(densities)).run(progress)
+    if densities is not None and (len(densities) != 2 or not all(map(callable, densities))):
+        raise InputError("densities: give two functions, the log densities of the outputs on inputs 0 and 1.")
+    given = None if densities is None else likelihood_ratio(densities)
+    claim = AuditedClaim(float(epsilon), float(delta))
+    return _Session(mechanism, claim, ceiling, sure, generator, given).run(progress)
 
 
 class _Session:
@@ -132,18 +143,16 @@ class _Session:
 
     def run(self, progress: Progress | None) -> Audit:
         """Bet until the claim is rejected, the reports run out, or they turn out to depend on each other."""
-        while self._used < self._ceiling and not self._dependence and not self._decided:
+        while self._used < self._ceiling and not self._dependence:
             self._choose()
             self._bet(ask(self._mechanism, self._size, self._rng, width=self._width))
             if progress is not None:
                 progress(self._used, self._ceiling)
+            if self._book.violation and self._used >= ANNOUNCED:
+                break
         if self._book.violation:
             self._dependence = self._dependence or self._watch.look_again()
         return self._result()
-
-    @property
-    def _decided(self) -> bool:
-        return self._book.violation and self._used >= ANNOUNCED
 
     @property
     def _size(self) -> int:
@@ -199,13 +208,8 @@ class _Session:
             dependence=self._dependence,
             profile=NO_CURVE if withheld else self._band.profile(self._claim),
             events=tuple(family.source for family in self._families),
-            only=self._only(),
+            only=describe_value(IDENTITY, self._past.x.feature(IDENTITY)[0], self._past) if self._constant else "",
         )
-
-    def _only(self) -> str:
-        if not self._constant:
-            return ""
-        return describe_value(IDENTITY, self._past.x.feature(IDENTITY)[0], self._past)
 
     def _witness(self) -> Witness:
         family, way, choice = self._book.winner()
@@ -216,23 +220,3 @@ class _Session:
             reports=len(self._past.x),
             source=self._families[family].source,
         )
-
-
-def _claim(epsilon: float, delta: float) -> AuditedClaim:
-    if not_negative("epsilon", epsilon) > LARGEST_EPSILON:
-        raise InputError(
-            f"epsilon={epsilon!r}: e^epsilon is beyond what a computer can hold, and what any number of reports can "
-            f"test. Give at most {LARGEST_EPSILON:g}.",
-            epsilon=epsilon,
-        )
-    if not_negative("delta", delta) >= 1:
-        raise InputError(f"delta={delta!r}: every mechanism meets a delta of 1. Give a number below 1.", delta=delta)
-    return AuditedClaim(float(epsilon), float(delta))
-
-
-def _given(densities: tuple[Density, Density] | None) -> Feature | None:
-    if densities is None:
-        return None
-    if len(densities) != 2 or not all(callable(density) for density in densities):
-        raise InputError("densities: give two functions, the log densities of the outputs on inputs 0 and 1.")
-    return likelihood_ratio(densities)

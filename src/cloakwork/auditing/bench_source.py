@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -87,9 +86,7 @@ class BenchListener:
             raise BrokerError(f"{state.reason}.", reason=state.reason)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.stop()
 
     def next(self, seconds: float) -> _Heard | None:
@@ -183,9 +180,7 @@ class SetupRecording:
         self._bench.forget()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
         if not self.values:
             self.path.unlink(missing_ok=True)

@@ -69,15 +69,15 @@ class IndependenceCheck:
     def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
         for feature in _features(x):
             ranks = self._ranks(0, feature, x), self._ranks(1, feature, y)
-            yield from self._seen_in(feature.name, *ranks)
+            yield from self._named(feature.name).look(*ranks)
             if x.kind is not ReportKind.TEXT:  # words have no size, and nothing between them
-                yield from self._seen_in(f"the size of {feature.name}", *(np.abs(part - 0.5) for part in ranks))
+                yield from self._named(f"the size of {feature.name}").look(*(np.abs(part - 0.5) for part in ranks))
                 yield from _same_steps(feature, x, y)
         yield from self._on_inputs([part.look(reports) for part, reports in zip(self._repeats, (x, y), strict=True)])
         yield from _same_reports(x, y)
 
-    def _seen_in(self, name: str, x: FloatArray, y: FloatArray) -> Iterator[str]:
-        return self._series.setdefault(name, _Series(name)).look(x, y)
+    def _named(self, name: str) -> "_Series":
+        return self._series.setdefault(name, _Series(name))
 
     def _ranks(self, database: int, feature: Feature, reports: Reports) -> FloatArray:
         values = np.asarray(reports.feature(feature), dtype=np.float64)

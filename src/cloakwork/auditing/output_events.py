@@ -59,19 +59,17 @@ class Interval:
         return self._inside(values) if self.inside else np.asarray(~self._inside(values) & ~np.isnan(values))
 
     def describe(self, past: Past) -> str:
-        return f"{self.feature.name} is {self._only(past) or self._between()}"
+        return f"{self.feature.name} is {self._only(past) or self._words()}"
 
     def _inside(self, values: NDArray[Any]) -> Mask:
         above = True if self.lower is None else values > self.lower
         return np.asarray(above & (values <= self.upper))
 
-    def _between(self) -> str:
+    def _words(self) -> str:
+        if self.inside:
+            return _between(self.lower, self.upper)
         low, high = "" if self.lower is None else _at_most(self.lower), _above(self.upper)
-        if not self.inside:
-            return " or ".join(part for part in (low, high) if part)
-        if self.lower is None:
-            return _at_most(self.upper)
-        return f"{_above(self.lower)} and {_at_most(self.upper)}" if high else _above(self.lower)
+        return " or ".join(part for part in (low, high) if part)
 
     def _only(self, past: Past) -> str:
         """The one value that was ever seen in the interval, if there is only one."""
@@ -102,10 +100,7 @@ class Ranges:
     def _span(self, first: int, end: int) -> str:
         """The ranges from `first` to before `end`, which lie side by side; empty where nothing can be in them."""
         upper = float(self.cuts[end - 1]) if end <= len(self.cuts) else np.inf
-        if first == 0:
-            return _at_most(upper)
-        lower = float(self.cuts[first - 1])
-        return f"{_above(lower)} and {_at_most(upper)}" if upper < np.inf else _above(lower)
+        return _between(float(self.cuts[first - 1]) if first else None, upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +127,12 @@ def _at_most(cut: float) -> str:
 def _above(cut: float) -> str:
     """Empty where nothing is above."""
     return "" if cut == np.inf else f"above {number(cut)}"
+
+
+def _between(lower: float | None, upper: float) -> str:
+    if lower is None:
+        return _at_most(upper)
+    return f"{_above(lower)} and {_at_most(upper)}" if upper < np.inf else _above(lower)
 
 
 _MOST_ENTRIES = 12

@@ -20,10 +20,11 @@ def bars(title: str, rows: Sequence[tuple[str, float]], limit: tuple[str, float]
     room = _WIDTH - _LABEL - _NUMBER
     drawn = []
     for number, (name, share) in enumerate([*rows, limit]):
+        label = name if len(name) <= 38 else f"{name[:37]}…"
         y, length = 10 + number * _ROW, max(room * share / largest, 1.5)
         kind = "limit" if number == len(rows) else f"input{number}"
         drawn.append(
-            f'<text x="{_LABEL - 10}" y="{y + 14}" class="label">{escape(_cut(name))}</text>'
+            f'<text x="{_LABEL - 10}" y="{y + 14}" class="label">{escape(label)}</text>'
             f'<rect x="{_LABEL}" y="{y}" width="{length:.1f}" height="18" rx="2" class="{kind}"/>'
             f'<text x="{_LABEL + length + 8:.1f}" y="{y + 14}">{100 * share:.3g} %</text>'
         )
@@ -91,7 +92,3 @@ def _nice(value: float) -> float:
     """The next of 1, 2, 4, 6, 8 and 10 times a power of ten, at most 1."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(min(1.0, next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-9))))
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= 38 else f"{name[:37]}…"

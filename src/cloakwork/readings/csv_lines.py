@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from cloakwork.errors import ReadingError
@@ -64,9 +63,7 @@ class CsvLines:
         self.head, self._start = first[:size].rstrip(b"\r\n"), first[size:]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def header(self) -> Header:

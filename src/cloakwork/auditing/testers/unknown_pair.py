@@ -102,15 +102,7 @@ class UnknownPair:
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, *, databases: tuple[Any, Any] = (0, 1)) -> Answer:
-        """Query the mechanism on the two inputs and test whether the claim stands.
-
-        Parameters
-        ----------
-        mechanism
-            Called with (database, size, rng); returns `size` independent outcomes from 0 to n-1.
-        databases
-            The two neighbouring inputs.
-        """
+        """Query the mechanism on the two neighbouring inputs and test whether the claim stands."""
         size = self.mean_queries
         asked = [int(rng.poisson(min(size, 1e18))) for _ in databases]
         x, y = (count_outcomes(mechanism, d, r, self.n, rng) for d, r in zip(databases, asked, strict=True))
