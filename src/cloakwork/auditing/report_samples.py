@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CloakworkError, InputError
+from cloakwork.readings import as_float
 
 Codes: TypeAlias = NDArray[np.uint64]
 WordArray: TypeAlias = NDArray[np.object_]
@@ -237,7 +238,7 @@ def _has_floats(answer: NDArray[Any]) -> bool:
 def _read_words(answer: NDArray[Any]) -> Reports:
     entries = answer.ravel().tolist()
     words = np.array([entry if isinstance(entry, str) else repr(entry) for entry in entries], dtype=object)
-    values = np.array([_float(entry) if isinstance(entry, _NUMBER) else np.nan for entry in entries])
+    values = np.array([as_float(entry) if isinstance(entry, _NUMBER) else np.nan for entry in entries])
     known = {word: _hash(word) for word in set(words.tolist())}
     codes = np.array([known[word] for word in words.tolist()], dtype=np.uint64)
     return Reports(ReportKind.TEXT, values[:, None], codes[:, None], words[:, None])
@@ -246,7 +247,7 @@ def _read_words(answer: NDArray[Any]) -> Reports:
 def _read_objects(answer: NDArray[Any], kind: ReportKind) -> Reports:
     entries = [_meant(entry) for entry in answer.flat]
     known = {word: word_code(word) for word in {entry for entry in entries if isinstance(entry, str)}}
-    found = [known[entry] if isinstance(entry, str) else _float(entry) for entry in entries]
+    found = [known[entry] if isinstance(entry, str) else as_float(entry) for entry in entries]
     values = np.array(found).reshape(answer.shape)
     codes = values.view(np.uint64)
     if kind is ReportKind.WHOLE:
@@ -285,13 +286,6 @@ def _meant(entry: Any) -> Any:
         if repr(number) == entry:
             return number
     return entry
-
-
-def _float(entry: Any) -> float:
-    try:
-        return float(entry)
-    except OverflowError:
-        return np.inf if entry > 0 else -np.inf
 
 
 def _hash(word: str) -> int:

@@ -13,7 +13,7 @@ from cloakwork.readings.readings_file import (
     write_readings,
 )
 from cloakwork.readings.recordings import Recordings, read_recordings
-from cloakwork.readings.report_values import ReportForm, ReportReader, printable
+from cloakwork.readings.report_values import ReportForm, ReportReader, as_float, printable
 from cloakwork.readings.text_column import TextColumn
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "ReportReader",
     "TableFile",
     "TextColumn",
+    "as_float",
     "column_numbers",
     "column_texts",
     "column_times",

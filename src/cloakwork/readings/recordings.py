@@ -99,11 +99,12 @@ def read_recordings(
     if all(path.exists() for path in files) and files[0].samefile(files[1]):
         raise ReadingError(f"{files[0]} is given twice: an audit compares two recordings, one made with each set-up.")
     sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
-    sequence_numbers = _SequenceNumbers()
+    earlier: _SequenceNumbers | None = None
     recorded: list[list[ReportPart]] = []
     for path, size, before in zip(files, sizes, (0, sizes[0]), strict=True):
         with CsvLines(path, block=_BLOCK) as lines:
-            recording = _Recording(lines, tuple(columns), sensor, most, sequence_numbers)
+            recording = _Recording(lines, tuple(columns), sensor, most, earlier)
+            earlier = recording.sequence_numbers
             parts: list[ReportPart] = []
             pending: list[str] = []
             for texts in recording.texts():
@@ -138,17 +139,16 @@ class _Recording:
         columns: tuple[str, ...],
         sensor: str | None,
         most: int,
-        sequence_numbers: "_SequenceNumbers",
+        earlier: "_SequenceNumbers | None",
     ) -> None:
         self.left = most
         self._lines, self._path = lines, lines.path
         self._header = lines.header()
         self._sensor, self._chosen_sensor = sensor, sensor is not None
-        self._sequence_numbers = sequence_numbers
+        self.sequence_numbers: _SequenceNumbers | None = None
         self._blank = 0  # the row of a blank line that is not yet known to end the file
-        self._readings = self._header.names == HEADER and not columns
-        if self._readings:
-            sequence_numbers.begin(self._path)
+        if self._header.names == HEADER and not columns:
+            self.sequence_numbers = _SequenceNumbers(self._path, earlier)
         elif sensor is not None:
             raise ReadingError(
                 f"{self._path}: a sensor can only be chosen from readings, whose first line is {','.join(HEADER)}.",
@@ -166,7 +166,7 @@ class _Recording:
                 return
 
     def _texts(self) -> Iterator[list[str]]:
-        number, read = 2, self._values if self._readings else self._cells
+        number, read = 2, self._cells if self.sequence_numbers is None else self._values
         for block in self._lines.blocks():
             rows, broken = [], False
             try:
@@ -241,8 +241,8 @@ class _Recording:
                 two = f"readings of {self._sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
                 problem = self._error(two, number, argument="sensor")
                 break
-        if numbers:
-            yield self._sequence_numbers.new(self._sensor or "", numbers, seqs, values)
+        if numbers and self.sequence_numbers is not None:
+            yield self.sequence_numbers.new(self._sensor or "", numbers, seqs, values)
         if problem is not None:
             raise problem
 
@@ -276,101 +276,78 @@ def _is_number(text: str) -> bool:
 
 
 class _SequenceNumbers:
-    """The value of each sequence number of a sensor, in both recordings.
+    """The value of each sequence number of a sensor in one recording, checked against the `earlier` recording.
 
     A number is its text: 7 and 07 differ. Unusual texts are coded by negative numbers. Values are compared by their
-    hashes of 64 bits, which are keyed at random for each process.
+    hashes of 64 bits, which are keyed at random for each process. Numbers and hashes are kept in few sorted runs: a run
+    no longer than the next is merged with it.
     """
 
-    def __init__(self) -> None:
-        self._unusual: dict[str, int] = {}
-        self._files: list[Path] = []
-        self._tables: list[_Runs] = []
-        self._sensors: list[str] = []
-
-    def begin(self, path: Path) -> None:
-        """Begin with the next recording."""
-        self._files.append(path)
-        self._tables.append(_Runs())
+    def __init__(self, path: Path, earlier: "_SequenceNumbers | None") -> None:
+        self.path, self._earlier = path, earlier
+        self.sensor: str | None = None
+        self.unusual: dict[str, int] = {} if earlier is None else earlier.unusual
+        self._runs: list[tuple[IntArray, IntArray]] = []
 
     def new(self, sensor: str, rows: Sequence[int], numbers: Sequence[str], values: Sequence[str]) -> list[str]:
         """Values of the numbers that are new in this recording; the same reading again is left out.
 
         `rows` tells for messages where they are.
         """
-        path = self._files[-1]
-        if len(self._sensors) < len(self._files):
-            self._sensors.append(sensor)
-            if len(set(self._sensors)) > 1:
-                found = " and ".join(
-                    f"{name[:64]!r} in {file}" for name, file in zip(self._sensors, self._files, strict=True)
-                )
-                raise ReadingError(f"readings of {found}: both recordings must be of one sensor.")
-        said = np.fromiter(map(hash, values), np.int64, len(values))
-        each, first, place = np.unique(self._codes(numbers), return_index=True, return_inverse=True)
-        expected = said[first]
-        old = self._tables[-1].look_up(each, expected)
-        shared = (self._tables[0].look_up(each, expected) if len(self._tables) > 1 else np.zeros_like(old))[place]
-        different = said != expected[place]
+        earlier, self.sensor = self._earlier, sensor
+        if earlier is not None and earlier.sensor != sensor:
+            both = f"{str(earlier.sensor)[:64]!r} in {earlier.path} and {sensor[:64]!r} in {self.path}"
+            raise ReadingError(f"readings of {both}: both recordings must be of one sensor.")
+        hashes = np.fromiter(map(hash, values), np.int64, len(values))
+        codes = np.fromiter(map(self._code, numbers), np.int64, len(numbers))
+        each, first, place = np.unique(codes, return_index=True, return_inverse=True)
+        expected = hashes[first]
+        old = self.look_up(each, expected)
+        shared = np.zeros(len(codes), bool) if earlier is None else earlier.look_up(each, expected)[place]
+        different = hashes != expected[place]
         if np.any(different | shared):
             index = int(np.argmax(different | shared))
-            where = f"{path}, row {rows[index]:,}: number {printable(numbers[index])}"
-            raise ReadingError(
-                f"{where} {self._fault(different=bool(different[index]), shared=bool(shared[index]))}",
-                path=str(path),
-                row=rows[index],
-            )
-        self._tables[-1].add(each[~old], expected[~old])
+            where = f"{self.path}, row {rows[index]:,}: number {printable(numbers[index])}"
+            fault = _fault(earlier.path if earlier and shared[index] else None, different=bool(different[index]))
+            raise ReadingError(f"{where} {fault}", path=str(self.path), row=rows[index])
+        self._add(each[~old], expected[~old])
         return [values[index] for index in np.sort(first[~old]).tolist()]
 
-    def _fault(self, *, different: bool, shared: bool) -> str:
-        if not different:
-            return (
-                f"is in {self._files[0]} too, with the same value: they are one recording, or overlap. Give two that "
-                "were made one after the other."
-            )
-        return (
-            f"has {f'another value in {self._files[0]}' if shared else 'two values'}. Noise was used twice, or someone "
-            "else publishes in the sensor's name: these are not reports of one honest device."
-        )
-
-    def _codes(self, numbers: Sequence[str]) -> IntArray:
+    def _code(self, number: str) -> int:
         """A whole number for each text; different texts get different numbers."""
-        return np.fromiter(
-            (
-                int(number) if _USUAL_NUMBER(number) else self._unusual.setdefault(number, -1 - len(self._unusual))
-                for number in numbers
-            ),
-            np.int64,
-            len(numbers),
-        )
-
-
-class _Runs:
-    """A table of numbers with a value each, in few sorted runs: a run no longer than the next is merged with it."""
-
-    def __init__(self) -> None:
-        self._runs: list[tuple[IntArray, IntArray]] = []
+        return int(number) if _USUAL_NUMBER(number) else self.unusual.setdefault(number, -1 - len(self.unusual))
 
     def look_up(self, numbers: IntArray, expected: IntArray) -> NDArray[np.bool_]:
-        """Which of these sorted numbers are in the table; their values there are written to `expected`."""
+        """Which of these sorted numbers are known; the hashes of their values are written to `expected`."""
         known = np.zeros(len(numbers), dtype=bool)
-        for have, values in self._runs:
+        for have, hashes in self._runs:
             if numbers[0] > have[-1] or numbers[-1] < have[0]:
                 continue
             place = np.minimum(np.searchsorted(have, numbers), len(have) - 1)
             here = have[place] == numbers
-            expected[here] = values[place[here]]
+            expected[here] = hashes[place[here]]
             known |= here
         return known
 
-    def add(self, numbers: IntArray, values: IntArray) -> None:
-        """Add sorted numbers that are not in the table."""
-        if not len(numbers):
-            return
-        while self._runs and len(self._runs[-1][0]) <= len(numbers):
+    def _add(self, numbers: IntArray, hashes: IntArray) -> None:
+        """Add sorted numbers that are not known."""
+        while len(numbers) and self._runs and len(self._runs[-1][0]) <= len(numbers):
             have, theirs = self._runs.pop()
-            numbers, values = np.concatenate([have, numbers]), np.concatenate([theirs, values])
+            numbers, hashes = np.concatenate([have, numbers]), np.concatenate([theirs, hashes])
             order = np.argsort(numbers, kind="stable")
-            numbers, values = numbers[order], values[order]
-        self._runs.append((numbers, values))
+            numbers, hashes = numbers[order], hashes[order]
+        if len(numbers):
+            self._runs.append((numbers, hashes))
+
+
+def _fault(shared: Path | None, *, different: bool) -> str:
+    """Why a sequence number is refused that was seen before, in this recording or in the other one, `shared`."""
+    if not different:
+        return (
+            f"is in {shared} too, with the same value: they are one recording, or overlap. Give two that were made one "
+            "after the other."
+        )
+    return (
+        f"has {'two values' if shared is None else f'another value in {shared}'}. Noise was used twice, or someone "
+        "else publishes in the sensor's name: these are not reports of one honest device."
+    )

@@ -223,7 +223,7 @@ def _is_plain(text: str) -> bool:
 
 def _array(entries: list[Any], *, whole: bool) -> NDArray[Any]:
     if not whole:
-        entries = [entry if isinstance(entry, str) else _float(entry) for entry in entries]
+        entries = [entry if isinstance(entry, str) else as_float(entry) for entry in entries]
     if any(isinstance(entry, str) for entry in entries):
         return np.array(entries, dtype=object)
     try:
@@ -232,8 +232,9 @@ def _array(entries: list[Any], *, whole: bool) -> NDArray[Any]:
         return np.array(entries, dtype=object)
 
 
-def _float(entry: Any) -> float:
+def as_float(entry: Any) -> float:
+    """A number as a float; infinite where no float is as large."""
     try:
         return float(entry)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:
         return math.inf if entry > 0 else -math.inf

@@ -44,25 +44,18 @@ class QueryPlan:
 
     Parameters
     ----------
-    tester
-        Which test this is, in words.
-    per_input
-        Queries on each of the two inputs; where the number is drawn (Poisson), its mean.
-    at_most
-        Queries on each input that are exceeded with a probability below 1e-6; equal to `per_input` if it is fixed.
+    per_input, at_most
+        Queries on each of the two inputs (where the number is drawn from a Poisson law, its mean), and a number that
+        is exceeded with a probability below 1e-6.
     total
         Queries in all.
-    confidence
-        Probability of a right answer, on a private pair and on one that is `alpha` away alike.
-    alpha
-        The gap between what must be accepted and what must be rejected (the proximity parameter of McMillan,
-        Definition 9.1).
+    confidence, alpha
+        Probability of a right answer, on a private pair and on one that is `alpha` away alike (the proximity parameter
+        of McMillan, Definition 9.1).
     lower
         No test whatever with this confidence and this gap does with fewer queries on each input.
-    promise
-        The pairs that must be accepted and rejected; `guarantee` puts it in words.
-    why
-        Where the number of queries comes from.
+    promise, why
+        The pairs that must be accepted and rejected, and where the number of queries comes from.
     """
 
     tester: str
@@ -89,20 +82,10 @@ class QueryPlan:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a test.
+    """The answer of a test: it rejects when `statistic` is above `threshold`.
 
-    Parameters
-    ----------
-    accepts
-        True: no evidence against the claim. It is never a proof: see `guarantee`.
-    statistic, threshold
-        The test rejects when the first is above the second.
-    queries
-        Made in all, on both inputs together.
-    reason
-        The deciding observation, in words.
-    guarantee
-        The meaning of the answer.
+    Acceptance means no evidence against the claim, never a proof. `queries` counts both inputs together; `reason` is
+    the deciding observation and `guarantee` the meaning of the answer, in words.
     """
 
     accepts: bool

@@ -127,12 +127,17 @@ class KnownPair:
             counts = count_outcomes(mechanism, database, size, self.stated.n, rng)
             statistics.append(identity_statistic(counts, self.stated.of(k), setting))
         worst = int(np.argmax(statistics))
+        statistic, threshold, name = statistics[worst], setting.threshold, ("first", "second")[worst]
+        says = "is not as stated" if statistic > threshold else "is as stated as far as can be seen"
+        reason = f"the {name} input {says}: chi-square statistic {statistic:.4g}, rejected above {threshold:.4g}."
+        if math.isinf(statistic):
+            reason = f"on the {name} input an outcome was seen that the description says cannot occur."
         return Answer(
-            accepts=statistics[worst] <= setting.threshold,
-            statistic=statistics[worst],
-            threshold=setting.threshold,
+            accepts=statistic <= threshold,
+            statistic=statistic,
+            threshold=threshold,
             queries=sum(asked),
-            reason=_reason(statistics[worst], setting.threshold, worst),
+            reason=reason,
             guarantee=self.plan.guarantee,
         )
 
@@ -190,14 +195,6 @@ def _separates(m: FloatArray, n: int, distance: float, failure: float, threshold
     far = c * one * n / FLOORS  # the largest possible sum of ((p - q) / w)^2
     variance = 2 * (np.sqrt(n) * one + np.sqrt(far)) ** 2 + 4 * m * c * (one + np.sqrt(far))
     return m * c - threshold >= np.sqrt(variance * (1 / failure - 1))
-
-
-def _reason(statistic: float, threshold: float, worst: int) -> str:
-    name = ("first", "second")[worst]
-    if math.isinf(statistic):
-        return f"on the {name} input an outcome was seen that the description says cannot occur."
-    says = "is not as stated" if statistic > threshold else "is as stated as far as can be seen"
-    return f"the {name} input {says}: chi-square statistic {statistic:.4g}, rejected above {threshold:.4g}."
 
 
 @dataclass(frozen=True)
