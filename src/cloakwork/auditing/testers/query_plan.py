@@ -143,6 +143,11 @@ def least_count(suffices: Callable[[int], bool], *, tolerance: float = 0.0) -> i
     return high
 
 
+def most_failures(repetitions: int, chance: float) -> float:
+    """Probability that at least half of an odd number of tests go wrong, each with this chance."""
+    return float(stats.binom.sf(repetitions // 2, repetitions, chance))
+
+
 def votes(chance: float, failure: float) -> int:
     """The smallest odd number of tests whose majority goes wrong with at most `failure`, each with `chance` < 1/2.
 
@@ -151,7 +156,7 @@ def votes(chance: float, failure: float) -> int:
     Exact binomial tail. Hoeffding's inequality gives ln(1/failure) / (2 (1/2 - chance)^2), which is 18 ln(1/failure)
     at chance 1/3.
     """
-    return 2 * least_count(lambda k: bool(stats.binom.sf(k - 1, 2 * k - 1, chance) <= failure)) - 1
+    return 2 * least_count(lambda k: most_failures(2 * k - 1, chance) <= failure) - 1
 
 
 @dataclass(frozen=True, eq=False)
