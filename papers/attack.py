@@ -209,7 +209,6 @@ class Measured:
 
     @property
     def exact(self) -> float:
-        """The true advantage."""
         return advantage(self.mu)
 
     def __str__(self) -> str:
@@ -235,7 +234,6 @@ class Attack:
 
     @property
     def guaranteed(self) -> float:
-        """The largest advantage that the claim allows."""
         return allowed_advantage(self.epsilon, self.delta)
 
     @property

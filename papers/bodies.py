@@ -153,7 +153,6 @@ class Trial:
     people: tuple[FloatArray, ...]
 
     def first(self, count: int) -> "Trial":
-        """The first pictures only."""
         return replace(self, readings=self.readings[:count], people=self.people[:count])
 
     def look(

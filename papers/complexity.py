@@ -63,16 +63,13 @@ class Setting:
 
     @property
     def least(self) -> float:
-        """The least probability of the stated pair."""
         return float(min(self.stated.zero.min(), self.stated.one.min()))
 
     def x(self, along: Along) -> float:
-        """The value of the parameter that varies."""
         return {Along.OUTCOMES: float(self.n), Along.GAP: self.alpha, Along.LEAST: self.least}[along]
 
     @property
     def contest(self) -> Contest:
-        """The pairs to separate."""
         if self.tester is Cell.PURE:
             return pure_contest(self.stated, self.alpha)
         made = unknown_contest if self.tester is Cell.UNKNOWN else known_contest
@@ -113,12 +110,10 @@ class Setting:
         return made.plan.per_input, made.plan.lower
 
     def search(self, searches: int, runs: int, key: tuple[int, ...]) -> FloatArray:
-        """Search for the number of queries that is needed, several times."""
         contest, start = self.contest, float(self.planned()[1])
         return np.array([contest.needed(runs, stream(*key, k), start=start) for k in range(searches)])
 
     def point(self, along: Along, needed: float, error: float, audits: int, key: tuple[int, ...]) -> "Point":
-        """All numbers of queries of this setting."""
         planned, limit = self.planned()
         reports, found = audit_pair(self.far, 0.0 if self.tester is Cell.PURE else DELTA, audits, key)
         return Point(self.x(along), needed, error, planned, self.printed, self.rate, limit, reports, found)

@@ -26,17 +26,14 @@ class Check:
 
     @property
     def sign(self) -> str:
-        """Whether the bound is a lower or an upper one."""
         return ">=" if self.at_least else "<="
 
     @property
     def held(self) -> bool:
-        """Whether the sensitivity keeps the bound."""
         excess = self.true - self.promised
         return excess >= -ROUNDING if self.at_least else excess <= ROUNDING
 
     def claim(self, text: str, source: str) -> Claim:
-        """The lemma as a claim."""
         found = f"{self.matrix}: promised Delta {self.sign} {self.promised:.4g}, true Delta {self.true:.4g}"
         return Claim(text, source, found, Agreement.AGREES if self.held else Agreement.WRONG)
 

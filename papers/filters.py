@@ -36,12 +36,10 @@ class Errors:
 
     @property
     def best(self) -> float:
-        """The smaller of ours."""
         return self.whole if self.live is None else min(self.whole, self.live)
 
     @property
     def better(self) -> float:
-        """The papers' error over ours."""
         return self.papers / self.best
 
 
@@ -111,7 +109,6 @@ class PrintedFourier:
 
     @property
     def expected_mse(self) -> float:
-        """Theorem 5."""
         total = float(np.abs(self.spectrum).sum())
         return 4 * math.log(1 / self.delta) / (self.epsilon**2 * len(self.kernel)) * total**2
 

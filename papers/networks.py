@@ -34,7 +34,6 @@ class Way(StrEnum):
 
     @property
     def calibration(self) -> Calibration:
-        """How its noise is calibrated."""
         return Calibration.PAPER if self in {Way.PAPERS, Way.POSTERIOR} else Calibration.EXACT
 
     @property
@@ -44,7 +43,6 @@ class Way(StrEnum):
 
     @property
     def estimator(self) -> Estimator:
-        """Its estimator."""
         return PointSources(1.0, most=1, least=1) if self.is_posterior else BasisPursuit(radius=Radius.PAPER)
 
 
@@ -149,7 +147,6 @@ class Score:
         return f"{100 * self.right:.0f} ± {100 * self.right_error:.0f}"
 
     def clearly_below(self, other: "Score") -> bool:
-        """Whether it is right less often, beyond chance."""
         return self.right + 2 * math.hypot(self.right_error, other.right_error) < other.right
 
 
@@ -316,11 +313,9 @@ class Scene:
         return attempt(self.network, self._cloak(way), way, sources, self._stream(seed, 1))
 
     def cell(self, way: Way, tried: Tried) -> Cell:
-        """The score of one way."""
         return Cell(self.network.name, way, self.tau, self.epsilon, tried.score(self.tau))
 
     def best(self, way: Way, seed: int) -> Best:
-        """The best rule with the noise of one way."""
         right = best_share(self.network, self._cloak(way), self._stream(seed, 2))
         return Best(self.network.name, way.calibration, self.tau, self.epsilon, right)
 

@@ -32,7 +32,6 @@ class Way(StrEnum):
     FREE = "posterior, strength unknown"
 
     def estimator(self, most: int) -> Estimator:
-        """Its estimator."""
         made: dict[Way, Callable[[], Estimator]] = {
             Way.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
             Way.PURSUIT: BasisPursuit,
@@ -80,7 +79,6 @@ class Cells:
         return self.gain.value / self.noise.value
 
     def of(self, way: Way, noise: Calibration = Calibration.EXACT) -> Cell:
-        """One cell."""
         return pick(self.cells, way=way, noise=noise)
 
     def table(self) -> Table:
@@ -143,14 +141,12 @@ class Axis:
     fixed: Setting
 
     def setting(self, x: float, place: Place = Place.MIDDLE) -> Setting:
-        """The setting of one point."""
         value = int(x) if self.name in {"n", "m"} else x
         changes: Any = {self.name: value, "at": place.at}
         return replace(self.fixed, **changes)
 
     @property
     def others(self) -> str:
-        """The values of the other parameters."""
         return self.setting(self.values[0]).describe(self.name)
 
 
@@ -169,7 +165,6 @@ class Panels(Finding):
         return pick(self.middle if place is Place.MIDDLE else self.anywhere, name=name).within(low, high)
 
     def panel_tables(self) -> tuple[Table, ...]:
-        """A table for each panel, and the one of the cells."""
         panels = [
             self.of(place, axis.name).table(f"Mean earth mover distance, {place}, {axis.others}")
             for place in Place
@@ -187,7 +182,6 @@ class Panels(Finding):
         return (*panels, *self.cells.measures())
 
     def how_to_read(self) -> str:
-        """What the panels show."""
         point = self.middle[0].points[0]
         frames, ours = (point.of(method).trials for method in (Method.PAPERS, Method.POSTERIOR))
         return (

@@ -113,10 +113,7 @@ def lonely(n: int, delta: float) -> Pair:
 
 def strained(stated: Pair, alpha: float, share: float) -> Pair:
     """Make the first outcome e^alpha more telling: a share of that less likely on input 0, the rest likelier on 1."""
-    return Pair(
-        _scaled(stated.zero, math.exp(-alpha * share)),
-        _scaled(stated.one, math.exp(alpha * (1 - share))),
-    )
+    return Pair(_scaled(stated.zero, math.exp(-alpha * share)), _scaled(stated.one, math.exp(alpha * (1 - share))))
 
 
 def shuffled(pair: Pair, rng: np.random.Generator) -> Pair:

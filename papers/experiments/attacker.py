@@ -9,20 +9,8 @@ from matplotlib.figure import Figure
 from scipy import special
 
 from cloakwork.privacy import Calibration, Profile
-from papers.attack import (
-    FALSE,
-    Attack,
-    Measured,
-    Move,
-    Setting,
-    Window,
-    advantage,
-    allowed,
-    attack_on,
-    moves_of,
-    releases,
-    window_on,
-)
+from papers import attack
+from papers.attack import Attack, Measured, Move, Setting, Window, advantage
 from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
 from papers.experiment import Experiment, Run, Size, pick
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
@@ -35,13 +23,7 @@ DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)
 MOVED = (Setting.LINE, Setting.FLAT, Setting.CLUB, Setting.CAMERA)  # drawn with larger moves
 GENEROUS = 1.2  # times the noise that is needed: more is called loose
 SEARCHED = 1e-3  # relative difference of designed noise between machines: it results from a search
-_LEGEND: dict[str, Any] = {
-    "fontsize": 7.5,
-    "loc": "upper center",
-    "bbox_to_anchor": (0.5, -0.13),
-    "ncols": 2,
-    "handlelength": 1.2,
-}
+_LEGEND: Any = {"fontsize": 7.5, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2, "handlelength": 1.2}
 
 
 @dataclass(frozen=True)
@@ -55,7 +37,6 @@ class Attacks(Finding):
     frames: int
 
     def of(self, setting: Setting, calibration: Calibration = Calibration.EXACT) -> Attack:
-        """One attack."""
         return pick(self.attacks, setting=setting, calibration=calibration)
 
     @property
@@ -67,10 +48,10 @@ class Attacks(Finding):
     def spent(self) -> float:
         """The largest share of its delta that any of our noises uses, on a frame or a whole window."""
         return max(
-            Profile(found.mu).delta(attack.epsilon) / attack.delta
+            Profile(found.mu).delta(frame.epsilon) / frame.delta
             for window in self.whole
-            for attack in [self.of(window.setting)]
-            for found in (attack.found, window.kept)
+            for frame in [self.of(window.setting)]
+            for found in (frame.found, window.kept)
         )
 
     def tables(self) -> tuple[Table, ...]:
@@ -163,23 +144,18 @@ class Attacks(Finding):
         far = [one for one in self.moves if one.setting is Setting.LINE and one.calibration is Calibration.EXACT]
         beyond = next((one for one in far if one.times >= 5), far[-1])
         return (
-            "The attacker knows the physics, the noise and both placements, and has to decide between them; the "
-            "likelihood ratio of all readings is the best test. The placements are the neighbours that the noise hides "
-            "worst. The advantage is the true positive rate minus the false positive rate: 0 for a coin, 1 for "
-            f"certainty. On the line at ({ours.epsilon:g}, {ours.delta:g}) the claim allows at most "
-            f"{ours.guaranteed:.3f}. With our noise the best test has {ours.found.exact:.3f} ({ours.found} measured on "
-            f"simulated releases), and {ours.one_sensor:.3f} from a single sensor. With the papers' noise it has "
-            f"{papers.found.exact:.3f}; that noise is {papers.excess:.1f} times what the claim needs. In all "
-            f"{len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta.",
-            "Noise that is distributed over the sensors by design, as in `movement`, keeps its claim: a frame at "
-            f"({designed.epsilon:g}, {designed.delta:g}) has an advantage of {designed.found.exact:.3f} "
-            f"({designed.found} measured), {1 / designed.excess:.3f} of the separation that the claim allows. Noise "
-            f"against an attacker who sees one sensor keeps the advantage at {single.found.exact:.3f}; an attacker "
-            f"who sees all sensors, whom that claim does not cover, has {single.all_sensors:.3f}, where "
+            "The attacker knows the physics, the noise and both placements, the neighbours that the noise hides worst. "
+            "The likelihood ratio of all readings is the best test. The advantage is the true minus the false positive "
+            f"rate. On the line the claim allows at most {ours.guaranteed:.3f}; the best test has "
+            f"{ours.found.exact:.3f} with our noise, {ours.one_sensor:.3f} from a single sensor, and "
+            f"{papers.found.exact:.3f} with the papers' noise, which is {papers.excess:.1f} times what the claim "
+            f"needs. In all {len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta.",
+            "Noise that is distributed over the sensors by design, as in `movement`, has "
+            f"{1 / designed.excess:.3f} of the separation that its claim allows. An attacker who sees all sensors, "
+            f"whom a claim for single sensors does not cover, has {single.all_sensors:.3f} where "
             f"{single.guaranteed:.3f} is allowed.",
-            "Averaging removes noise, and a scene that does not change during a window is the worst case. Noise for "
-            f"all {WINDOW} frames keeps the advantage at {kept}, as one frame with noise for one. Noise for one frame, "
-            f"used for {WINDOW}, would raise it to {spent}. This is why every release uses up budget.",
+            f"Averaging removes noise from a steady scene. Noise for all {WINDOW} frames keeps the advantage at "
+            f"{kept}. Noise for one frame, used for {WINDOW}, would raise it to {spent}: every release uses up budget.",
             f"A claim covers moves up to alpha. A source that moved {beyond.times:.3g} alpha is detected with an "
             f"advantage of {advantage(beyond.mu):.3f}; this is why a vicinity can be found at all.",
         )
@@ -200,14 +176,14 @@ class Attacks(Finding):
         claim = self.of(setting)
         least = min(1e-3, math.exp(-claim.epsilon) / 30)
         false = np.geomspace(least, 1.0, 400)
-        limit = [allowed(claim.epsilon, claim.delta, float(x)) for x in false]
+        limit = [attack.allowed(claim.epsilon, claim.delta, float(x)) for x in false]
         axes.fill_between(false, limit, 1.0, color="#dddddd", label="forbidden by the claim")
         for number, calibration in enumerate((Calibration.EXACT, Calibration.PAPER)):
-            attack, color = self.of(setting, calibration), SERIES[number]
-            true = special.ndtr(special.ndtri(np.clip(false, 0, 1 - 1e-9)) + attack.found.mu)
+            found, color = self.of(setting, calibration), SERIES[number]
+            true = special.ndtr(special.ndtri(np.clip(false, 0, 1 - 1e-9)) + found.found.mu)
             axes.plot(false, true, color=color, linewidth=1.2)
             label = f"{_noise(calibration)}, measured"
-            axes.plot(FALSE, attack.curve, MARKERS[number], color=color, markersize=4, label=label)
+            axes.plot(attack.FALSE, found.curve, MARKERS[number], color=color, markersize=4, label=label)
         axes.plot(false, false, color=INK, linestyle=":", linewidth=1, label="a coin")
         axes.set_xscale("log")
         axes.set_title(f"{setting}, ({claim.epsilon:g}, {claim.delta:g})", fontsize=10)
@@ -291,14 +267,14 @@ def _work(run: Run) -> Attacks:
     attacks: list[Attack] = []
     windows: list[Window] = []
     for number, setting in enumerate(Setting):
-        single = releases(setting, Calibration.EXACT, 1, frames, run.seed)
-        papers = releases(setting, Calibration.PAPER, 1, frames, run.seed)
-        attacks.append(attack_on(setting, Calibration.EXACT, single))
-        attacks.append(attack_on(setting, Calibration.PAPER, papers))
+        single = attack.releases(setting, Calibration.EXACT, 1, frames, run.seed)
+        papers = attack.releases(setting, Calibration.PAPER, 1, frames, run.seed)
+        attacks.append(attack.attack_on(setting, Calibration.EXACT, single))
+        attacks.append(attack.attack_on(setting, Calibration.PAPER, papers))
         lengths = WINDOWS if run.size is Size.FULL and setting in GROWING else (WINDOW,)
-        windows += [window_on(setting, k, single, frames, run.seed) for k in lengths]
+        windows += [attack.window_on(setting, k, single, frames, run.seed) for k in lengths]
         run.progress(number + 1, len(Setting))
-    moves = [move for setting in Setting if setting is not Setting.SENSOR for move in moves_of(setting)]
+    moves = [move for setting in Setting if setting is not Setting.SENSOR for move in attack.moves_of(setting)]
     return Attacks(tuple(attacks), tuple(windows), tuple(moves), frames)
 
 

@@ -8,29 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
+from papers import networks
 from papers.drawing import FAINT, INK, MARKERS, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, pick, stream
-from papers.networks import (
-    ALPHA,
-    EPSILON,
-    RIVALS,
-    SOURCE,
-    TAU,
-    Best,
-    Cell,
-    Coarse,
-    Picture,
-    Ratio,
-    Reading,
-    Scene,
-    Score,
-    Way,
-    block_model,
-    coarse_of,
-    named_networks,
-    picture_of,
-    reading_of,
-)
+from papers.networks import ALPHA, EPSILON, RIVALS, TAU, Picture, Scene, Score, Way
 from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
 from papers.statistics import Mean, share_error
 
@@ -45,31 +26,10 @@ FOUND = 0.9  # how often a community has to be right to count as found
 NETWORKS = (INK, SERIES[2], SERIES[3], SERIES[4])  # colours; blue and orange are ours and the papers'
 
 
-@dataclass(frozen=True)
-class Frames:
-    """How many frames basis pursuit and the posterior have: basis pursuit is quick."""
-
-    pursuit: int
-    posterior: int
-
-    def of(self, way: Way) -> int:
-        """Those of one way."""
-        return self.posterior if way.is_posterior else self.pursuit
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Frames at the setting of the papers' figure, of the social networks at its epsilon, elsewhere, in the picture."""
-
-    figure: Frames
-    named: Frames
-    other: Frames
-    shown: int
-
-
-FULL = Sizes(Frames(3000, 960), Frames(2000, 400), Frames(600, 240), 960)
-QUICK = Sizes(Frames(1500, 480), Frames(1500, 240), Frames(100, 40), 100)
-PROBE = Sizes(Frames(8, 8), Frames(8, 8), Frames(4, 4), 4)
+# frames of the papers' way and of ours: at the setting of the papers' figure, of social networks there, and elsewhere
+FULL = {"figure": (3000, 960), "named": (2000, 400), "other": (600, 240)}
+QUICK = {"figure": (1500, 480), "named": (1500, 240), "other": (100, 40)}
+PROBE = {"figure": (8, 8), "named": (8, 8), "other": (4, 4)}
 
 
 @dataclass(frozen=True)
@@ -79,15 +39,14 @@ class Communities(Finding):
     size: ClassVar[tuple[float, float]] = (12.0, 7.8)
     pictures: tuple[Picture, ...]
     hops: tuple[int, ...]
-    cells: tuple[Cell, ...]
-    bests: tuple[Best, ...]
-    ratios: tuple[Ratio, ...]
+    cells: tuple[networks.Cell, ...]
+    bests: tuple[networks.Best, ...]
+    ratios: tuple[networks.Ratio, ...]
     guesses: tuple[tuple[str, float], ...]
-    readings: tuple[Reading, ...]
-    coarse: Coarse
+    readings: tuple[networks.Reading, ...]
+    coarse: networks.Coarse
 
     def of(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Score:
-        """The score of one way."""
         return pick(self.cells, network=network, way=way, tau=tau, epsilon=epsilon).score
 
     def best(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Mean:
@@ -105,12 +64,10 @@ class Communities(Finding):
 
     @property
     def taus(self) -> tuple[float, ...]:
-        """The times that were tried on the block model."""
         return tuple(sorted({one.tau for one in self.cells if one.network == BLOCK}))
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The values of epsilon that were tried."""
         return tuple(sorted({one.epsilon for one in self.cells}))
 
     def tables(self) -> tuple[Table, ...]:
@@ -243,33 +200,26 @@ class Communities(Finding):
         papers, ours, picture, coarse = self.of(Way.PAPERS), self.of(Way.OURS), self.pictures[0], self.coarse
         (apart, swapped), top, name = self.readings, self.epsilons[-1], self.guesses[0][0]
         club, sure = ([self.of(way, NAMED_TAU, epsilon, name) for way in RIVALS] for epsilon in (EPSILON, top))
-        late = self.of(Way.PAPERS, self.taus[-1], top)
         return (
             f"Each dot of the two discs is one of {len(self.hops)} people. The rumour starts in the middle of the left "
             "disc; the farther out, the more steps away. The colour is the share of all recovered weight, from none to "
             f"{DARK:g} times an even share. A move by {ALPHA:g} step is hidden (our choice: the caption gives no "
-            f"alpha). With the papers' noise and basis pursuit (R) {100 * picture.left:.0f} % of the weight is on the "
-            f"left on average, and more than half in {100 * picture.right:.0f} % of the single frames of this source. "
-            f"For sources anywhere a frame names the right community in {papers} % of cases; the posterior with exact "
-            f"noise does so in {ours} % at the same (epsilon, delta). The posterior knows that there is one source of "
-            "strength 1, which basis pursuit cannot use.",
+            f"alpha). On average the papers' method has {100 * picture.left:.0f} % of the weight on the left. For "
+            f"sources anywhere a frame names the right community in {papers} % of cases; the posterior with exact "
+            f"noise, which knows that there is one source of strength 1, does so in {ours} %. The node itself stays "
+            f"hidden: it is named in {100 * ours.person:.1f} % of frames.",
             "Dashed lines are the best that any rule can do: weigh all nodes by their likelihood and name the likelier "
-            f"community. It is right in {100 * self.best(Way.OURS).value:.0f} % with exact noise and in "
-            f"{100 * self.best(Way.PAPERS).value:.0f} % with the papers'. Ours approximates this rule by sampling; the "
-            f"best is ahead by {100 * self.gap.value:+.1f} ± {100 * self.gap.error:.1f} points, averaged over all "
-            f"settings. The node itself stays hidden: it is named in {100 * ours.person:.1f} % of frames.",
+            f"community. Ours approximates this rule by sampling; the best is ahead by {100 * self.gap.value:+.1f} ± "
+            f"{100 * self.gap.error:.1f} points, averaged over all settings.",
             f"The caption swaps its two probabilities. As printed, {swapped.home:.4f} of the heat is left in its own "
             f"community, which carries no information; with the two swapped it is {apart.home:.2f}. Contrary to the "
-            "papers, a large tau does no harm as long as rounding steps are as fine as the noise allows: at tau = "
-            f"{self.taus[-1]:g} and epsilon {top:g} R is right in {late} %. The signal shrinks, and so does the noise "
-            f"that hides a neighbour: Delta is {coarse.before:.2g} at tau = {TAU:g} and {coarse.sensitivity:.2g} at "
-            f"{coarse.tau:g}. With the steps of tau = {TAU:g} it would need {coarse.noise:.1f} times the noise, and "
-            f"the best rule would be right in {100 * coarse.coarse.value:.0f} % instead of "
-            f"{100 * coarse.fine.value:.0f} % at epsilon {EPSILON:g}.",
-            "Small networks are harder, since one step is a large part of them. All ties count the same, and every "
-            f"node is equally likely to be the source. In the {name} the right side is named in {club[0]} % (papers) "
-            f"and {club[1]} % (ours) of frames at epsilon {EPSILON:g}, and in {sure[0]} % and {sure[1]} % at {top:g}, "
-            f"where the node that ours names is {sure[1].hops:.1f} ± {sure[1].hops_error:.1f} steps off on average.",
+            "papers, a large tau does no harm as long as rounding steps are as fine as the noise allows: the signal "
+            f"shrinks, and so does the noise that hides a neighbour. With the steps of tau = {TAU:g} the noise at tau "
+            f"= {coarse.tau:g} would be {coarse.noise:.1f} times as large, and the best rule right in "
+            f"{100 * coarse.coarse.value:.0f} % instead of {100 * coarse.fine.value:.0f} % at epsilon {EPSILON:g}.",
+            f"Small networks are harder, since one step is a large part of them. In the {name} the right side is named "
+            f"in {club[0]} % (papers) and {club[1]} % (ours) of frames at epsilon {EPSILON:g}, and in {sure[0]} % and "
+            f"{sure[1]} % at {top:g}. All ties count the same, and every node is equally likely to be the source.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -340,43 +290,41 @@ def _judge_average(picture: Picture) -> Agreement:
 def _work(run: Run) -> Communities:
     sizes = run.choose(FULL, QUICK, PROBE)
     taus, epsilons = run.choose((TAUS, EPSILONS), (QUICK_TAUS, QUICK_EPSILONS), ((2.0,), (4.0,)))
-    pairs, named = ((HIGH, LOW), (LOW, HIGH)), named_networks()
-    block, swapped = (block_model(run.choose(NODES, NODES, 100), *pair, GRAPH) for pair in _probed(pairs, run))
-    scenes = [Scene(block, 0, tau, epsilon) for tau in taus for epsilon in epsilons]
+    pairs, named = ((HIGH, LOW), (LOW, HIGH)), networks.named_networks()
+    # the smaller graph of a probe has five times as many edges, so that it is connected
+    nodes, dense = run.choose((NODES, 1), (NODES, 1), (100, 5))
+    blocks = [networks.block_model(nodes, dense * inside, dense * between, GRAPH) for inside, between in pairs]
+    scenes = [Scene(blocks[0], 0, tau, epsilon) for tau in taus for epsilon in epsilons]
     for number, network in enumerate(named, start=1):
         scenes += [Scene(network, number, NAMED_TAU, epsilon) for epsilon in epsilons]
-    cells: list[Cell] = []
-    bests: list[Best] = []
-    ratios: list[Ratio] = []
+    cells: list[networks.Cell] = []
+    bests: list[networks.Best] = []
+    ratios: list[networks.Ratio] = []
     for number, scene in enumerate(scenes):
         compared = scene.epsilon == EPSILON and scene.tau == (TAU if scene.number == 0 else NAMED_TAU)
-        frames = (sizes.figure if scene.number == 0 else sizes.named) if compared else sizes.other
-        papers, ours = (scene.tried(way, frames.of(way), run.seed) for way in RIVALS)
-        cells += [scene.cell(way, tried) for way, tried in zip(RIVALS, (papers, ours), strict=True)]
+        frames = sizes[("figure" if scene.number == 0 else "named") if compared else "other"]
+        tried = [scene.tried(way, count, run.seed) for way, count in zip(RIVALS, frames, strict=True)]
+        cells += [scene.cell(way, maps) for way, maps in zip(RIVALS, tried, strict=True)]
         bests += [scene.best(way, run.seed) for way in RIVALS]
         if compared:
-            ratios.append(scene.ratio(papers, ours))
+            ratios.append(scene.ratio(*tried))
         run.progress(number + 1, len(scenes) + 1)
-    figure = Scene(block, 0, TAU, EPSILON)
-    halves = run.choose(FULL.figure, QUICK.other, PROBE.other)
-    cells += [figure.cell(way, figure.tried(way, halves.of(way), run.seed)) for way in Way if way not in RIVALS]
-    pictures = [picture_of(block, way, sizes.shown, (run.seed, 100, number)) for number, way in enumerate(RIVALS)]
+    figure = Scene(blocks[0], 0, TAU, EPSILON)
+    pursuit, posterior = run.choose(FULL["figure"], QUICK["other"], PROBE["other"])
+    for way in (way for way in Way if way not in RIVALS):
+        cells.append(figure.cell(way, figure.tried(way, posterior if way.is_posterior else pursuit, run.seed)))
+    shown, seed = run.choose(960, 100, 4), run.seed
     run.progress(1, 1)
     return Communities(
-        tuple(pictures),
-        tuple(int(steps) for steps in block.physics(TAU).space.distances(SOURCE)),
+        tuple(networks.picture_of(blocks[0], way, shown, (seed, 100, number)) for number, way in enumerate(RIVALS)),
+        tuple(int(steps) for steps in blocks[0].physics(TAU).space.distances(networks.SOURCE)),
         tuple(cells),
         tuple(bests),
         tuple(ratios),
         tuple((network.name, network.guess) for network in named),
-        tuple(reading_of(one, *pair, stream(run.seed, 101)) for one, pair in zip((block, swapped), pairs, strict=True)),
-        coarse_of(block, taus[-1], (run.seed, 102)),
+        tuple(networks.reading_of(one, *pair, stream(seed, 101)) for one, pair in zip(blocks, pairs, strict=True)),
+        networks.coarse_of(blocks[0], taus[-1], (seed, 102)),
     )
-
-
-def _probed(pairs: tuple[tuple[float, float], ...], run: Run) -> tuple[tuple[float, float], ...]:
-    """Edge probabilities; the smaller graph of a probe has five times as many edges, so that it is connected."""
-    return tuple((inside * 5, between * 5) for inside, between in pairs) if run.choose(False, False, True) else pairs
 
 
 EXPERIMENT = Experiment(

@@ -8,16 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from cloakwork.series import (
-    Decay,
-    Filter,
-    MovingAverage,
-    PowerDecay,
-    RunningSum,
-    Seasonal,
-    Trend,
-    WindowSum,
-)
+from cloakwork.series import Decay, Filter, MovingAverage, PowerDecay, RunningSum, Seasonal, Trend, WindowSum
 from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, stream
 from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak, mended_delta
@@ -205,26 +196,23 @@ class Convolutions(Finding):
         return (*measures, Measure("detected, as printed", self.leak.printed, slack=0.01, share=True))
 
     def paragraphs(self) -> tuple[str, ...]:
-        first, last, growth, worst = self.sums[0], self.sums[-1], self.growth, self.worst
+        last, growth, worst = self.sums[-1], self.growth, self.worst
         unit = math.sqrt(4 * math.log(1 / DELTA)) / EPSILON  # the papers' root error if the mean of |h^| is 1
         better = [one.better for one in self.filters]
         return (
             "Left: the root of the mean squared error of running sums, over the logarithm of their length. An O(1) "
             "error would be level; one that grows like log^2 N is a straight line. The papers' formula is straight "
-            f"within {100 * growth.misses:.1g} %. From N = {first.n} to {last.n:,} its mean squared error grows "
-            f"{last.papers / first.papers:.1f} times, and its root by {growth.slope / unit:.3f} noise units for each "
-            f"factor e in N; the spectrum of a step gives 1/pi = {1 / math.pi:.3f}.",
-            f"Ours has {min(better):.2f} to {max(better):.2f} times less mean squared error at ({EPSILON:g}, "
-            f"{DELTA:g}) for the filters on the right. Publishing live costs nothing here: running sums of {last.n:,} "
-            f"have {last.live or 0.0:.0f} live and {last.whole:.0f} at once. Dots with bars are measured. The faint "
-            "line is the papers' spectral lower bound, scaled to meet ours at its first point, since its constant is "
-            "unknown: only its shape means anything.",
+            f"within {100 * growth.misses:.1g} % and grows by {growth.slope / unit:.3f} noise units for each factor e "
+            f"in N; the spectrum of a step gives 1/pi = {1 / math.pi:.3f}.",
+            f"Ours has {min(better):.2f} to {max(better):.2f} times less mean squared error for the filters on the "
+            f"right. Publishing live costs nothing here: running sums of {last.n:,} have {last.live or 0.0:.0f} live "
+            f"and {last.whole:.0f} at once. Dots with bars are measured. The faint line is the papers' spectral lower "
+            "bound, scaled to meet ours at its first point: its constant is unknown, so only its shape means anything.",
             "The algorithm as printed adds real noise to complex coefficients, so "
-            f"{self.leak.exact} numbers are released exactly with {self.leak.n} running sums. An attacker decides "
-            f"correctly whether an event happened {100 * self.leak.printed:.1f} % of the time, where the claim allows "
-            f"{100 * self.leak.allowed:.1f} %. On real coefficients the same noise has, at ({MENDED_AT[0]:g}, "
-            f"{MENDED_AT[1]:g}), {worst.true / worst.claimed:.2f} times the claimed delta for {worst.name} over "
-            f"{worst.n} values.",
+            f"{self.leak.exact} numbers are released exactly with {self.leak.n} running sums, and an attacker decides "
+            f"correctly whether an event happened {100 * self.leak.printed:.1f} % of the time. On real coefficients "
+            f"the same noise has, at ({MENDED_AT[0]:g}, {MENDED_AT[1]:g}), {worst.true / worst.claimed:.2f} times the "
+            f"claimed delta for {worst.name} over {worst.n} values.",
         )
 
     def draw(self, figure: Figure) -> None:

@@ -1,6 +1,5 @@
 """Every mistake of the papers that a number can show."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,12 +12,7 @@ from papers.experiment import Experiment, Run
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 
 LARGEST = 1000.0  # factor at the right end of the picture
-COLORS = {
-    Agreement.WRONG: SERIES[1],
-    Agreement.LOOSER: SERIES[0],
-    Agreement.NARROW: SERIES[3],
-    Agreement.AGREES: FAINT,
-}
+COLORS = {Agreement.WRONG: SERIES[1], Agreement.LOOSER: SERIES[0], Agreement.NARROW: SERIES[3], Agreement.AGREES: FAINT}
 COLUMNS = (tuple(Part)[:4], tuple(Part)[4:])
 AUTHORS = ("Gilbert and McMillan, ", "Fawaz, Muthukrishnan and Nikolov, ", "McMillan, ")
 ELSEWHERE = (
@@ -73,21 +67,17 @@ class Errata(Finding):
         return tuple(one.measure() for one in self.found)
 
     def paragraphs(self) -> tuple[str, ...]:
-        verdicts = Counter(one.verdict for one in self.found)
         assumed = sum(one.assumed for one in self.found)
         none = sum(one.factor is None for one in self.found)
         return (
-            f"{len(self.found) - assumed} numbers that follow from printed statements, beside the true ones: "
-            f"{verdicts[Agreement.WRONG]} are wrong, {verdicts[Agreement.LOOSER]} hold but are loose. {assumed} more "
-            f"follow from a model that the papers assume openly; {verdicts[Agreement.NARROW]} of them do not "
-            "carry over to real sources, readings and noise. These are not mistakes of the papers and have a table of "
-            "their own. "
-            f"{len(ELSEWHERE)} further mistakes are shown by other experiments and only listed here.",
+            f"{len(self.found) - assumed} numbers follow from printed statements, {assumed} more from a model that the "
+            "papers assume openly; the latter are not mistakes and have a table of their own. The run computes "
+            f"everything from the formulas as printed. {len(ELSEWHERE)} further mistakes are shown by other "
+            "experiments and only listed here.",
             "The picture shows the factor between the printed and the true number: a line for each place in the papers "
             f"and a dot for each number. {none} have no factor, since one of the two is 0 or their signs differ. The "
             "factor does not measure how much a mistake matters: a sensitivity that is a little too small breaks a "
-            "promise, and a noise formula that is much too large only wastes accuracy. The last column of the tables "
-            "has the consequences. The run computes everything from the formulas as printed.",
+            "promise, and a noise formula that is much too large only wastes accuracy.",
         )
 
     def draw(self, figure: Figure) -> None:

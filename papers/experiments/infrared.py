@@ -9,31 +9,8 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from cloakwork.demo import INFRARED, Infrared, Position, missing_text, read_infrared
-from papers.bodies import (
-    ALPHA,
-    BLOCK,
-    COLUMNS,
-    DELTA,
-    NOISY,
-    ROWS,
-    WITHIN,
-    Body,
-    Method,
-    Score,
-    Trial,
-    always,
-    blocks,
-    bumps,
-    fit,
-    guess,
-    heights,
-    identify,
-    limit,
-    mean_positions,
-    positions,
-    score,
-    shifted,
-)
+from papers import bodies
+from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Score, Trial
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Progress, Run, pick, share_of, stream
 from papers.result import Finding, Goal, Measure, Table
@@ -41,7 +18,7 @@ from papers.result import Finding, Goal, Measure, Table
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried
 APART = 5  # seconds between real pictures, approximately
 EPSILONS, QUICK_EPSILONS = (2.0, 4.0, 8.0, 16.0, 32.0), (16.0,)
-REACH, WIDE, WIDEST = 2.0, 4.0, 6.0  # pixels
+REACH, WIDEST = 2.0, 6.0  # pixels
 SHOWN = 16.0  # epsilon of the views, and of the comparison with many pictures
 STANDARD = Body(width=2.4, height=250.0, weakest=50.0, floor=40.0, misfit=0.0)  # of simulated pictures
 PEOPLE = 4  # in each of them
@@ -103,12 +80,10 @@ class Cloaked(Finding):
     real: Real | None = None
 
     def of(self, method: Method, epsilon: float | None = None) -> Score:
-        """The score of one method in simulated pictures."""
         return pick(self.made_up, method=method, epsilon=epsilon)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The values of epsilon that were tried."""
         return tuple(one.epsilon for one in self.made_up if one.method is Method.OURS and one.epsilon is not None)
 
     def tables(self) -> tuple[Table, ...]:
@@ -160,20 +135,10 @@ class Cloaked(Finding):
         return tuple(measures)
 
     def paragraphs(self) -> tuple[str, ...]:
-        low, high, shown = self.epsilons[0], self.epsilons[-1], self.of(Method.OURS, SHOWN)
-
-        def ends(method: Method) -> str:
-            near = [100 * self.of(method, epsilon).within(REACH).value for epsilon in (low, high)]
-            return f"{near[0]:.0f} % at epsilon {low:g} and {near[1]:.0f} % at {high:g}"
-
         return (
-            f"Simulated pictures show how closely a person is found at each epsilon. {PEOPLE} people are anywhere; a "
-            f"body is a round bump of {STANDARD.width:g} pixels on a level floor; blocks of {BLOCK} x {BLOCK} pixels "
-            f"are the sensors; a move by {ALPHA:g} pixel is hidden in each picture. Within {REACH:g} pixels ours finds "
-            f"{ends(Method.OURS)}, the papers' noise and basis pursuit {ends(Method.PAPERS)}, basis pursuit with exact "
-            f"noise {ends(Method.PURSUIT)}, and random positions {100 * self.of(Method.GUESS).within(REACH).value:.0f} "
-            f"%. At epsilon {SHOWN:g} ours finds {100 * shown.within(1.0).value:.0f} % within 1 pixel and "
-            f"{100 * shown.within(WIDE).value:.0f} % within {WIDE:g}.",
+            f"{PEOPLE} people are anywhere in a simulated picture; a body is a round bump of {STANDARD.width:g} pixels "
+            f"on a level floor; blocks of {BLOCK} x {BLOCK} pixels are the sensors; a move by {bodies.ALPHA:g} pixel "
+            "is hidden in each picture.",
             "All methods know the number of people, which no cloak hides, and the level of the floor. The posterior "
             "also knows how strong people can be. In real pictures all but the papers' method treat the misfit of the "
             "model as noise. Where basis pursuit returns too few positions the rest is random. The dashed line shows "
@@ -186,22 +151,16 @@ class Cloaked(Finding):
         if self.real is None:
             return (f"The real pictures were not tried. {missing_text(INFRARED)}",)
         real = self.real
-        constant, clear = real.unmoved, pick(real.scores, method=Method.CLEAR)
-        moved = pick(real.scores, method=Method.CONSTANT)
-        ours, papers = (pick(real.scores, method=one, epsilon=SHOWN) for one in (Method.OURS, Method.PAPERS))
         return (
-            "The real pictures, from a thermal camera on an office ceiling, show the same "
-            f"{real.people} people: {real.labels} labels in {real.pictures} pictures about {APART} s apart. They sit "
-            f"still: always answering with their mean positions in the {FITTED} pictures before finds "
-            f"{_percent(constant)} within {REACH:g} pixels, so the pictures as they are say nothing about privacy. We "
-            "mirror and shift each at random, by whole pixels and cyclically: bodies, desks and the camera's noise are "
-            f"real, and people are anywhere. Then the mean positions find {_percent(moved)}, the posterior without "
-            f"noise {_percent(clear)}, ours {_percent(ours)} at epsilon {SHOWN:g} and the papers' method "
-            f"{_percent(papers)}.",
+            f"The real pictures, from a thermal camera on an office ceiling and about {APART} s apart, show the same "
+            f"{real.people} people. They sit still: always answering with their mean positions in the {FITTED} "
+            f"pictures before finds {_percent(real.unmoved)} within {REACH:g} pixels, so the pictures as they are say "
+            "nothing about privacy. We mirror and shift each at random, by whole pixels and cyclically: bodies, desks "
+            "and the camera's noise are real, and people are anywhere. Then the mean positions find "
+            f"{_percent(pick(real.scores, method=Method.CONSTANT))}.",
             f"Limits of this test: there are only {real.people} bodies in one room, so errors are over people, and the "
             f"model ignores warm desks and walls. It is fitted on {FITTED} other pictures of the same people, which a "
-            "real installation must not do. The claim holds for this model and for bodies up to its height "
-            f"({real.stronger} of the {real.labels} labels were stronger).",
+            "real installation must not do. The claim holds for this model and for bodies up to its height.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -214,7 +173,9 @@ class Cloaked(Finding):
             plots[1].set_axis_off()
             return
         _draw_shares(plots[1], self.real.scores, self.epsilons, f"Real pictures of {self.real.people} people, shifted")
-        plots[1].set_xlabel(f"epsilon of one picture (delta {DELTA:g}, a move by {ALPHA:g} pixel is hidden)")
+        plots[1].set_xlabel(
+            f"epsilon of one picture (delta {bodies.DELTA:g}, a move by {bodies.ALPHA:g} pixel is hidden)"
+        )
         handles = {name: one for axes in plots for one, name in zip(*axes.get_legend_handles_labels(), strict=True)}
         halves[0].legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2, fontsize=8)
         panels = halves[1].subplots(2, 2).ravel()
@@ -285,37 +246,39 @@ def simulated_pictures(size: Size, epsilons: Sequence[float], seed: int, progres
     rng = stream(seed, 100)
     people = tuple(rng.uniform((1.0, 1.0), (COLUMNS - 1.0, ROWS - 1.0), (PEOPLE, 2)) for _ in range(size.pursuit))
     tall = [rng.uniform(STANDARD.weakest, STANDARD.height, PEOPLE) for _ in people]
-    readings = np.array([bumps(at, STANDARD.width) @ height for at, height in zip(people, tall, strict=True)])
+    readings = np.array([bodies.bumps(at, STANDARD.width) @ height for at, height in zip(people, tall, strict=True)])
     trial = Trial(STANDARD, STANDARD.camera, readings, people)
-    scores = [guess(people, stream(seed, 101))]
+    scores = [bodies.guess(people, stream(seed, 101))]
     for number, epsilon in enumerate(epsilons):
         progress(number, len(epsilons))
         few = trial.first(size.shown if epsilon == SHOWN else size.made_up)  # the posterior is slow
         key = (seed, 102, number)
-        scores += [score(few if method is Method.OURS else trial, method, epsilon, key) for method in NOISY]
-        scores.append(limit(trial, tall, epsilon, stream(seed, 103)))
+        scores += [bodies.score(few if method is Method.OURS else trial, method, epsilon, key) for method in NOISY]
+        scores.append(bodies.limit(trial, tall, epsilon, stream(seed, 103)))
     progress(len(epsilons), len(epsilons))
     return tuple(scores)
 
 
 def real_pictures(pictures: Infrared, size: Size, epsilons: Sequence[float], seed: int, progress: Progress) -> Real:
     """Fit the model on the first pictures, and try the others at each epsilon, mirrored and shifted."""
-    body = fit(blocks(pictures.frames[:FITTED]), pictures.people[:FITTED])
-    homes = mean_positions(pictures.people[:FITTED])
+    body = bodies.fit(bodies.blocks(pictures.frames[:FITTED]), pictures.people[:FITTED])
+    homes = bodies.mean_positions(pictures.people[:FITTED])
     tried = Infrared(pictures.frames[FITTED:], pictures.people[FITTED:])
-    names = identify(tried.people, homes)
+    names = bodies.identify(tried.people, homes)
     rng = stream(seed, 200)
-    many = _trial(body, [shifted(tried, rng) for _ in range(size.slidings)])
+    many = _trial(body, [bodies.shifted(tried, rng) for _ in range(size.slidings)])
     few, known = many.first(size.real), names * size.slidings
     scores = [
-        score(few, Method.CLEAR, None, (seed, 201), known),
-        always(many.people, positions(homes), known),
-        guess(many.people, stream(seed, 202)),
+        bodies.score(few, Method.CLEAR, None, (seed, 201), known),
+        bodies.always(many.people, bodies.positions(homes), known),
+        bodies.guess(many.people, stream(seed, 202)),
     ]
     for number, epsilon in enumerate(epsilons):
         progress(number, len(epsilons))
         key = (seed, 203, number)
-        scores += [score(few if method is Method.OURS else many, method, epsilon, key, known) for method in NOISY]
+        scores += [
+            bodies.score(few if method is Method.OURS else many, method, epsilon, key, known) for method in NOISY
+        ]
     progress(len(epsilons), len(epsilons))
     still = _trial(body, [tried])
     return Real(
@@ -324,22 +287,22 @@ def real_pictures(pictures: Infrared, size: Size, epsilons: Sequence[float], see
         labels=sum(len(at) for at in tried.people),
         stronger=_stronger(still),
         body=body,
-        unmoved=always(tried.people, positions(homes), names),
+        unmoved=bodies.always(tried.people, bodies.positions(homes), names),
         scores=tuple(scores),
         views=_views(tried.frames[0], still.first(1), (seed, 204)),
-        truth=positions(tried.people[0]),
+        truth=bodies.positions(tried.people[0]),
     )
 
 
 def _trial(body: Body, pictures: Sequence[Infrared]) -> Trial:
-    readings = np.concatenate([blocks(one.frames) for one in pictures]) - body.floor
+    readings = np.concatenate([bodies.blocks(one.frames) for one in pictures]) - body.floor
     return Trial(body, body.camera, readings, tuple(at for one in pictures for at in one.people))
 
 
 def _stronger(trial: Trial) -> int:
     """How many people are stronger than the claim covers."""
     pairs = zip(trial.readings, trial.people, strict=True)
-    return sum(int((heights(y, at, trial.body.width)[:-1] > trial.body.height).sum()) for y, at in pairs)
+    return sum(int((bodies.heights(y, at, trial.body.width)[:-1] > trial.body.height).sum()) for y, at in pairs)
 
 
 def _views(frame: FloatArray, trial: Trial, key: tuple[int, ...]) -> tuple[View, ...]:

@@ -87,7 +87,6 @@ class ManySources(Finding):
         return next((int(point.x) for point in self.errors.points if over_guess(point) >= 1), None)
 
     def needed(self, method: Method) -> list[int | None]:
-        """The number of sensors that is enough, for each number of sources."""
         return [one.enough(method) for one in self.sensors]
 
     def grows(self, method: Method) -> bool:
@@ -197,31 +196,19 @@ class ManySources(Finding):
         return tuple(one for one in measures if not one.name.endswith(LIMIT) or any(k in one.name for k in alone))
 
     def paragraphs(self) -> tuple[str, ...]:
-        shown, points = self.errors.at(SHOWN), self.errors.points
+        shown = self.errors.at(SHOWN)
         papers, ours = (shown.of(method) for method in (Method.PAPERS, Method.POSTERIOR))
-        needed = "; ".join(f"{method}: {self._needed_text(method)}" for method in Method)
-        counts = ", ".join(str(one.count) for one in self.sensors)
         return (
             f"Sources of strength 1 at random places. Left: the error by the number of sources, "
             f"{by_sources(1).describe()}, with {papers.trials:,} frames for basis pursuit and {ours.trials} for the "
             f"posterior at {SHOWN} sources. The posterior knows the strengths and that there are at most {MOST} "
-            f"sources, and is tried with up to {self.errors.of(Method.POSTERIOR)[-1].x:g}; basis pursuit knows "
-            f"neither. The bound is the mean over {SCENES} scenes of the Cramer-Rao bound for known strengths or the "
-            "error of "
-            "the uniform map, whichever is less. As in the papers' figure, the error of their method rises up to "
-            f"{self.worst.x:g} sources and then falls. But so does the error of the uniform map, which ignores the "
-            f"readings. Middle: relative to the uniform map, the papers' error goes from {over_guess(points[0]):.2f} "
-            f"to {over_guess(points[-1]):.2f}, and from {self.lost} sources on it is worse. More sources are not "
-            "easier to find; it is easier to be near them by chance, as the authors suspect.",
-            f"With {SHOWN} sources the papers' method has an EMD of {papers.emd.value:.3f} and the posterior "
-            f"{ours.emd.value:.3f}; the uniform map has {shown.guess:.3f} and the Cramer-Rao bound, which does not "
-            f"apply to the biased posterior, is {shown.limit:.3f}. In EMD the papers' method is "
-            f"{papers.emd.value / ours.emd.value:.1f} times as far as the posterior, in normalised l1 "
-            f"{papers.l1.value / ours.l1.value:.2f} times.",
+            f"sources; basis pursuit knows neither. The bound is the mean over {SCENES} scenes of the Cramer-Rao bound "
+            "for known strengths or the error of the uniform map, whichever is less. As in the papers' figure, the "
+            f"error of their method rises up to {self.worst.x:g} sources and then falls. But so does the error of the "
+            "uniform map, which ignores the readings. Middle: relative to the uniform map, the papers' error rises. "
+            "More sources are not easier to find; it is easier to be near them by chance, as the authors suspect.",
             f"Right: the number of sensors that is enough at {by_sensors(1, 1).describe('n', 'm', 'T')}. The noise "
-            "grows like sqrt m, so more sensors soon stop helping. We call a number enough if from there on the error "
-            f"is below half of that of the uniform map and at most {ENOUGH:g} times the error with {SENSORS[-1]} "
-            f"sensors; the papers do not define it. For {counts} sources: {needed}.",
+            "grows like sqrt m, so more sensors soon stop helping. The papers do not define enough; the table does.",
         )
 
     def draw(self, figure: Figure) -> None:

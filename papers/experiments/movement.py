@@ -67,11 +67,9 @@ class Film(Finding):
     control: tuple[Track, ...]
 
     def of(self, method: Method) -> Track:
-        """The track of one method."""
         return pick(self.tracks, method=method)
 
     def has(self, method: Method) -> bool:
-        """Whether a method was tried."""
         return any(track.method is method for track in self.tracks)
 
     def better(self, method: Method = Method.OURS) -> Mean:
@@ -117,11 +115,9 @@ class Film(Finding):
         return tuple(measures)
 
     def paragraphs(self) -> tuple[str, ...]:
-        papers, ours, window = (self.of(one).mean for one in (Method.PAPERS, Method.OURS, Method.WINDOW))
         source = (
             f"People move {self.origin}. They are labelled by hand in the pictures of a camera on the ceiling, which "
-            "we "
-            "lay over three rooms; the walls are invented, so people walk through them."
+            "we lay over three rooms; the walls are invented, so people walk through them."
             if self.recorded
             else f"This run had no recordings, so people move {self.origin}. {missing_text(POSITIONS)}"
         )
@@ -130,29 +126,14 @@ class Film(Finding):
             f"send a reading every {EVERY_MS // 1000} s. All readings of a minute together hide a move by {ALPHA:g} m "
             f"at ({EPSILON:g}, {DELTA:g}).",
             "In the film strip crosses show where people were, and shades what an analyst recovers from one reading of "
-            f"each sensor. Below, the distance of the maps to the truth along walkable paths: {_metres(papers)} for "
-            f"the papers' noise and basis pursuit, {_metres(ours)} for ours, {self.better().value:.1f} times less. The "
-            f"uniform map has {np.mean(self.guess):.2f} m.",
-            *self._noise_and_recovery(),
-            "The dotted line is the Cramer-Rao bound for an analyst who knows how many people there are, "
-            f"{np.mean(self.limit):.2f} m on average. The posterior knows that everyone has strength 1 and that there "
-            f"are at most {MOST} people; basis pursuit does not. An empty map counts as the uniform one.",
+            "each sensor. Below, the distance of the maps to the truth along walkable paths. The dotted line is the "
+            "Cramer-Rao bound for an analyst who knows how many people there are. The posterior knows that everyone "
+            f"has strength 1 and that there are at most {MOST} people; basis pursuit does not. An empty map counts as "
+            "the uniform one.",
             "The claim covers all readings of a minute, so an analyst may average them, which reduces the noise by "
-            f"{np.sqrt(READINGS):.1f}. Such maps are {window.value:.2f} m from where people were at each moment of "
-            f"their minute: {min(self.minutes):.2f} m in the best minute, when people sit, and {max(self.minutes):.2f} "
-            "m in the worst, when people walk and the average smears them.",
-        )
-
-    def _noise_and_recovery(self) -> tuple[str, ...]:
-        if not all(self.has(method) for method in Method):
-            return ()
-        far = {method: f"{self.of(method).mean.value:.2f} m" for method in Method}
-        return (
-            f"Noise and recovery both contribute. With the papers' noise basis pursuit has {far[Method.PAPERS]} "
-            f"and the posterior {far[Method.PAPERS_NOISE]}; with exact noise, equal for all sensors, "
-            f"{far[Method.PURSUIT]} and "
-            f"{far[Method.EQUAL]}. With noise distributed over the sensors by design, at the same claim, the posterior "
-            f"has {far[Method.OURS]}.",
+            f"{np.sqrt(READINGS):.1f}. Such maps are {min(self.minutes):.2f} m from where people were in the best "
+            f"minute, when people sit, and {max(self.minutes):.2f} m in the worst, when people walk and the average "
+            "smears them.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -188,10 +169,6 @@ class Film(Finding):
 def _row(track: Track) -> tuple[str, ...]:
     far = f"{track.mean.value:.2f} ± {track.mean.error:.2f}"
     return (str(track.method), far, f"{track.sigma:.3f}", f"{100 * track.empty:.0f} %", f"{track.draws}")
-
-
-def _metres(mean: Mean) -> str:
-    return f"{mean.value:.2f} ± {mean.error:.2f} m"
 
 
 def _measure(kind: str, track: Track) -> Measure:

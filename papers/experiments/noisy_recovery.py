@@ -20,10 +20,7 @@ RANGES = {"n": (0.0, math.inf), "m": (50, math.inf), "T": (0.0, 0.05), "sigma": 
 MANY_SENSORS = 400
 LATE = (2.0, 4.0, 8.0, 16.0)  # the heat has filled the line
 TINY = (1e-8, 1e-7, 1e-6)  # noise so small that the papers' bound is below the error of the uniform map
-EARLY, FINE = (
-    (0.001, 0.002, 0.004),
-    Setting(n=1000, m=500, sigma=1e-3),
-)  # where the papers' bound is followed to small T
+EARLY, FINE = (0.001, 0.002, 0.004), Setting(n=1000, m=500, sigma=1e-3)  # the papers' bound at small T
 RARE = 0.05  # failures that are more frequent contradict "with high probability"
 SENSORS, SIGMA = 50, 0.2  # the usual values
 AXES = (
@@ -32,7 +29,7 @@ AXES = (
     Axis("T", (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), (0.01, 0.05, 0.2), Setting(m=SENSORS, sigma=0.2)),
     Axis("sigma", (0.02, 0.05, 0.1, 0.2, 0.5, 1.0), (0.05, 0.2, 0.5), Setting(m=SENSORS, T=0.05, sigma=0.2)),
 )
-PLACES, SENSOR_AXIS, TIME, NOISE = AXES
+_, _, TIME, NOISE = AXES
 
 
 @dataclass(frozen=True)
@@ -198,29 +195,17 @@ class Noisy(Panels):
         )
 
     def paragraphs(self) -> tuple[str, ...]:
-        middle, anywhere = (self.of(place, "m").at(SENSORS) for place in Place)
-        sweep = self.of(Place.ANYWHERE, "m", *RANGES["m"])
+        gain = self.cells.gain
         return (
             f"One source of strength 1; each reading has Gaussian noise. {self.how_to_read()}",
             "The Cramer-Rao bound holds for unbiased methods only, and is drawn where it is below the error of the "
-            "uniform map. Basis pursuit is biased towards the middle of the line, which helps it in the upper row: "
-            f"with a calibrated radius and {SENSORS} sensors at T = {middle_time():g} its error is "
-            f"{middle.of(Method.PURSUIT).emd.value:.3f} at 0.5, where the bound is {middle.limit:.3f}; anywhere it is "
-            f"{anywhere.of(Method.PURSUIT).emd.value:.3f}, the posterior's is "
-            f"{anywhere.of(Method.POSTERIOR).emd.value:.3f} and the bound is {anywhere.limit:.3f}. Within the papers' "
-            f"radius no map fits in {100 * self.unfitted.value:.0f} % of frames; the best fit takes its place.",
-            f"The error falls with the number of sensors with exponent {sweep.slope(Method.POSTERIOR)} for the "
-            f"posterior, {sweep.bound_slope().value:+.2f} for the bound and {sweep.slope(Method.PAPERS)} for the "
-            f"papers' method. At {self.cells.setting.describe('n', 'm')}, source anywhere, the papers' method is "
+            "uniform map. Basis pursuit is biased towards the middle of the line, which helps it in the upper row. "
+            f"Within the papers' radius no map fits in {100 * self.unfitted.value:.0f} % of frames; the best fit takes "
+            f"its place. At {self.cells.setting.describe('n', 'm')}, source anywhere, the papers' method is "
             f"{self.ratio(Method.PAPERS):.1f} times the bound and the posterior {self.ratio(Method.POSTERIOR):.2f} "
-            f"times; on the same frames papers/ours is {self.cells.gain.value:.2f} ± {self.cells.gain.error:.2f}. "
+            f"times; on the same frames papers/ours is {gain.value:.2f} ± {gain.error:.2f}. "
             f"{self.cells.cost_of_unknown_strength()}",
         )
-
-
-def middle_time() -> float:
-    """The diffusion time of panel b."""
-    return SENSOR_AXIS.fixed.T
 
 
 def late_limit() -> Late:

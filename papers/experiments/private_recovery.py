@@ -1,7 +1,6 @@
 """How the error of private recovery depends on places, sensors, time and epsilon: the papers, ours, the bound."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cloakwork.accuracy import papers_bound
@@ -114,36 +113,24 @@ class Private(Panels):
 
     def paragraphs(self) -> tuple[str, ...]:
         papers, told = self.cells.of(Way.PAPERS, Calibration.PAPER), self.cells.of(Way.TOLD)
-        between, first = self.cells.of(Way.TOLD, Calibration.PAPER), self.of(Place.MIDDLE, "T").points[0]
-        lost, usual = first.of(Method.PAPERS), self.cells.setting
+        first, usual = self.of(Place.MIDDLE, "T").points[0], self.cells.setting
         moves = [point.x * point.of(Method.POSTERIOR).emd.value for point in self.of(Place.ANYWHERE, "n").points]
         return (
             "One source of strength 1, and noise that hides a move by one place. Each method adds the noise that it "
             "needs for the same (epsilon, delta): by the papers' formula, or by the exact calibration. The Cramer-Rao "
             f"bound is drawn for both. T is half of the caption's t. {self.how_to_read()}",
             f"At the caption's values the papers' sigma is {papers.sigma:.3f}, where {told.sigma:.3f} is enough. With "
-            f"a source anywhere the papers' method has an error of {papers.emd}, and the posterior with exact noise "
-            f"{told.emd}, {self.cells.gain.value:.1f} times less. Of this factor {self.cells.noise.value:.1f} is due "
-            f"to the noise (with the papers' noise the posterior has {between.emd}) and {self.cells.recovery:.1f} to "
-            f"the recovery. The Cramer-Rao bounds are {self.usual.papers_limit:.4f} and {self.usual.limit:.4f}. "
-            f"{self.cells.cost_of_unknown_strength()} The papers' upper bound, with its constants, is {self.bound:.2f} "
-            "here.",
-            "The noise follows the sensitivity, so the posterior's error with a source anywhere hardly changes: "
-            f"{'; '.join(self._ranges())}. For small T the papers' error approaches that of the uniform map: at 0.5 "
-            f"and T = {first.x:g} it is {lost.emd.value / first.guess:.2f} of it, with {100 * lost.empty:.0f} % of "
-            f"maps empty, so its exponent is fitted from T = {EARLY.low:g} on. With more places less is hidden, since "
-            "a move by one place is a move by 1/n, which the authors call a little misleading. In units of such moves "
-            f"the posterior's error is {min(moves):.2f} to {max(moves):.2f}, and alpha / mu is "
-            f"{1 / largest_mu(usual.epsilon, usual.delta):.2f}.",
+            f"a source anywhere the posterior with exact noise has {self.cells.gain.value:.1f} times less error than "
+            f"the papers' method: {self.cells.noise.value:.1f} times by the noise and {self.cells.recovery:.1f} times "
+            f"by the recovery. {self.cells.cost_of_unknown_strength()} The papers' upper bound, with its constants, is "
+            f"{self.bound:.2f} here.",
+            "The noise follows the sensitivity, so the posterior's error with a source anywhere hardly changes with T "
+            f"and m. For small T the papers' error approaches that of the uniform map: at 0.5 and T = {first.x:g} it "
+            f"is {first.of(Method.PAPERS).emd.value / first.guess:.2f} of it, so its exponent is fitted from T = "
+            f"{EARLY.low:g} on. With more places less is hidden, since a move by one place is a move by 1/n, which the "
+            f"authors call a little misleading. In units of such moves the posterior's error is {min(moves):.2f} to "
+            f"{max(moves):.2f}, and alpha / mu is {1 / largest_mu(usual.epsilon, usual.delta):.2f}.",
         )
-
-    def _ranges(self) -> Iterable[str]:
-        """How far the posterior's error varies with time and with sensors."""
-        for name in ("T", "m"):
-            points = self.of(Place.ANYWHERE, name).points
-            means = [point.of(Method.POSTERIOR).emd.value for point in points]
-            ends = f"{name} = {points[0].x:g} to {points[-1].x:g}"
-            yield f"{min(means):.4f} to {max(means):.4f} for {ends}"
 
 
 def _work(run: Run) -> Private:

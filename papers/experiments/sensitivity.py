@@ -56,7 +56,6 @@ class Sweep:
     points: tuple[Point, ...]
 
     def slope(self, low: float = 0.0, high: float = math.inf) -> Slope:
-        """The exponent between two values of the variable."""
         kept = [point for point in self.points if low <= point.x <= high]
         return fit_slope([point.x for point in kept], [point.delta for point in kept])
 
@@ -74,7 +73,6 @@ class Sensitivities(Finding):
     sweeps: tuple[Sweep, ...]
 
     def of(self, axis: Axis) -> Sweep:
-        """One panel."""
         return pick(self.sweeps, axis=axis)
 
     @property
@@ -89,7 +87,6 @@ class Sensitivities(Finding):
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """The sensitivity over the printed rate, by time."""
         time = self.of(Axis.TIME)
         return tuple(time.over_rate(point) for point in time.points)
 
@@ -109,11 +106,6 @@ class Sensitivities(Finding):
                 break
             valid = point.x
         return valid
-
-    @property
-    def wasted(self) -> float:
-        """The factor by which the rate overestimates the noise at the smallest T, with the constant of late times."""
-        return LATE_CONSTANT / self.ratios[0]
 
     def tables(self) -> tuple[Table, ...]:
         rows = (
@@ -172,14 +164,11 @@ class Sensitivities(Finding):
     def paragraphs(self) -> tuple[str, ...]:
         return (
             "Each panel divides the sensitivity by the printed rate in its variable, so a tight rate gives a level "
-            f"line. The rate is tight in m (fitted exponent {self.of(Axis.SENSORS).slope()}) and in n "
-            f"({self.of(Axis.PLACES).slope()}).",
-            f"In T it is tight only from T = {LATE:g} on, after the heat has filled the line (exponent {self.late}). "
-            f"Up to T = {EARLY:g} the exponent is {self.early}: Delta = {self.constant:.4f} sqrt(m) T^-0.75 / n, "
-            f"within 3 % up to T = {self.valid_until:.2g}. Noise calibrated by the printed rate, with the constant "
-            "that it "
-            f"needs at late times, is {self.wasted:.3g} times what is needed at T = "
-            f"{self.of(Axis.TIME).points[0].x:g}. Cloakwork computes Delta from the matrix and never from a rate.",
+            f"line. In T it is tight only from T = {LATE:g} on, after the heat has filled the line. Up to T = "
+            f"{EARLY:g}, Delta = {self.constant:.4f} sqrt(m) T^-0.75 / n, within 3 % up to T = {self.valid_until:.2g}. "
+            "Noise calibrated by the printed rate, with the constant that it needs at late times, is "
+            f"{LATE_CONSTANT / self.ratios[0]:.3g} times what is needed at T = {self.of(Axis.TIME).points[0].x:g}. "
+            "Cloakwork computes Delta from the matrix and never from a rate.",
         )
 
     def draw(self, figure: Figure) -> None:

@@ -9,20 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from papers.complexity import (
-    GAMMA,
-    MOST_REPORTS,
-    Along,
-    Cell,
-    Mistakes,
-    Rare,
-    Setting,
-    Share,
-    Sweep,
-    mistakes,
-    rare,
-    share,
-)
+from papers import complexity
+from papers.complexity import GAMMA, MOST_REPORTS, Along, Cell, Rare, Setting, Sweep
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.queries import spread
@@ -38,23 +26,11 @@ SLACKS = (0.4, 0.2, 0.1, 0.05)
 _DIAMOND: Any = {"marker": "D", "linestyle": "", "color": SERIES[2], "markerfacecolor": "none", "markersize": 8}
 
 
-@dataclass(frozen=True)
-class Effort:
-    """Searches for each size, tests in each step of a search, audits, runs of printed tests, and what is varied."""
-
-    searches: int
-    runs: int
-    audits: int
-    mistakes: int
-    counts: tuple[int, ...]
-    gaps: tuple[float, ...]
-    betas: int
-    depths: tuple[int, ...]
-
-
-FULL = Effort(5, 300, 5, 300, (16, 64, 256, 1024, 4096), (0.05, 0.1, 0.2, 0.4), 3, (4, 6, 8, 10, 12))
-QUICK = Effort(5, 120, 1, 40, QUICK_COUNTS, (0.1, 0.4), 2, (4, 6))
-PROBE = Effort(2, 20, 1, 4, (16, 64), (0.2, 0.4), 2, (4, 6))
+# searches for each size, tests in each step of a search, audits, and runs of printed tests
+FULL, QUICK, PROBE = (5, 300, 5, 300), (5, 120, 1, 40), (2, 20, 1, 4)
+# numbers of outcomes, gaps, how many values of beta, and values of A
+FULL_GRID = ((16, 64, 256, 1024, 4096), (0.05, 0.1, 0.2, 0.4), 3, (4, 6, 8, 10, 12))
+QUICK_GRID, PROBE_GRID = (QUICK_COUNTS, (0.1, 0.4), 2, (4, 6)), ((16, 64), (0.2, 0.4), 2, (4, 6))
 
 
 @dataclass(frozen=True)
@@ -64,11 +40,10 @@ class Complexities(Finding):
     size: ClassVar[tuple[float, float]] = (12.5, 6.5)
     sweeps: tuple[Sweep, ...]
     rares: tuple[Rare, ...]
-    shares: tuple[Share, ...]
-    mistakes: Mistakes
+    shares: tuple[complexity.Share, ...]
+    mistakes: complexity.Mistakes
 
     def of(self, tester: Cell, along: Along) -> Sweep:
-        """One sweep."""
         return pick(self.sweeps, tester=tester, along=along)
 
     @property
@@ -209,31 +184,23 @@ class Complexities(Finding):
         return (*measures, Measure(f"{Cell.UNKNOWN}, printed over needed", mean, error, slack=0.02 * mean))
 
     def paragraphs(self) -> tuple[str, ...]:
-        unknown, known = self.of(Cell.UNKNOWN, Along.OUTCOMES), self.of(Cell.KNOWN, Along.OUTCOMES)
-        pure, last, deepest = self.of(Cell.PURE, Along.LEAST), unknown.points[-1], self.rares[-1]
+        unknown, deepest = self.of(Cell.UNKNOWN, Along.OUTCOMES), self.rares[-1]
         found = float(np.mean([point.found for sweep in self.sweeps for point in sweep.points]))
         return (
             "Each dot is the least number of queries on each input with which a test was right two times in three, on "
             "hard private pairs and on hard far pairs, with the best threshold for that number; found by bisection "
-            f"over simulated tests. It grows with exponent {unknown.slope} in n without information and {known.slope} "
-            f"with full information, where n and sqrt n are printed. For pure privacy it grows with exponent "
-            f"{pure.slope} in the least probability beta, where {pure.claimed:+.1f} is printed.",
-            "The line above the dots is what our tester plans, from inequalities that hold for every pair. The dashed "
-            "line is printed; where no constant is printed, the rate goes through the first dot. At "
-            f"n = {last.x:g} without information {last.needed:,.0f} queries are needed, {last.planned:,} planned and "
-            f"{last.printed or 0.0:,.0f} printed. Dots are for the hardest pairs that we know; an unknown harder pair "
-            "would raise them, but not above the plan. No test goes below the dotted line, which is the same with and "
-            f"without information. Without information it grows with exponent {unknown.proved.value:+.2f} in n. The "
-            "number needed grows faster; that no test needs fewer is claimed, but proved neither there nor here.",
+            "over simulated tests. The line above the dots is what our tester plans, from inequalities that hold for "
+            "every pair. The dashed line is printed; where no constant is printed, the rate goes through the first "
+            "dot. An unknown harder pair would raise the dots, but not above the plan. No test goes below the dotted "
+            f"line. Without information it grows with exponent {unknown.proved.value:+.2f} in n; the number needed "
+            "grows faster, and that no test needs fewer is claimed, but proved neither there nor here.",
             "Pure privacy cannot be tested without information: a sufficiently rare outcome hides any epsilon. For the "
             f"pairs of that proof the best test takes {deepest.needed:,} queries to notice an epsilon of "
-            f"{deepest.far:.0f} behind an outcome of probability e^-{deepest.depth:g}; the number grows with exponent "
-            f"{self.hidden} in e^A.",
+            f"{deepest.far:.0f} behind an outcome of probability e^-{deepest.depth:g}.",
             "Diamonds are the reports after which `cw.audit` announced a violation on a far pair with shuffled "
             f"outcomes, at 95 % confidence (median; {100 * found:.0f} % of the audits did, not counting pure privacy "
-            "without information). It stops as soon as it is certain, so gross violations cost little, and its "
-            f"exponent in n is {unknown.audited or '-'}. Unlike a tester, it guarantees nothing about mechanisms that "
-            "it does not accuse.",
+            "without information). It stops as soon as it is certain, so gross violations cost little. Unlike a "
+            "tester, it guarantees nothing about mechanisms that it does not accuse.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -327,43 +294,42 @@ def _reports(audited: float, found: float) -> str:
     return f"{audited:,.0f}" if found > 0.5 else f"above {MOST_REPORTS:,}"
 
 
-def _settings(effort: Effort) -> list[tuple[Along, list[Setting]]]:
-    counts, gaps = effort.counts, effort.gaps
+def _settings(counts: Sequence[int], gaps: Sequence[float], betas: int) -> list[tuple[Along, list[Setting]]]:
     settings: list[tuple[Along, list[Setting]]] = []
     for tester in (Cell.UNKNOWN, Cell.KNOWN):
         settings.append((Along.OUTCOMES, [Setting(tester, n, GAP) for n in counts]))
         settings.append((Along.GAP, [Setting(tester, FIXED_N, alpha) for alpha in gaps]))
-    betas = [RARE / 4**k for k in range(effort.betas)]
-    settings.append((Along.LEAST, [Setting(Cell.PURE, PURE_N, PURE_GAP, beta) for beta in betas]))
+    rare = [RARE / 4**k for k in range(betas)]
+    settings.append((Along.LEAST, [Setting(Cell.PURE, PURE_N, PURE_GAP, beta) for beta in rare]))
     settings.append((Along.GAP, [Setting(Cell.PURE, PURE_N, PURE_GAP * alpha / max(gaps), RARE) for alpha in gaps]))
-    settings.append((Along.OUTCOMES, [Setting(Cell.PURE, n, PURE_GAP) for n in counts[: effort.betas]]))
+    settings.append((Along.OUTCOMES, [Setting(Cell.PURE, n, PURE_GAP) for n in counts[:betas]]))
     return settings
 
 
 def _work(run: Run) -> Complexities:
-    effort = run.choose(FULL, QUICK, PROBE)
-    plan = _settings(effort)
+    searches, runs, audits, printed = run.choose(FULL, QUICK, PROBE)
+    counts, gaps, betas, depths = run.choose(FULL_GRID, QUICK_GRID, PROBE_GRID)
+    plan = _settings(counts, gaps, betas)
     total = sum(len(settings) for _, settings in plan)
     searched: list[FloatArray] = []
     cells: dict[Cell, list[FloatArray]] = {cell: [] for cell in Cell}
     for number, setting in enumerate(one for _, settings in plan for one in settings):
         run.progress(number, total + 1)
-        searched.append(setting.search(effort.searches, effort.runs, (run.seed, number)))
+        searched.append(setting.search(searches, runs, (run.seed, number)))
         cells[setting.tester].append(searched[-1])
-    relative = {cell: spread(sizes) / math.sqrt(effort.searches) for cell, sizes in cells.items()}
+    relative = {cell: spread(sizes) / math.sqrt(searches) for cell, sizes in cells.items()}
     sweeps, done = [], 0
     for along, settings in plan:
         points = []
         for setting in settings:
             size = float(np.exp(np.log(searched[done]).mean()))
-            error = size * relative[setting.tester]
-            points.append(setting.point(along, size, error, effort.audits, (run.seed, done)))
+            points.append(setting.point(along, size, size * relative[setting.tester], audits, (run.seed, done)))
             done += 1
         sweeps.append(Sweep(settings[0].tester, along, tuple(points)))
-    rares = tuple(rare(depth, effort.audits, (run.seed, total + 1 + k)) for k, depth in enumerate(effort.depths))
-    wrong = mistakes(effort.mistakes, stream(run.seed, total))
+    rares = tuple(complexity.rare(depth, audits, (run.seed, total + 1 + k)) for k, depth in enumerate(depths))
+    wrong = complexity.mistakes(printed, stream(run.seed, total))
     run.progress(total + 1, total + 1)
-    return Complexities(tuple(sweeps), rares, tuple(share(slack) for slack in SLACKS), wrong)
+    return Complexities(tuple(sweeps), rares, tuple(complexity.share(slack) for slack in SLACKS), wrong)
 
 
 EXPERIMENT = Experiment(

@@ -14,7 +14,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import FloorPlan, Physics, Rooms, Space, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, Source, recover
-from papers.drawing import FAINT, INK, Dots, draw_dots, legend_below, sources_text
+from papers.drawing import FAINT, INK, Dots, draw_dots, legend_below
 from papers.experiment import Experiment, Progress, Run, share_of, stream
 from papers.result import Finding, Goal, Measure, Table, tabulate
 from papers.trials import Setting, Strengths
@@ -60,7 +60,6 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The share of the sources that is contained."""
         return self.held / max(self.sources, 1)
 
 
@@ -78,22 +77,18 @@ class Coverage:
 
     @property
     def name(self) -> str:
-        """The setting in a few words."""
         return f"{self.setting}, {self.strengths}"
 
     @property
     def held(self) -> float:
-        """The share of all sources that is contained."""
         return sum(tally.held for tally in self.tallies) / sum(tally.sources for tally in self.tallies)
 
     @property
     def percent(self) -> str:
-        """The same in percent with its error."""
         return f"{100 * self.held:.1f} ± {100 * self.error:.1f}"
 
     @property
     def mean_size(self) -> float:
-        """The mean number of places in a vicinity."""
         return sum(tally.places for tally in self.tallies) / max(sum(tally.listed for tally in self.tallies), 1)
 
 
@@ -128,16 +123,10 @@ class Calibrated(Finding):
         )
 
     def paragraphs(self) -> tuple[str, ...]:
-        tallies = sorted((tally for one in self.settings for tally in one.tallies), key=lambda tally: tally.share)
-        worst, best = tallies[0], tallies[-1]
         return (
             "`PointSources` gives each source a vicinity and a level: how often such vicinities contain their source. "
-            f"Here the truth is drawn from its prior: one to {MOST} sources, anywhere on a line or in three rooms. At "
-            f"level {100 * LEVEL:.0f} % the vicinities contain "
-            f"{'; '.join(f'{one.percent} % ({one.name})' for one in self.settings)}.",
-            "The level holds on average over all numbers of sources, not for each number: in frames with "
-            f"{sources_text(best.count)} up to {100 * best.share:.1f} % are contained, in frames with "
-            f"{sources_text(worst.count)} as few as {100 * worst.share:.1f} %.",
+            f"Here the truth is drawn from its prior: one to {MOST} sources, anywhere on a line or in three rooms. The "
+            "level holds on average over all numbers of sources, not for each number.",
         )
 
     def goals(self) -> tuple[Goal, ...]:
@@ -276,10 +265,4 @@ def _work(run: Run) -> Calibrated:
     return Calibrated(tuple(settings))
 
 
-EXPERIMENT = Experiment(
-    "vicinities",
-    "How often a 90 % vicinity contains its source",
-    Calibrated,
-    _work,
-    minutes=20.0,
-)
+EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity contains its source", Calibrated, _work, minutes=20.0)

@@ -55,7 +55,7 @@ def test_every_method_is_scored_on_every_case(result: Result) -> None:
     assert [(case.strengths, case.count) for case in cases] == [(s, k) for s in Strengths for k in COUNTS]
     for case in cases:
         assert [score.method for score in case.scores] == list(Method)
-        assert all(0 <= score.mean < 1 and score.milliseconds > 0 for score in case.scores)
+        assert all(0 <= score.distance.value < 1 and score.milliseconds > 0 for score in case.scores)
 
 
 def test_tables_have_a_row_for_each_method(result: Result) -> None:
@@ -114,6 +114,6 @@ def test_nobody_does_better_than_who_knows_everything_but_the_places() -> None:
         patch.setattr(estimators, "QUICK", draws_of(60, (2, 2), (60, 2)))
         patch.setattr(estimators, "COUNTS", (2,))
         case = gallery_of(find("estimators").run(quick=True)).part(Strengths.UNIT)[0]
-    told = case.of(Method.TOLD).mean
+    told = case.of(Method.TOLD).distance.value
     assert case.told.value > 1 - 3 * case.told.error
-    assert all(case.of(method).mean > told for method in (Method.PAPERS, Method.PURSUIT, Method.BREGMAN))
+    assert all(case.of(method).distance.value > told for method in (Method.PAPERS, Method.PURSUIT, Method.BREGMAN))

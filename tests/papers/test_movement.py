@@ -13,7 +13,7 @@ from papers import Result, Run
 from papers.experiment import Size
 from papers.experiments.movement import Film, film
 from papers.statistics import Mean
-from papers.tracks import DELTA, EPSILON, READINGS, Method, cloak_of, distances, flat, follow, map_of
+from papers.tracks import DELTA, EPSILON, EVERY_MS, READINGS, Method, cloak_of, distances, flat, follow, map_of
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
@@ -61,10 +61,11 @@ def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Resu
 
 def test_people_who_stay_are_where_they_are() -> None:
     told: list[tuple[int, int]] = []
-    found = film(staying(PEOPLE), Run(1, Size.QUICK, lambda *done: told.append(done)), real=False)
+    two_moments = replace(staying(PEOPLE), frame_ms=2 * EVERY_MS)
+    found = film(two_moments, Run(1, Size.QUICK, lambda *done: told.append(done)), real=False)
     assert told[-1][0] == told[-1][1]
-    assert found.people == (2,)
-    assert [len(track.distances) for track in found.tracks] == [1] * len(found.tracks)
+    assert found.people == (2, 2)
+    assert [len(track.distances) for track in found.tracks] == [2] * len(found.tracks)
     assert found.stills[0].people == PEOPLE
     assert found.of(Method.OURS).distances[0] < found.guess[0]
 
