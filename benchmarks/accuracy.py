@@ -26,7 +26,7 @@ def run() -> tuple[Table, bool]:
             "-" if case.limit is None else f"{case.limit:.4f}",
             f"{case.ratio(Method.PAPERS, Method.POSTERIOR):.2f}",
             f"{case.ratio(Method.POSTERIOR, Method.PURSUIT):.2f}",
-            "-" if case.limit is None else f"{ours.mean / case.limit:.2f}",
+            "-" if case.limit is None else f"{ours.distance.value / case.limit:.2f}",
             f"{1000 / ours.milliseconds:.0f}",
         )
     speed = 1000 / mean(case.of(Method.POSTERIOR).milliseconds for case in result.finding.part(Strengths.UNIT))
