@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import stats
 
 from cloakwork.auditing.testers import Pair, random_distance
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, stream
 from papers.statistics import share_error
 
 TRIES, QUICK_TRIES, PROBE_TRIES = 300, 60, 4
 RIGHT = 2 / 3  # how often a tester has to be right
+_auditing = partial(erratum, Part.AUDITING)
 
 
 def auditing(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -32,14 +34,11 @@ def _table() -> Erratum:
     Any (epsilon', gamma') that it meets: with epsilon' = epsilon + 1 and gamma' = gamma the second term is 0.
     """
     met = [(excess, share) for excess in (0.0, 0.5, 1.0) for share in (0.0, 1.0) if excess >= 1.0 or share >= 1.0]
-    return Erratum(
-        Part.AUDITING,
+    return _auditing(
         "McMillan, Table 9.2",
         "the distance of random privacy is min(|eps - eps'|, lambda |gamma - gamma'|)",
         "distance of a mechanism that misses epsilon by 1 on every pair",
-        EQUAL,
-        min(min(excess, share) for excess, share in met),
-        random_distance([1.0], [1.0], gamma=0.0, scale=1.0),
+        (EQUAL, min(min(excess, share) for excess, share in met), random_distance([1.0], [1.0], gamma=0.0, scale=1.0)),
         "with min no mechanism is ever far, and a tester may accept everything",
     )
 
@@ -49,34 +48,25 @@ def _poisson() -> Iterator[Erratum]:
     pair, epsilon, alpha = Pair([0.1, 0.9], [0.48, 0.52]), 1.0, 0.05
     mean = max(4 * pair.n, 12) * (1 + math.exp(2 * epsilon)) / alpha**2
     where = "McMillan, Algorithm 4"
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         where,
         "with one Poisson number r for both inputs all counts are independent",
         "correlation of x_2 and y_2, probabilities 0.9 and 0.52",
-        EQUAL,
-        0.0,
-        math.sqrt(float(pair.zero[1] * pair.one[1])),
+        (EQUAL, 0.0, math.sqrt(float(pair.zero[1] * pair.one[1]))),
         "each input needs its own number, as in the text before it",
     )
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         where,
         "the z_i, counts over r, are independent",
         f"correlation of x_1/r and x_2/r with {pair.n} outcomes",
-        EQUAL,
-        0.0,
-        -math.sqrt(float(np.prod(pair.zero) / np.prod(1 - pair.zero))),
+        (EQUAL, 0.0, -math.sqrt(float(np.prod(pair.zero) / np.prod(1 - pair.zero)))),
         "counts over r sum to 1: they must be divided by the mean of r",
     )
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         where,
         "z sums max(0, z_i) for i from 1 to r",
         f"mean number of terms, {pair.n} outcomes, epsilon = {epsilon:g}, alpha = {alpha:g}",
-        EQUAL,
-        mean,
-        float(pair.n),
+        (EQUAL, mean, float(pair.n)),
         "the sum is over the n outcomes",
     )
 
@@ -85,24 +75,18 @@ def _sizes() -> Iterator[Erratum]:
     """Numbers of queries: printed, proved and sufficient."""
     n, epsilon, alpha = 100, 1.0, 0.1
     e = math.exp(2 * epsilon)
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Theorem 10.8",
         "4 n (1 + e^(2 eps))/alpha^2 queries, with a proof",
         f"queries at the end of the proof, n = {n}, epsilon = {epsilon:g}, alpha = {alpha:g}",
-        EQUAL,
-        4 * n * (1 + e) / alpha**2,
-        4 * n * (1 + e) ** 2 / alpha**2,
+        (EQUAL, 4 * n * (1 + e) / alpha**2, 4 * n * (1 + e) ** 2 / alpha**2),
         f"max(n, 24)(1 + e^(2 eps))/alpha^2 = {max(n, 24) * (1 + e) / alpha**2:.3g} suffice",
     )
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Proposition 10.10",
         "Algorithm 5 has proximity parameter alpha",
         f"proximity that the proof gives with an identity tester at alpha = {alpha:g}",
-        EQUAL,
-        alpha,
-        (1 + math.exp(epsilon)) * alpha,
+        (EQUAL, alpha, (1 + math.exp(epsilon)) * alpha),
         "identity must be tested at alpha/(1 + e^eps)",
     )
 
@@ -111,30 +95,24 @@ def _ratios(tries: int, rng: np.random.Generator) -> Iterator[Erratum]:
     """Algorithm 6 with frequencies, where an outcome is stated never to occur."""
     stated, epsilon, alpha = Pair([0.1, 0.9, 0.0], [0.1, 0.9, 0.0]), 0.5, 0.2
     where, leaks = "McMillan, Algorithm 6", 0.05
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         where,
         "x_i/y_i and x_i/(Q_0)_i are compared for all i",
         f"defined ratios, of {stated.n} outcomes of which one never occurs",
-        EQUAL,
-        float(stated.n),
-        float((stated.zero > 0).sum()),
+        (EQUAL, float(stated.n), float((stated.zero > 0).sum())),
         "0/0 needs a definition",
     )
     queries = math.ceil(math.log(stated.n) / (alpha * float(stated.zero[0])) ** 2)
     device = Pair([0.1 * (1 - leaks), 0.9 * (1 - leaks), leaks], stated.one)
     accepted = sum(_passes(device, stated, queries, epsilon, alpha, rng) for _ in range(tries))
     share = accepted / tries
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         where,
         "rejects what is not epsilon-private (with ratios where they are defined)",
         f"how often it accepts a device that reveals input 0 with probability {leaks:g}, {queries} queries",
-        AT_MOST,
-        1 - RIGHT,
-        share,
+        (AT_MOST, 1 - RIGHT, share),
         "probability outside the stated outcomes must be rejected",
-        share_error(share, tries),
+        error=share_error(share, tries),
         share=True,
     )
 
@@ -150,14 +128,11 @@ def _passes(device: Pair, stated: Pair, queries: int, epsilon: float, alpha: flo
 def _exponents() -> Erratum:
     """P_0/P_1 as a product of five ratios: each with its exponent in alpha."""
     factors = {"P0/Q0": 4, "Q0/x": 1, "x/y": 2, "y/Q1": 1, "Q1/P1": 4}
-    return Erratum(
-        Part.AUDITING,
+    return _auditing(
         "McMillan, Theorem 10.11",
         "proximity parameter 10 alpha",
         "multiples of alpha in e^(4 a + a + eps + 2 a + a + 4 a)",
-        EQUAL,
-        10.0,
-        float(sum(factors.values())),
+        (EQUAL, 10.0, float(sum(factors.values()))),
         "the printed exponents add up to 12 alpha",
     )
 
@@ -173,14 +148,11 @@ def _pairs_of_inputs() -> Erratum:
     printed = math.ceil(math.log(3) * (2 * mean**2 + 2 * ratio) / ratio**2)
     enough = math.ceil(math.log(3) * (8 * gamma + 56 * ratio / 3) / ratio**2)
     wrong = [float(stats.binom.sf(math.floor((gamma + ratio) * m), m, mean)) for m in (printed, enough)]
-    return Erratum(
-        Part.AUDITING,
+    return _auditing(
         "McMillan, Theorem 10.3, proof",
         "e^(-m (alpha/lambda)^2 / (2 (alpha/2 lambda + gamma)^2 + 2 alpha/lambda)) <= 1/3",
         f"how often {printed:,} pairs of inputs wrongly reject, gamma = {gamma:g}, alpha/lambda = {ratio:g}",
-        AT_MOST,
-        1 - RIGHT,
-        wrong[0],
+        (AT_MOST, 1 - RIGHT, wrong[0]),
         f"{enough:,} pairs suffice: {wrong[1]:.2g}",
         share=True,
     )
@@ -190,49 +162,37 @@ def _pairs() -> Iterator[Erratum]:
     """Pairs of distributions in proofs, with the parameters that they are said to have."""
     epsilon, delta = 0.1, 0.01
     p = math.exp(epsilon) / 2 + delta
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Theorem 10.7, proof",
         "uniform against e^eps/2 + delta is (epsilon, delta)-private",
         f"delta of the first pair at epsilon = {epsilon:g}",
-        AT_MOST,
-        delta,
-        Pair([0.5, 0.5], [p, 1 - p]).delta(epsilon),
+        (AT_MOST, delta, Pair([0.5, 0.5], [p, 1 - p]).delta(epsilon)),
         "the other direction is missing",
     )
     a = 0.1
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Theorem 10.7, proof",
         "delta of the second pair is at least 2a",
         f"its delta, a = {a:g}",
-        AT_LEAST,
-        2 * a,
-        Pair([a, 1 - a, 0.0], [0.0, 1 - a, a]).delta(epsilon),
+        (AT_LEAST, 2 * a, Pair([a, 1 - a, 0.0], [0.0, 1 - a, a]).delta(epsilon)),
         "the bound that follows has no proof",
     )
     epsilon, beta = 0.5, 0.1
     e = math.exp(epsilon)
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Theorem 10.12, proof",
         "(Q_0, Q_1) is epsilon-private",
         f"its epsilon, where {epsilon:g} is stated",
-        AT_MOST,
-        epsilon,
-        Pair([beta, beta, 1 - 2 * beta], [e * beta, (2 - e) * beta, 1 - 2 * beta]).epsilon,
+        (AT_MOST, epsilon, Pair([beta, beta, 1 - 2 * beta], [e * beta, (2 - e) * beta, 1 - 2 * beta]).epsilon),
         "the bound that follows has no proof",
     )
     large, epsilon = 5.0, 0.5
     zero = math.exp(-large - epsilon)
     first, second = Pair([zero, 1 - zero], [math.exp(-large), 1 - math.exp(-large)]), math.exp(-2 * large)
-    yield Erratum(
-        Part.AUDITING,
+    yield _auditing(
         "McMillan, Theorem 10.5, proof",
         "D(P_0|Q_0) = e^-A ln e^A + ..., with P_0 = Q_0",
         f"D(P_0|Q_0) at A = {large:g}",
-        EQUAL,
-        float(stats.entropy(first.one, [second, 1 - second])),
-        float(stats.entropy(first.zero, first.zero)),
+        (EQUAL, float(stats.entropy(first.one, [second, 1 - second])), float(stats.entropy(first.zero, first.zero))),
         "correct with P_1 and Q_1; the conclusion stands",
     )

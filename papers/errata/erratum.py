@@ -106,3 +106,19 @@ class Erratum:
     def measure(self) -> Measure:
         """The true number, to compare runs by."""
         return Measure(f"{self.where}: {self.quantity}", self.true, self.error, share=self.share)
+
+
+def erratum(
+    part: Part,
+    where: str,
+    says: str,
+    quantity: str,
+    numbers: tuple[Promise, float, float],
+    matters: str,
+    *,
+    error: float = 0.0,
+    assumed: bool = False,
+    share: bool = False,
+) -> Erratum:
+    """Make an erratum; `numbers` are the promise, the printed number and the true one."""
+    return Erratum(part, where, says, quantity, *numbers, matters, error, assumed, share)

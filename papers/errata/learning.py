@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import integrate, special
 
 from cloakwork._checks import FloatArray
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, stream
 
 ROUNDS = 200
 DRAWS, QUICK_DRAWS, PROBE_DRAWS = 400_000, 40_000, 2_000
+_graphons = partial(erratum, Part.GRAPHONS)
+_learning = partial(erratum, Part.LEARNING)
 
 
 def graphons(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -30,14 +33,11 @@ def _divergence(rho: float) -> Erratum:
     c = 0.1
     p, q = rho * (0.5 + c), rho * (0.5 - c)
     true = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    return Erratum(
-        Part.GRAPHONS,
+    return _graphons(
         "McMillan, Lemma 5.2 in (5.10)",
         "D <= 8 n^2 ||W - W'||^2, used where W is not within [1/4, 3/4]",
         f"divergence of one edge, rho = {rho:g}, between rho/2 +- {c:g} rho",
-        AT_MOST,
-        16 * (p - q) ** 2,
-        true,
+        (AT_MOST, 16 * (p - q) ** 2, true),
         "too small by about 1/rho; the theorem still holds",
     )
 
@@ -48,14 +48,11 @@ def _norms() -> Iterator[Erratum]:
     dense = math.sqrt(k**2 / n**2 + math.log(k) / n)
     sparse = min(math.sqrt(rho * (k**2 / n**2 + math.log(k) / n)), rho)
     for where, right, largest in (("(4.13)", dense, 1.0), ("(4.14)", sparse, rho)):
-        yield Erratum(
-            Part.GRAPHONS,
+        yield _graphons(
             f"McMillan, {where}",
             "E ||M^ - H||_2 / n^2 is of the order of sqrt(k^2/n^2 + log k/n)",
             f"largest possible ||M^ - H||_2 / n^2, n = {n}, k = {k}, entries up to {largest:g}",
-            AT_LEAST,
-            right,
-            largest * n / n**2,
+            (AT_LEAST, right, largest * n / n**2),
             "correct with ||M^ - H||_2^2 / n^2 and without the root",
         )
 
@@ -76,26 +73,20 @@ def _follow() -> Iterator[Erratum]:
     before = np.concatenate([[0.0], np.cumsum(losses)[:-1]])
     least = -abs(float(losses.sum()))
     printed = np.concatenate([[0.0], np.tile([-1.0, 1.0], ROUNDS // 2)])[:ROUNDS]
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, section 12.1",
         "against -0.5, 1, -1, ... the leader plays 0, -1, 1, ... and has regret T",
         f"regret of these plays over {ROUNDS} rounds",
-        EQUAL,
-        float(ROUNDS),
-        float(printed @ losses) - least,
+        (EQUAL, float(ROUNDS), float(printed @ losses) - least),
         f"the signs are flipped: the leader plays 0, 1, -1, ... with regret {-np.sign(before) @ losses - least:.0f}",
     )
     ahead = -np.sign(np.cumsum(losses))
     late = np.concatenate([[0.0], ahead[:-1]])  # x_{t+1} = argmin <x, L_t>, as printed
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, section 12.2",
         "x_{t+1} = argmin <x, L_t> knows the next loss and has no regret without noise",
         f"its regret over {ROUNDS} rounds",
-        AT_MOST,
-        0.0,
-        float(late @ losses) - least,
+        (AT_MOST, 0.0, float(late @ losses) - least),
         f"indices are off by one: x_t = argmin <x, L_t> has {float(ahead @ losses) - least:.0f}",
     )
 
@@ -107,26 +98,20 @@ def _gumbel(draws: int, rng: np.random.Generator) -> Iterator[Erratum]:
     softmax = float(special.softmax(-losses)[2])
     share = float((np.argmin(losses + noise, axis=1) == 2).mean())
     right = float((np.argmax(-losses + noise, axis=1) == 2).mean())
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, Theorem 13.1",
         "argmin(L + Z) and argmax(-L + Z) are the same rule",
         "probability of the worst of three experts, losses 0, 1, 3, Gumbel noise: softmax(-L) and argmin(L + Z)",
-        EQUAL,
-        softmax,
-        share,
+        (EQUAL, softmax, share),
         f"only argmax(-L + Z) gives softmax(-L): {right:.4f} measured",
-        math.sqrt(share * (1 - share) / draws),
+        error=math.sqrt(share * (1 - share) / draws),
     )
     experts = 10
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, Corollary 13.6",
         "a hazard rate of at most 1 makes argmin(L + Z) 1-private in one step",
         f"largest log ratio between two steps, Gumbel noise, {experts} experts",
-        AT_MOST,
-        1.0,
-        max(_step(gap, experts) for gap in (0.0, 1.0, 2.0, 3.0)),
+        (AT_MOST, 1.0, max(_step(gap, experts) for gap in (0.0, 1.0, 2.0, 3.0))),
         "it grows with the number of experts; for argmax(-L + Z) it is 1",
     )
 
@@ -148,25 +133,19 @@ def _ensemble() -> Iterator[Erratum]:
     """p(Z) ~ exp(-||lambda(Z)||_1): two by two by integration, and what that means for a large matrix."""
     size = 2
     norm = _moment(1) / _moment(0)
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, Lemma 12.6",
         "the eigenvalues are independent Laplace variables",
         f"E ||Z||_* of the {size} x {size} ensemble, epsilon = 1",
-        EQUAL,
-        float(size),
-        norm,
+        (EQUAL, float(size), norm),
         f"eigenvalues repel each other: it is N(N+1)/2 = {size * (size + 1) / 2:g}",
     )
     large = 50
-    yield Erratum(
-        Part.LEARNING,
+    yield _learning(
         "McMillan, Lemma 12.6",
         "the k largest eigenvalues sum to at most k (log(N/k) + 1)/eps on average",
         f"least possible E lambda_max, N = {large}, k = 1, epsilon = 1",
-        AT_MOST,
-        math.log(large) + 1,
-        large * (large + 1) / 2 / 2 / large,
+        (AT_MOST, math.log(large) + 1, large * (large + 1) / 2 / 2 / large),
         "half of E ||Z||_* is positive and shared by at most N; Corollary 12.7 fails too",
     )
 
@@ -196,16 +175,13 @@ def _independent(draws: int, rng: np.random.Generator) -> Erratum:
     b = (values[:, 0] - values[:, 1]) * c * s
     loss = _log_density(a, b, d) - _log_density(a + 1.0, b, d)
     excess = np.maximum(-np.expm1(1.0 - loss), 0.0)
-    return Erratum(
-        Part.LEARNING,
+    return _learning(
         "McMillan, Lemmas 12.5 and 12.6",
         "the noise is epsilon-private and its eigenvalues are independent Laplace variables",
         "delta at epsilon = 1 with such eigenvalues, 2 x 2 matrices that differ by a a'",
-        AT_MOST,
-        0.0,
-        float(excess.mean()),
+        (AT_MOST, 0.0, float(excess.mean())),
         "its density is unbounded near equal eigenvalues",
-        float(excess.std(ddof=1) / math.sqrt(draws)),
+        error=float(excess.std(ddof=1) / math.sqrt(draws)),
     )
 
 
@@ -220,13 +196,10 @@ def _compression(rng: np.random.Generator) -> Erratum:
     x = rng.normal(size=4)
     x /= np.linalg.norm(x)
     projector = np.outer(x, x)
-    return Erratum(
-        Part.LEARNING,
+    return _learning(
         "McMillan, section 12.2.2",
         "the loss ||X x - x||^2 may be replaced by x' X x",
         "loss of the projection onto x itself",
-        EQUAL,
-        round(float(x @ projector @ x), 9),
-        round(float(np.linalg.norm(projector @ x - x) ** 2), 9),
+        (EQUAL, round(float(x @ projector @ x), 9), round(float(np.linalg.norm(projector @ x - x) ** 2), 9)),
         "correct is x' (I - X) x: the printed loss rewards the worst subspace",
     )

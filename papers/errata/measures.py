@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -10,12 +11,13 @@ from scipy.optimize import linprog
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import Constants, LineSetting, emd, proof_constants
 from cloakwork.physics import HeatLine, Space
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run
 
 M = 50
 LATE, EARLY = 0.05, 0.001
 LIKELY = 0.9  # what is taken here for a high probability
+_measures = partial(erratum, Part.MEASURES)
 
 
 def measures(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -37,14 +39,11 @@ def _transport() -> Erratum:
     one, other = np.zeros(n), np.zeros(n)
     one[[0, 4]], other[[0, 8]] = 1.0, 1.0
     space = Space.line(n)
-    return Erratum(
-        Part.MEASURES,
+    return _measures(
         "Gilbert and McMillan, Definition 1",
         "flows sum to at most p_i and q_j, and to 1 overall",
         "EMD between e1 + e5 and e1 + e9, n = 10",
-        EQUAL,
-        _printed_transport(one, other),
-        emd(one, other, space),
+        (EQUAL, _printed_transport(one, other), emd(one, other, space)),
         "different maps have distance 0",
     )
 
@@ -78,14 +77,11 @@ def _constants(T: float, names: tuple[str, ...]) -> Iterator[Erratum]:
     }
     for name in names:
         value, promise, found = printed[name]
-        yield Erratum(
-            Part.MEASURES,
+        yield _measures(
             f"Gilbert and McMillan, Theorem 14, {name}",
             f"{name} {promise} its printed value",
             f"{name} at m = {M}, T = {T:g}",
-            promise,
-            value,
-            found,
+            (promise, value, found),
             "a bound that uses it is too small",
         )
 
@@ -104,14 +100,11 @@ def _steepest(T: float) -> float:
 def _misfit() -> Erratum:
     """What B bounds, apart from other sources: sqrt(m) ||y - y^|| over sigma, y^ within the radius of y + z."""
     longest = math.sqrt(float(stats.chi2.ppf(LIKELY, M)))
-    return Erratum(
-        Part.MEASURES,
+    return _measures(
         "Gilbert and McMillan, Theorem 14, B",
         "sqrt(m) ||y - y^|| <= 2 sigma m with high probability",
         f"sqrt(m) (radius + ||z||)/sigma that holds in {100 * LIKELY:.0f} % of frames, m = {M}, radius sigma sqrt(m)",
-        AT_MOST,
-        2.0 * M,
-        math.sqrt(M) * (math.sqrt(M) + longest),
+        (AT_MOST, 2.0 * M, math.sqrt(M) * (math.sqrt(M) + longest)),
         f"2 sigma m holds in {100 * float(stats.chi2.cdf(M, M)):.0f} %; we read high probability as {LIKELY:g}",
     )
 
@@ -121,14 +114,11 @@ def _bend() -> Erratum:
     T, step = 0.05, 1e-4
     z = math.sqrt(2 * T)
     g = [math.exp(-((z + k * step) ** 2) / (4 * T)) for k in (-1, 0, 1)]
-    return Erratum(
-        Part.MEASURES,
+    return _measures(
         "Gilbert and McMillan, Lemma 20",
         "g'' has the factor 1 - z^2/(4T)",
         "-2T g''/g at z = sqrt(2T)",
-        EQUAL,
-        1 - z**2 / (4 * T),
-        round(-2 * T * (g[0] - 2 * g[1] + g[2]) / step**2 / g[1], 5) + 0.0,
+        (EQUAL, 1 - z**2 / (4 * T), round(-2 * T * (g[0] - 2 * g[1] + g[2]) / step**2 / g[1], 5) + 0.0),
         "correct is 1 - z^2/(2T): the printed curvature is too large",
     )
 
@@ -136,14 +126,11 @@ def _bend() -> Erratum:
 def _ends() -> Erratum:
     T, place = 0.05, 0.05
     setting = LineSetting.from_line(HeatLine(n=100, m=M, T=T), np.array([place]))
-    return Erratum(
-        Part.MEASURES,
+    return _measures(
         "Gilbert and McMillan, Theorem 14",
         "holds for sources anywhere on the line",
         f"sensors on one side of a source at {place:g}, T = {T:g}: needed by the proof, and present",
-        AT_LEAST,
-        setting.pairs,
-        setting.sensors_on_each_side,
+        (AT_LEAST, setting.pairs, setting.sensors_on_each_side),
         "sources near the ends are not covered",
     )
 
@@ -155,14 +142,11 @@ def _several() -> Erratum:
     at = np.arange(1, k + 1) * n // (k + 1)
     truth[at], found[at + moved] = 1.0, 1.0
     squares = k * (moved / n) ** 2
-    return Erratum(
-        Part.MEASURES,
+    return _measures(
         "Gilbert and McMillan, Theorem 14, (5)",
         "sum f |x - l| / ||f|| <= sqrt(sum f (x - l)^2) / k",
         f"mean distance of {k} sources that are each found {moved / n:g} away",
-        AT_MOST,
-        math.sqrt(squares) / k,
-        emd(truth, found, Space.line(n)),
+        (AT_MOST, math.sqrt(squares) / k, emd(truth, found, Space.line(n))),
         "Cauchy-Schwarz gives 1/sqrt(k), not 1/k",
     )
 
@@ -183,23 +167,17 @@ def _fano() -> Iterator[Erratum]:
         row[list(where)] = list(where.values())
     space = Space.line(n)
     pairs = [emd(maps[i], maps[j], space) / a for i in range(4) for j in range(i)]
-    yield Erratum(
-        Part.MEASURES,
+    yield _measures(
         "Gilbert and McMillan, Theorem 15, proof",
         "the four vectors are at distance a from each other",
         f"least distance of two, in units of a ({sum(one < 0.999 for one in pairs)} of 6 pairs are closer than a)",
-        EQUAL,
-        1.0,
-        min(pairs),
+        (EQUAL, 1.0, min(pairs)),
         "the packing number is not 4",
     )
-    yield Erratum(
-        Part.MEASURES,
+    yield _measures(
         "Gilbert and McMillan, Theorem 15, proof",
         "1 - (d_KL + 1)/log M >= 3/4",
         "1 - (3/2)/2",
-        EQUAL,
-        0.75,
-        1 - (1 / 2 + 1) / math.log2(4),
+        (EQUAL, 0.75, 1 - (1 / 2 + 1) / math.log2(4)),
         "the constant is wrong, and so is the step that uses it",
     )

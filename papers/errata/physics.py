@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, HeatPlane, Placement
 from cloakwork.privacy import sensitivity
 from cloakwork.recovery import BasisPursuit, Bregman, Status, recover
-from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part
+from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, stream
 from papers.trials import Setting
 
@@ -17,6 +18,8 @@ N, M, T = 100, 50, 0.05
 SPREAD = 2.0
 FRAMES, QUICK_FRAMES, PROBE_FRAMES = 1000, 200, 4
 MIDDLE = 49  # the place 0.5
+_physics = partial(erratum, Part.PHYSICS)
+_recovery = partial(erratum, Part.RECOVERY)
 
 
 def physics(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -31,14 +34,11 @@ def physics(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
 def _matrix() -> Iterator[Erratum]:
     places, sensors = np.arange(1, N + 1) / N, np.arange(1, M + 1) / M
     printed = np.exp(-((places[:, None] - sensors) ** 2) / (4 * T))  # A_ij = g(i/n - j/m): i counts places
-    yield Erratum(
-        Part.PHYSICS,
+    yield _physics(
         "Gilbert and McMillan, section 4",
         "y = A f with A_ij = g(i/n - j/m)",
         f"columns of A at n = {N}, m = {M}, and entries of f",
-        EQUAL,
-        printed.shape[1],
-        HeatLine(n=N, m=M, T=T).places,
+        (EQUAL, printed.shape[1], HeatLine(n=N, m=M, T=T).places),
         "A must be transposed: rows are sensors",
     )
 
@@ -47,14 +47,11 @@ def _time() -> Iterator[Erratum]:
     """A pulse is steeper the sooner it is read."""
     late = sensitivity(HeatLine(n=N, m=M, T=T), alpha=1 / N)
     for part in (0.4, 0.1):
-        yield Erratum(
-            Part.PHYSICS,
+        yield _physics(
             "Gilbert and McMillan, section 4",
             "a source emits one pulse, which is read at time T",
             f"Delta of a reading {part:g} T after emission",
-            AT_MOST,
-            late,
-            sensitivity(HeatLine(n=N, m=M, T=part * T), alpha=1 / N),
+            (AT_MOST, late, sensitivity(HeatLine(n=N, m=M, T=part * T), alpha=1 / N)),
             "people emit continuously, so the noise is too small to hide them",
             assumed=True,
         )
@@ -64,14 +61,11 @@ def _between() -> Iterator[Erratum]:
     for n, late in ((N, T), (10, 1e-3)):
         grid = HeatLine(n=n, m=M, T=late)
         anywhere = HeatLine(n=n, m=M, T=late, placement=Placement.ANYWHERE)
-        yield Erratum(
-            Part.PHYSICS,
+        yield _physics(
             "Gilbert and McMillan, section 4",
             "sources are on the grid 1/n, ..., 1",
             f"steepest slope for sources anywhere, n = {n}, T = {late:g}",
-            AT_MOST,
-            grid.joint_slope().value,
-            anywhere.joint_slope().value,
+            (AT_MOST, grid.joint_slope().value, anywhere.joint_slope().value),
             "the noise is too small to hide sources between places",
             assumed=True,
         )
@@ -85,14 +79,11 @@ def _plane() -> Erratum:
     adjacent = max(float(np.abs(np.diff(columns, axis=axis)).max()) for axis in (0, 1)) / step
     corners = columns[1:, 1:] - columns[:-1, :-1], columns[1:, :-1] - columns[:-1, 1:]
     diagonal = max(float(np.abs(one).max()) for one in corners) / (step * math.sqrt(2))
-    return Erratum(
-        Part.PHYSICS,
+    return _physics(
         "Gilbert and McMillan, Proposition 5",
         "Delta is the maximum over neighbours, in any metric",
         f"steepest slope on a plane with Euclidean distance, one sensor, T = {SPREAD:g}",
-        AT_MOST,
-        adjacent,
-        diagonal,
+        (AT_MOST, adjacent, diagonal),
         "true only if distance is the shortest path over neighbours; otherwise diagonal moves get too little noise",
     )
 
@@ -115,14 +106,11 @@ def _bregman(noisy: FloatArray) -> Erratum:
         fits.append(np.array([status in {Status.SOLVED, Status.REACHED} for status in found.status]))
     both = fits[0] & fits[1]
     ratios = totals[0][both] / totals[1][both]
-    return Erratum(
-        Part.RECOVERY,
+    return _recovery(
         "McMillan, section 8.1.2",
         "Bregman iteration converges to the solution of R",
         "total weight of its map over the least total within the same radius",
-        EQUAL,
-        1.0,
-        float(ratios.mean()),
+        (EQUAL, 1.0, float(ratios.mean())),
         "a different estimator, not a solver of R",
-        float(ratios.std(ddof=1) / np.sqrt(len(ratios))),
+        error=float(ratios.std(ddof=1) / np.sqrt(len(ratios))),
     )

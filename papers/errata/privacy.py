@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from cloakwork.physics import Graph
 from cloakwork.privacy import Profile, Scope, largest_mu, paper_mu, sensitivity
 from papers.conditioning import condition_of, sensitivity_of
-from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part
+from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, Size, stream
 from papers.statistics import share_error
 from papers.trials import Setting
@@ -16,6 +17,8 @@ from papers.trials import Setting
 USUAL = ((1.0, 0.1), (4.0, 0.1), (10.0, 0.01), (1.0, 1e-6), (0.1, 1e-8))
 DRAWS, QUICK_DRAWS, PROBE_DRAWS = 200_000, 20_000, 2_000
 LENGTH = 64
+_convolution = partial(erratum, Part.CONVOLUTION)
+_privacy = partial(erratum, Part.PRIVACY)
 
 
 def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -31,25 +34,19 @@ def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
 def _formula() -> Iterator[Erratum]:
     """The formula sigma = 2 ln(1.25/delta) Delta / epsilon, both ways."""
     for claim in USUAL:
-        yield Erratum(
-            Part.PRIVACY,
+        yield _privacy(
             "Gilbert and McMillan, Lemma 4",
             "sigma = 2 ln(1.25/delta) Delta/epsilon",
             f"sigma/Delta that ({claim[0]:g}, {claim[1]:g}) needs",
-            AT_MOST,
-            1 / paper_mu(*claim),
-            1 / largest_mu(*claim),
+            (AT_MOST, 1 / paper_mu(*claim), 1 / largest_mu(*claim)),
             "unnecessary noise",
         )
     for epsilon, delta in ((8.0, 0.5), (25.0, 0.2), (50.0, 0.1), (150.0, 0.01)):
-        yield Erratum(
-            Part.PRIVACY,
+        yield _privacy(
             "Gilbert and McMillan, Lemma 4",
             "private for all epsilon > 0",
             f"delta at epsilon = {epsilon:g}",
-            AT_MOST,
-            delta,
-            Profile(epsilon / (2 * math.log(1.25 / delta))).delta(epsilon),
+            (AT_MOST, delta, Profile(epsilon / (2 * math.log(1.25 / delta))).delta(epsilon)),
             f"less privacy than claimed, from epsilon = {_breaks_at(delta):.1f} on",
         )
 
@@ -64,14 +61,11 @@ def _breaks_at(delta: float) -> float:
 
 
 def _scope() -> Erratum:
-    return Erratum(
-        Part.PRIVACY,
+    return _privacy(
         "Gilbert and McMillan, section 1.3",
         "privacy is required of each reading alone, but noise is calibrated for all readings together",
         "Delta of one reading on the line",
-        AT_MOST,
-        sensitivity(Setting().line, alpha=0.01),
-        sensitivity(Setting().line, alpha=0.01, scope=Scope.SENSOR),
+        (AT_MOST, sensitivity(Setting().line, alpha=0.01), sensitivity(Setting().line, alpha=0.01, scope=Scope.SENSOR)),
         "these are two different claims; both are useful",
     )
 
@@ -79,14 +73,11 @@ def _scope() -> Erratum:
 def _least() -> Erratum:
     rho = 1e-3
     uneven = np.diag([1.0, rho, rho])
-    return Erratum(
-        Part.PRIVACY,
+    return _privacy(
         "Gilbert and McMillan, Lemma 6, proof",
         "Delta/alpha = min over neighbours of ||M_i - M_j||",
         f"Delta of diag(1, {rho:g}, {rho:g}), kappa = {condition_of(uneven):.0f}",
-        EQUAL,
-        float(np.linalg.norm(np.diff(uneven, axis=1), axis=0).min()),
-        sensitivity_of(uneven),
+        (EQUAL, float(np.linalg.norm(np.diff(uneven, axis=1), axis=0).min()), sensitivity_of(uneven)),
         "an ill-conditioned matrix can hide nothing",
     )
 
@@ -99,14 +90,11 @@ def _edge() -> Erratum:
     values, vectors = np.linalg.eigh(np.diag(weights.sum(axis=0)) - weights)
     i, j = np.nonzero(np.triu(weights))
     bounds = np.abs(vectors[i] - vectors[j])[:, 1:] @ np.exp(-tau * values[1:])
-    return Erratum(
-        Part.PRIVACY,
+    return _privacy(
         "Gilbert and McMillan, Lemma 18",
         "Delta <= sum_k e^(-tau s) |U_ik - U_jk|, for unspecified i and j",
         f"Delta of a clique of {n - 1} nodes and one node that only the first knows, with the least edge as i and j",
-        AT_MOST,
-        float(bounds.min()),
-        Graph(weights, tau=tau).joint_slope().value,
+        (AT_MOST, float(bounds.min()), Graph(weights, tau=tau).joint_slope().value),
         f"a maximum over edges is missing; with it the bound is {float(bounds.max()):.4g}",
     )
 
@@ -122,16 +110,13 @@ def _floats(draws: int, key: tuple[int, ...]) -> Erratum:
     candidates = (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf))
     possible = np.any([1.0 + z == y for z in candidates], axis=0)
     share = int((~possible).sum()) / draws
-    return Erratum(
-        Part.PRIVACY,
+    return _privacy(
         "Gilbert and McMillan, Proposition 5",
         "readings and noise are real numbers",
         f"share of float releases that prove x was not 1, at ({epsilon:g}, {delta:g})",
-        AT_MOST,
-        delta,
-        share,
+        (AT_MOST, delta, share),
         "floating-point noise leaks; integer noise does not",
-        share_error(share, draws),
+        error=share_error(share, draws),
         assumed=True,
         share=True,
     )
@@ -151,13 +136,10 @@ def _spectrum() -> Erratum:
     one[0] = 1.0
     filtered, secret = (np.fft.fft(values, norm="ortho") for values in (h, one))
     answers = [np.fft.ifft(math.sqrt(LENGTH) * spectrum * secret, norm="ortho").real for spectrum in (secret, filtered)]
-    return Erratum(
-        Part.CONVOLUTION,
+    return _convolution(
         "Fawaz, Muthukrishnan and Nikolov, Algorithm 1",
         "h^ = F x",
         f"first value of h * x without noise, h a mean over 4 of {LENGTH} values, x one event",
-        EQUAL,
-        float(answers[0][0]),
-        float(answers[1][0]),
+        (EQUAL, float(answers[0][0]), float(answers[1][0])),
         "correct is h^ = F h: the printed formula convolves x with itself",
     )

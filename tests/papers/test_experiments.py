@@ -14,7 +14,7 @@ from tests.papers.kit import check_forms, probed, quick
 
 DOCS = Path(__file__).parents[2] / "docs"
 VAGUE = 0.1  # share of the comparisons that may be vague
-SLOW = {"noisy-recovery", "private-recovery", "many-sources", "estimators"}  # few frames of the posterior: more may be
+SMALLER = {"noisy-recovery", "private-recovery", "many-sources", "estimators"}  # quick runs with fewer frames in tests
 UNDECIDED = 5  # claims that our experiments cannot decide
 
 
@@ -26,8 +26,10 @@ def test_a_quick_run_with_another_seed_gives_the_committed_numbers(name: str) ->
     assert found
     missing = Measure("", float("nan"))
     assert [one for one in found if not one.agrees(known.get(one.name, missing))] == []
-    vague = [one.name for one in found if not known[one.name].telling(one)]
-    assert len(vague) <= (0.35 if name in SLOW else VAGUE) * len(found), f"comparisons that could hardly fail: {vague}"
+    # the sharpness of a smaller run says nothing: the committed errors decide whether its measures are sharp enough
+    compared = [known[one.name] for one in found] if name in SMALLER else found
+    vague = [one.name for one in compared if not known[one.name].telling(one)]
+    assert len(vague) <= VAGUE * len(found), f"comparisons that could hardly fail: {vague}"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
