@@ -151,13 +151,6 @@ def whole_number(name: str, value: object, meaning: str) -> int:
     return int(value)
 
 
-def check_confidence(confidence: float) -> float:
-    """Check that a confidence lies between 0 and 1."""
-    if not 0 < as_number("confidence", confidence) < 1:
-        raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
-    return float(confidence)
-
-
 def instance_of(name: str, value: object, kind: type[T], example: str) -> T:
     """Return `value` if it is an instance of `kind`; refuse it otherwise."""
     if not isinstance(value, kind):

@@ -8,18 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import (
-    FloatArray,
-    IntArray,
-    as_number,
-    count,
-    frames,
-    frozen,
-    instance_of,
-    numbers,
-    positive,
-    whole_numbers,
-)
+from cloakwork._checks import FloatArray, IntArray, count, frames, instance_of, numbers, positive, whole_numbers
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series.bins import Bins
@@ -78,7 +67,8 @@ class BoundedSeries:
         values = numbers("values", self.values)
         if values.ndim != 2 or not values.size:
             raise InputError(f"values has shape {values.shape}: give (series, n).", shape=values.shape)
-        object.__setattr__(self, "values", frozen(values))
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
 
     def cloak(
         self, filters: Filter | Sequence[Filter], *, epsilon: float, delta: float, mechanism: Mechanism | None = None
@@ -305,7 +295,7 @@ def _limits(
         )
     if with_values:
         return limit, _in_steps("most_per_person", positive("most_per_person", most_per_person), fine), fine
-    if not 1 <= as_number("most_per_person", most_per_person) <= _MOST_STEPS or most_per_person != int(most_per_person):
+    if not 1 <= positive("most_per_person", most_per_person) <= _MOST_STEPS or most_per_person != int(most_per_person):
         raise InputError(
             f"most_per_person={most_per_person!r}: give a whole number of events, from 1 to {_MOST_STEPS:,.0f}.",
             parameter="most_per_person",

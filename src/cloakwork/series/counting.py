@@ -194,7 +194,7 @@ def _count_events(
             f"no row of {table.path} can be read, and nothing is published. A readable row is one line with a cell for "
             f"each column, and its time is {TIME_FORMS}{needs}."
         )
-    names, which = _name_series(columns, cells, readable, request.names)
+    names, which = _name_series(columns, cells, readable, request.names) if "series_by" in columns else ((), None)
     bins = choose_bins(
         request.start, request.end, request.every or HOUR, times=times[readable], series=max(len(names), 1)
     )
@@ -254,7 +254,7 @@ def _read_counts(
     broken = ~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts))
     _refuse_rows(table, broken, f"{column.strip()} is not a whole number")
     everywhere = np.ones(len(amounts), dtype=bool)
-    names, which = _name_series(columns, cells, everywhere, request.names)
+    names, which = _name_series(columns, cells, everywhere, request.names) if "series_by" in columns else ((), None)
     bins, places, values, losses = None, np.arange(len(amounts)), amounts[None, :], Losses()
     if time is not None:
         bins, places = _regular_bins(table, request, column_times(cells[time], time), time, max(len(names), 1))
@@ -292,10 +292,8 @@ def _read_counts(
 
 def _name_series(
     columns: dict[str, str], cells: dict[str, Any], readable: NDArray[np.bool_], names: Sequence[str] | None
-) -> tuple[tuple[str, ...], IntArray | None]:
+) -> tuple[tuple[str, ...], IntArray]:
     """Names of the series, and the series of each readable row, -1 if it belongs to none."""
-    if "series_by" not in columns:
-        return (), None
     groups = column_texts(cells[columns["series_by"]], columns["series_by"])
     codes = groups.codes[readable]
     if names is None:
@@ -324,12 +322,13 @@ def _regular_bins(
     bins = choose_bins(request.start, request.end, every, times=times, aligned=aligned, series=series)
     places = bins.places(times)
     irregular = (places >= 0) & ((times - bins.start) % every != 0)
-    first = "start" if request.start else "first row"
-    fault = (
-        f"its time is not a whole number of {span_text(every)} after the {first}. Counts need one row for each bin, at "
-        "regular times. To use the rows in their order, ignore the times"
-    )
-    _refuse_rows(table, irregular, fault, "untimed")
+    if irregular.any():
+        first = "start" if request.start else "first row"
+        fault = (
+            f"its time is not a whole number of {span_text(every)} after the {first}. Counts need one row for each "
+            "bin, at regular times. To use the rows in their order, ignore the times"
+        )
+        _refuse_rows(table, irregular, fault, "untimed")
     return bins, places
 
 

@@ -39,11 +39,9 @@ class FilterCost:
         return self.share is None or self.share >= _MOSTLY_NOISE
 
     def __str__(self) -> str:
-        level = (
-            "about as large as the values"
-            if self.mostly_noise
-            else f"{100 * (self.share or 0):.2g} % of the typical level"
-        )
+        level = f"{100 * (self.share or 0):.2g} % of the typical level"
+        if self.mostly_noise:
+            level = "about as large as the values"
         return f"off by {self.error:.3g} (root mean square), {level}"
 
 

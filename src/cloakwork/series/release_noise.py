@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
-from cloakwork._checks import IntArray, rounded_down, rounded_up
-from cloakwork.errors import CalibrationError
+from cloakwork._checks import IntArray, as_number, rounded_down, rounded_up
+from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy import (
     SERVER_TABLES,
     NoiseTable,
@@ -140,3 +141,14 @@ def percent_text(share: float) -> str:
     ('0.037 %', 'less than 0.001 %')
     """
     return f"{100 * share:.2g} %" if share >= _NOTICEABLE else f"less than {100 * _NOTICEABLE:g} %"
+
+
+def band_factor(confidence: float) -> float:
+    """How many standard deviations an error stays within with this confidence.
+
+    >>> round(band_factor(0.95), 4)
+    1.96
+    """
+    if not 0 < as_number("confidence", confidence) < 1:
+        raise InputError(f"confidence={confidence!r}: give a number between 0 and 1.", confidence=confidence)
+    return float(ndtri((1 + confidence) / 2))

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from cloakwork._checks import (
-    FloatArray,
-    IntArray,
-    check_confidence,
-    count,
-    describe_argument,
-    frames,
-    frozen,
-    numbers,
-    positive,
-    rounded_down,
-)
+from cloakwork._checks import FloatArray, IntArray, count, describe_argument, frames, numbers, positive, rounded_down
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import (
     SERVER_TABLES,
@@ -35,7 +23,7 @@ from cloakwork.privacy import (
 )
 from cloakwork.series.filters import Filter, check_circle, check_filters, check_taps
 from cloakwork.series.mechanisms import Least, Mechanism, check_mechanism
-from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, odds_text, percent_text
+from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, band_factor, odds_text, percent_text
 from cloakwork.series.strategies import CausalStrategy, Task, ideal_cost, spectral_shape
 
 if TYPE_CHECKING:
@@ -314,8 +302,8 @@ class Published:
     cloak: SeriesCloak
 
     def __post_init__(self) -> None:
-        frozen(self.values)
-        frozen(self.standard_deviation)
+        for array in (self.values, self.standard_deviation):
+            array.setflags(write=False)
 
     @property
     def epsilon(self) -> float:
@@ -339,7 +327,7 @@ class Published:
 
     def band(self, confidence: float = 0.95) -> FloatArray:
         """The error that each value stays within with this confidence; the shape of `standard_deviation`."""
-        return np.asarray(self.standard_deviation * ndtri((1 + check_confidence(confidence)) / 2))
+        return np.asarray(self.standard_deviation * band_factor(confidence))
 
     def plot(self, ax: "Axes | None" = None, *, confidence: float = 0.95) -> "Axes":
         """Draw a line with its band for each filter and series, on new axes by default."""
@@ -356,11 +344,8 @@ class Published:
                 label = used.name if len(lines) == 1 else f"{used.name}, series {number}"
                 [drawn] = axes.plot(times, line, label=label)
                 axes.fill_between(times, line - error, line + error, alpha=0.25, color=drawn.get_color(), linewidth=0)
-        axes.set(
-            xlabel="time",
-            ylabel="published",
-            title=f"{100 * confidence:g} % bands: epsilon {self.epsilon:g}, delta {self.delta:g}",
-        )
+        title = f"{100 * confidence:g} % bands: epsilon {self.epsilon:g}, delta {self.delta:g}"
+        axes.set(xlabel="time", ylabel="published", title=title)
         axes.legend()
         return axes
 

@@ -11,15 +11,14 @@ from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, check_confidence, count, frames, frozen, numbers
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frames, frozen, numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
 from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
 from cloakwork.series.convolution import convolve_whole, inverse, product
 from cloakwork.series.filters import Filter, check_filter
-from cloakwork.series.release_noise import ReleaseClaim, odds_text
+from cloakwork.series.release_noise import ReleaseClaim, band_factor, odds_text
 from cloakwork.series.series_cloak import SeriesCloak
 from cloakwork.series.strategies import Strategy, Task
 
@@ -37,7 +36,7 @@ class Moment:
 
     def band(self, confidence: float = 0.95) -> float:
         """The error that the value stays within with this confidence."""
-        return float(self.standard_deviation * ndtri((1 + check_confidence(confidence)) / 2))
+        return float(self.standard_deviation * band_factor(confidence))
 
 
 @dataclass(frozen=True, eq=False)
