@@ -128,7 +128,7 @@ def test_without_a_terminal_it_says_where_the_page_is_and_no_token_and_ends_when
         assert b"<html" in ask(port, "GET", "/")[2]
         assert ask(port, "GET", "/v1/sites")[0] == 401
         assert one.end() == 0
-        assert "stopping: what was taken in is being stored ...\n" in one.said
+        assert "stopping: storing what has been received ...\n" in one.said
         assert one.said.endswith("stopped\n")
         assert one.process.stdout is not None
         assert "cw_" not in one.said + one.process.stdout.read().decode()
@@ -217,8 +217,8 @@ def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: P
         (("--listen", "nowhere.invalid:8080"), 2, "nowhere.invalid:8080"),
         (("--store", "mysql://me@host/db"), 2, "mysql"),
         (("--store", "postgresql://me@127.0.0.1:1/db"), 1, "does not answer"),
-        (("--store", "postgresql://me:hush@127.0.0.1:1/db"), 2, "leave the password out of the command line"),
-        (("--store", "postgresql://me@127.0.0.1:1/db?password=hush"), 2, "leave the password out of the command line"),
+        (("--store", "postgresql://me:hush@127.0.0.1:1/db"), 2, "do not put the password on the command line"),
+        (("--store", "postgresql://me@127.0.0.1:1/db?password=hush"), 2, "do not put the password on the command line"),
         (("--store", "no/such/folder/x.db"), 1, "no/such/folder/x.db"),
         (("--home-assistant",), 2, "Home Assistant"),
         (("--group", "a"), 2, "--group need --broker"),
