@@ -66,7 +66,7 @@ class BudgetError(CloakworkError):
 
 
 class BrokerError(CloakworkError):
-    """The broker, or the device behind it, did not answer in time. What was recorded until then is in its file."""
+    """The broker, or the device behind it, did not answer in time. The recording so far is in its file."""
 
 
 class ApiError(CloakworkError):

@@ -101,7 +101,7 @@ class CollectedSite:
 
     @property
     def baselines(self) -> FloatArray:
-        """What each sensor reads without a source nearby, shape (m,)."""
+        """The reading of each sensor without a source nearby, shape (m,)."""
         return self.site.baselines
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:

@@ -30,7 +30,7 @@ class ReadyFrame:
 
 @dataclass(slots=True)
 class _OpenFrame:
-    """Who opened it, who has reported (one bit each), and when it is due."""
+    """The sensors that opened it and that have reported (one bit each), and the time it is due."""
 
     opener: int
     reported: int

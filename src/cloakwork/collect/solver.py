@@ -131,7 +131,7 @@ def make_result(site: CollectedSite, found: FrameRecovery, solved: int, took_ms:
 
 @dataclass(frozen=True)
 class Attack:
-    """What all readings of a window reveal about sources that did not move; `result` combines them.
+    """The combined readings of a window, which reveal more about sources that did not move.
 
     `since` is the time of the first frame; the result has the time of the last. `cut` says that the window has more
     readings than were used: then the last ones were.

@@ -1,4 +1,4 @@
-"""What all routes share: the parts of the collector, and pages of long lists."""
+"""Shared by all routes: the parts of the collector, and pages of long lists."""
 
 import base64
 import re

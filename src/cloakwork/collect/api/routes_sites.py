@@ -88,7 +88,7 @@ class GeometryBody(ResponseModel):
 
 
 class EraseIn(RequestModel):
-    """What to erase: a sensor, a period, both, or everything."""
+    """A request to erase a sensor, a period, both, or everything."""
 
     sensor: SensorId | None = None
     since: Moment | None = None

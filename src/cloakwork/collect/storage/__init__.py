@@ -1,4 +1,4 @@
-"""What the collector keeps: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
+"""The collector's store: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
 
 from cloakwork.collect.storage.collector_store import DEFAULT_URL, Store, open_store
 from cloakwork.collect.storage.records import (

@@ -97,7 +97,7 @@ class RecoveredSource:
 
 @dataclass(frozen=True)
 class Result:
-    """What was recovered from one frame, with the estimator and its certificate.
+    """The recovery of one frame, with its estimator and certificate.
 
     `sensors` of the `expected` sensors had reported; `set_aside` names those that did not fit. `counts` is the
     probability of 0, 1, 2, ... sources, if the estimator gives it. `map` is a zlib-compressed float32 array
