@@ -42,7 +42,7 @@ print(f"the busiest reader came {np.bincount(cards).max()} times")
 # %% [markdown]
 # ## What to hide: a visit, or a reader
 #
-# To hide **each visit** means that no one can be sure whether it took place. Someone who comes every day is hidden less,
+# To hide **each visit** means that no one can be sure whether it took place. A daily visitor is hidden less,
 # for their visits add up. To hide **each reader** means all that they did in the four weeks. For that, one reader
 # must not count without limit: here at most ten visits of each do, and the others are dropped before anything is
 # published.
