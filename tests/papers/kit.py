@@ -22,9 +22,13 @@ from papers.trials import Method
 RECORDING = Path("throws.csv")
 
 
-@cache
 def probed(name: str, seed: int = 1) -> Result:
     """The probe of an experiment, run once in a session."""
+    return _probe(name, seed)
+
+
+@cache  # behind a function with a default: the cache keeps f(name) and f(name, 1) apart
+def _probe(name: str, seed: int) -> Result:
     experiment = find(name)
     return Result(name, experiment.title, True, seed, experiment.work(Run(seed, Size.PROBE)))
 
@@ -41,9 +45,13 @@ FEWER: dict[str, dict[str, object]] = {
 """Smaller numbers of frames of slow methods: their means are compared with larger errors."""
 
 
-@cache
 def quick(name: str, seed: int = 2) -> Result:
     """A quick run of an experiment without recordings, slow methods with fewer frames, made once in a session."""
+    return _quick_run(name, seed)
+
+
+@cache
+def _quick_run(name: str, seed: int) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("CLOAKWORK_DATA", raising=False)
         for module, constants in FEWER.items():
