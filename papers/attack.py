@@ -10,8 +10,9 @@ from scipy import special
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Calibration, Cloak, Design, Scope, largest_mu
-from papers import bodies, tracks
+from papers import bodies
 from papers.experiment import stream
+from papers.experiments import movement
 from papers.experiments.infrared import SHOWN, STANDARD
 from papers.experiments.vicinities import flat_cloak
 from papers.networks import named_networks
@@ -67,8 +68,8 @@ def _claim(setting: Setting) -> Cloak:
     if setting is Setting.SENSOR:
         return Cloak(LineSetting().line, epsilon=1.0, delta=0.1, alpha=0.01, scope=Scope.SENSOR)
     if setting is Setting.DESIGNED:
-        epsilon, delta, alpha = tracks.EPSILON, tracks.DELTA, tracks.ALPHA
-        return Cloak(tracks.flat(), epsilon=epsilon, delta=delta, alpha=alpha, design=Design.LEAST_ERROR)
+        epsilon, delta, alpha = movement.EPSILON, movement.DELTA, movement.ALPHA
+        return Cloak(movement.flat(), epsilon=epsilon, delta=delta, alpha=alpha, design=Design.LEAST_ERROR)
     if setting is Setting.CAMERA:
         return Cloak(STANDARD.camera, epsilon=SHOWN, delta=bodies.DELTA, alpha=bodies.ALPHA)
     return Cloak(named_networks()[0].physics(0.5), epsilon=2.0, delta=0.01, alpha=1.0)

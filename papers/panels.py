@@ -1,6 +1,6 @@
 """Figures with a panel for each parameter that varies, for a source at 0.5 as in the papers and anywhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -151,6 +151,17 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """Where an exponent is fitted, and what is printed; beyond, errors are as large as the line allows."""
+
+    text: str
+    name: str
+    low: float
+    high: float
+    printed: str
+
+
+@dataclass(frozen=True)
 class Panels(Finding):
     """A sweep for each parameter, for a source in the middle and anywhere; `cells` separates noise from recovery."""
 
@@ -180,6 +191,18 @@ class Panels(Finding):
             for measure in self.of(place, axis.name).measures(place, axis.quick_values)
         ]
         return (*panels, *self.cells.measures())
+
+    def exponents(self, stretches: Iterable[Stretch], *bounds: str) -> Table:
+        """The exponents of the papers' method at 0.5, of all methods anywhere, and of bounds."""
+        rows = []
+        for one in stretches:
+            middle, anywhere = (self.of(place, one.name, one.low, one.high) for place in Place)
+            slopes = [middle.slope(Method.PAPERS), *(anywhere.slope(method) for method in Method)]
+            slopes += [anywhere.bound_slope(), *(anywhere.bound_slope(bound) for bound in bounds)]
+            rows.append((one.text, one.printed, *map(str, slopes)))
+        methods = (f"{method}, anywhere" for method in Method)
+        columns = ("in", "printed", "papers' method at 0.5", *methods, "Cramer-Rao bound", *bounds)
+        return Table("Exponents of the error", columns, tuple(rows))
 
     def how_to_read(self) -> str:
         point = self.middle[0].points[0]

@@ -13,8 +13,8 @@ from papers import attack
 from papers.attack import Attack, Measured, Move, Setting, Window, advantage
 from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
 from papers.experiment import Experiment, Run, Size, pick
+from papers.experiments.movement import READINGS
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
-from papers.tracks import READINGS
 
 WINDOW = READINGS  # frames that a claim covers together, as in `movement`
 WINDOWS = (2, 5, 10, WINDOW)

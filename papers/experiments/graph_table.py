@@ -95,8 +95,14 @@ class GraphTable(Finding):
         return tuple(one for one in self.entries if one.kind is Kind.STAR and one.tau == BREACH[1])
 
     def tables(self) -> tuple[Table, ...]:
+        verdict = {True: "holds", False: "VIOLATED"}
         lemmas = [
-            (f"{one.lemma}: {one.matrix}", f"Delta {one.sign} {one.promised:.4g}", f"{one.true:.4g}", _held(one))
+            (
+                f"{one.lemma}: {one.matrix}",
+                f"Delta {one.sign} {one.promised:.4g}",
+                f"{one.true:.4g}",
+                verdict[one.held],
+            )
             for one in self.checks
         ]
         lemmas += [
@@ -203,10 +209,6 @@ def _draw_kind(axes: Any, kind: Kind, entries: tuple[Entry, ...]) -> None:
     axes.set(title=f"{kind}, {SHOWN} nodes", xlabel=r"$\tau$", ylabel=r"$\Delta_2(A_G)^2$")
     axes.grid(color=FAINT, alpha=0.3)
     axes.legend(fontsize=8)
-
-
-def _held(check: Check) -> str:
-    return "holds" if check.held else "VIOLATED"
 
 
 def _share(one: Trials) -> Measure:

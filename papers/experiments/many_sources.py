@@ -161,16 +161,14 @@ class ManySources(Finding):
         )
 
     def _no_more_sensors(self) -> Claim:
-        each = (f"{self._needed_text(one)}{'' if self.grows(one) else ' (no growth)'} for {one}" for one in Method)
+        needed = {method: ", ".join(str(m or "none") for m in self.needed(method)) for method in Method}
+        each = (f"{text}{'' if self.grows(one) else ' (no growth)'} for {one}" for one, text in needed.items())
         return Claim(
             "more sources do not need more sensors",
             f"{FIRST}, section 4.1 and Figure 5b",
             f"for {', '.join(str(one.count) for one in self.sensors)} sources {'; '.join(each)}",
             Agreement.WRONG if self.grows(Method.PAPERS) else Agreement.AGREES,
         )
-
-    def _needed_text(self, method: Method) -> str:
-        return ", ".join(str(m or "none") for m in self.needed(method))
 
     def goals(self) -> tuple[Goal, ...]:
         points = self.errors.of(Method.POSTERIOR)

@@ -8,15 +8,20 @@ from scipy import stats
 
 from cloakwork.accuracy import cramer_rao, papers_bound
 from papers.experiment import Experiment, Run, stream
-from papers.panels import Axis, Panels, rate_claim, run_cells, run_panels
+from papers.panels import Axis, Panels, Stretch, rate_claim, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal, Measure, Table
 from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper
 from papers.sweeps import FLOOR
 from papers.trials import Method, Place, Setting, uniform_errors
 
 FIRST, SHORT = "Gilbert and McMillan, first version", "Gilbert and McMillan, abstract"
-RANGES = {"n": (0.0, math.inf), "m": (50, math.inf), "T": (0.0, 0.05), "sigma": (0.0, 0.2)}
-"""Where exponents are fitted: beyond, errors are as large as the line allows."""
+STRETCHES = (
+    Stretch("n", "n", 0.0, math.inf, "0"),
+    Stretch("m from 50", "m", 50, math.inf, "0"),
+    Stretch("T up to 0.05", "T", 0.0, 0.05, "+0.5"),
+    Stretch("sigma up to 0.2", "sigma", 0.0, 0.2, "+1"),
+)
+RANGES = {one.name: (one.low, one.high) for one in STRETCHES}
 MANY_SENSORS = 400
 LATE = (2.0, 4.0, 8.0, 16.0)  # the heat has filled the line
 TINY = (1e-8, 1e-7, 1e-6)  # noise so small that the papers' bound is below the error of the uniform map
@@ -79,17 +84,7 @@ class Noisy(Panels):
         return point.of(method).emd.value / (point.limit or math.nan)
 
     def tables(self) -> tuple[Table, ...]:
-        rows = []
-        for axis, name, claimed in zip(
-            AXES, ("n", "m from 50", "T up to 0.05", "sigma up to 0.2"), ("0", "0", "+0.5", "+1"), strict=True
-        ):
-            middle, anywhere = (self.of(place, axis.name, *RANGES[axis.name]) for place in Place)
-            slopes = [middle.slope(Method.PAPERS), *(anywhere.slope(method) for method in Method)]
-            bounds = [anywhere.bound_slope(), anywhere.bound_slope(FLOOR)]
-            rows.append((name, claimed, *(str(one) for one in (*slopes, *bounds))))
-        methods = (f"{method}, anywhere" for method in Method)
-        columns = ("in", "printed", "papers' method at 0.5", *methods, "Cramer-Rao bound", FLOOR)
-        return (*self.panel_tables(), Table("Exponents of the error", columns, tuple(rows)))
+        return (*self.panel_tables(), self.exponents(STRETCHES, FLOOR))
 
     def claims(self) -> tuple[Claim, ...]:
         return (*self._rates(), *self._large_times(), *self._printed_bound(), *self._lower_bound(), self._feasible())

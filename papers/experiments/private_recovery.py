@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cloakwork.accuracy import papers_bound
 from cloakwork.privacy import Calibration, largest_mu
 from papers.experiment import Experiment, Run
-from papers.panels import Axis, Panels, Way, rate_claim, run_cells, run_panels
+from papers.panels import Axis, Panels, Stretch, Way, rate_claim, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal, Table
 from papers.sweeps import Point
 from papers.trials import Method, Place, Setting
@@ -21,17 +21,6 @@ AXES = (
     Axis("T", (0.002, 0.005, 0.01, 0.014, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), (0.005, 0.01, 0.02, 0.2, 1.0), Setting()),
     Axis("epsilon", (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0), (0.2, 1.0, 5.0), Setting()),
 )
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Where an exponent is fitted, and what is printed; below, the papers' error is near that of the uniform map."""
-
-    text: str
-    name: str
-    low: float
-    high: float
-    printed: str
 
 
 PLACES = Stretch("n from 100", "n", 100, math.inf, "0")
@@ -67,14 +56,7 @@ class Private(Panels):
         return means[0] / min(means), means[-1] / min(means)
 
     def tables(self) -> tuple[Table, ...]:
-        rows = []
-        for stretch in (PLACES, SENSORS, EARLY, LATE, EPSILONS):
-            middle, anywhere = (self.of(place, stretch.name, stretch.low, stretch.high) for place in Place)
-            slopes = [middle.slope(Method.PAPERS), *(anywhere.slope(method) for method in Method)]
-            rows.append((stretch.text, stretch.printed, *map(str, slopes), str(anywhere.bound_slope())))
-        methods = (f"{method}, anywhere" for method in Method)
-        columns = ("in", "printed", "papers' method at 0.5", *methods, "Cramer-Rao bound")
-        return (*self.panel_tables(), Table("Exponents of the error", columns, tuple(rows)))
+        return (*self.panel_tables(), self.exponents((PLACES, SENSORS, EARLY, LATE, EPSILONS)))
 
     def claims(self) -> tuple[Claim, ...]:
         tables, short = f"{LATEST}, Table 1; {FIRST}, Table 1", f"{SHORT}, Table II"

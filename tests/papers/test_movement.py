@@ -11,9 +11,21 @@ from cloakwork.demo.walks import staying
 from cloakwork.privacy import Calibration
 from papers import Result, Run
 from papers.experiment import Size
-from papers.experiments.movement import Film, film
+from papers.experiments.movement import (
+    DELTA,
+    EPSILON,
+    EVERY_MS,
+    READINGS,
+    Film,
+    Method,
+    cloak_of,
+    distances,
+    film,
+    flat,
+    follow,
+    map_of,
+)
 from papers.statistics import Mean
-from papers.tracks import DELTA, EPSILON, EVERY_MS, READINGS, Method, cloak_of, distances, flat, follow, map_of
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"

@@ -7,8 +7,8 @@ import pytest
 
 from cloakwork.privacy import Calibration
 from papers import Agreement, Result
-from papers.experiments.private_recovery import AXES, EARLY, LATE, PLACES, SENSORS, Private, Stretch
-from papers.panels import Axis, Way
+from papers.experiments.private_recovery import AXES, EARLY, LATE, PLACES, SENSORS, Private
+from papers.panels import Axis, Stretch, Way
 from papers.trials import Method, Place
 from tests.papers import panel_kit
 from tests.papers.kit import probed
