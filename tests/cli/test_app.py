@@ -181,7 +181,7 @@ def test_a_folder_is_no_file(run: Run, site: Path, tmp_path: Path) -> None:
     [
         (None, r"readings\.csv: No such file or directory"),
         (b"", "the file is empty"),
-        (b"\x89PNG\r\n\x1a\n\x00\xff", "the first line is not time,sensor,seq,value"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "the first line must be time,sensor,seq,value"),
         (b"time,sensor,seq,value\n", "no usable reading in 0 rows"),
         (b"time,sensor,seq,value\n0,z,0,1\n", "no usable reading in 1 rows; row 2: unknown sensor 'z'"),
     ],

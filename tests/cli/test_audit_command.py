@@ -23,7 +23,7 @@ while True:
 STOPS = """
 import os, random, signal
 while True:
-    for _ in range(5_000):
+    for _ in range(100_000):
         print(random.random())
     os.kill(os.getppid(), signal.SIGINT)
 """

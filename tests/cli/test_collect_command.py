@@ -201,7 +201,7 @@ def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: P
         assert one.wait_for(PAGE.pattern)[2] == "localhost"
         one.wait_for("warning: tokens and results cross the network unencrypted")
     with started(*words, "--proxied") as one:
-        one.wait_for("warning: whoever reaches this port does so unencrypted, past the proxy")
+        one.wait_for("warning: clients can bypass the proxy")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cloakwork.cli.app import app
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
 from cloakwork.collect.solver import Solver, attack
 from cloakwork.collect.storage import FAILED, Reading, Result
-from cloakwork.errors import InputError, ReadingError, SiteError
+from cloakwork.errors import InputError, PlanError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, partial_cloak
 from cloakwork.recovery import Recovery, recover
 from tests.collect.small_sites import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
@@ -33,12 +33,12 @@ def numbers(result: Result) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     return np.frombuffer(zlib.decompress(result.map), dtype="<f4")
 
 
-def test_a_site_without_a_plan_is_refused_with_the_command(tmp_path: Path) -> None:
+def test_a_site_without_a_plan_is_refused_and_its_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "my site.toml"
     path.write_text(LINE)
-    with pytest.raises(SiteError) as refused:
+    with pytest.raises(PlanError) as refused:
         load_collected_site(path)
-    assert f"cloakwork plan '{path}' --out '{tmp_path}/my site.plan.json'" in str(refused.value)
+    assert (refused.value.site, refused.value.plan) == (str(path), f"{tmp_path}/my site.plan.json")
 
 
 def test_a_site_that_has_changed_since_its_plan_is_refused(tmp_path: Path) -> None:

@@ -93,5 +93,5 @@ def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> 
         process.kill()
         process.wait()
         os.close(master)
-    assert "made-up walks" in " ".join(said.split())
+    assert "simulated walks" in " ".join(said.split())
     assert list((tmp_path / "tmp").iterdir()) == []
