@@ -13,7 +13,7 @@ export class Chart {
     Object.assign(this, { title, unit, steps, tick, points: [], limit: null, gap: Infinity });
     this.caption = h("figcaption", null, title);
     this.box = h("div", { class: "chart", role: "img", "aria-label": title });
-    this.table = h("table");
+    this.table = h("table", null, h("caption", null, title)); // its rows come with the first data
     this.details = h(
       "details",
       { class: "numbers" },
