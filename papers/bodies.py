@@ -234,7 +234,7 @@ def _error(sums: FloatArray, counts: IntArray, means: FloatArray) -> FloatArray:
 
 
 def near(people: FloatArray, found: FloatArray) -> FloatArray:
-    """Who has a position of their own within each of `WITHIN`: 1 or 0, shape (people, reaches)."""
+    """Whether each person has a position of their own within each of `WITHIN`: 1 or 0, shape (people, reaches)."""
     apart = np.hypot(*(people[:, None] - found[None]).transpose(2, 0, 1))
     hits = np.zeros((len(people), len(WITHIN)))
     for column, reach in enumerate(WITHIN):

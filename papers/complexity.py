@@ -99,7 +99,7 @@ class Setting:
         return 10**2 * self.rate
 
     def planned(self) -> tuple[int, int]:
-        """What our tester plans, and what no test can go below."""
+        """The cost of our tester, and the lower bound for any test."""
         made: UnknownPair | KnownPair | KnownPure
         if self.tester is Cell.UNKNOWN:
             made = UnknownPair(self.n, EPSILON, DELTA, self.alpha)
@@ -140,7 +140,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one tester needs as one parameter varies."""
+    """The cost of one tester as one parameter varies."""
 
     tester: Cell
     along: Along

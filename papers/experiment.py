@@ -1,4 +1,4 @@
-"""What an experiment is: a name, a title, and a function that makes a finding from a size and a seed."""
+"""An experiment: a name, a title, and a function that makes a finding from a size and a seed."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping

@@ -10,7 +10,7 @@ GENEROUS = 1.05  # a bound that is further from the truth is loose
 
 
 class Part(StrEnum):
-    """What a mistake is about."""
+    """The subject of a mistake."""
 
     PHYSICS = "physics"
     PRIVACY = "privacy"
