@@ -16,6 +16,7 @@ def config(**changed: Any) -> dict[str, Any]:
     """A device.json; `ratio` is the noise in steps, and the other arguments replace the defaults."""
     ratio = changed.pop("ratio", 2.5)
     schedule = {"period_ms": 100, "offset_ms": 40, "late_ms": 10, "window_slots": 10, "allowed": 4, "block": 1}
+    schedule |= {"clock_ms": 50}
     schedule |= changed.pop("schedule", {})
     table = noise_table(ratio)
     levels = [[level.factor, len(level.cuts) // 16] for level in table.levels]

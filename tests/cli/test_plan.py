@@ -225,12 +225,13 @@ def test_the_json_has_what_devices_need(run: Run, tmp_path: Path) -> None:
     values = run("plan", site, "--json").values
     assert values["unit"] == "°C"
     assert values["schedule"] == {
-        "period_ms": 60_046,
-        "offset_ms": 4_000,
+        "period_ms": 60_016,
+        "offset_ms": 1_000,
         "window_slots": 60,
         "allowed": 60,
         "block": 1,
-        "late_ms": 2_000,
+        "late_ms": 200,
+        "clock_ms": 50,
     }
     loaded = load_site(site)
     tables = freeze(loaded, loaded.cloak()).tables
@@ -246,7 +247,7 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     loaded = load_site(site)
     (table,) = freeze(loaded, loaded.cloak()).tables.values()
     assert row(out, "readings allowed in 1 hour") == [60]
-    assert row(out, "reading period of a device") == [60.046]
+    assert row(out, "reading period of a device") == [60.016]
     assert re.search(rf"noise table on a device +{table.bytes:,} bytes", out)
     assert re.search(r"cost of the step +1 % more noise", out)
     assert re.search(r"noise of a reading, sigma +[0-9.]+ to [0-9.]+ °C", out)

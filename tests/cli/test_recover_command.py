@@ -122,7 +122,7 @@ def test_the_file_of_sources_has_what_was_found(succeed: Run, case: Case) -> Non
         "fit",
         "set_aside",
     ]
-    assert {row["time"] for row in rows} == {"0", "3602720", "7205440"}
+    assert {row["time"] for row in rows} == {"0", "3600920", "7201840"}
     ours = [row for row in rows if row["time"] == "7205440"]
     assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
     assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)

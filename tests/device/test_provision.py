@@ -78,7 +78,7 @@ def test_the_folder_says_what_the_plan_says(plan: Plan, keys: Path, tmp_path: Pa
     assert (found["site"], found["sensor"], found["plan"], found["unit"]) == ("two-rooms", "attic", plan.digest, "°C")
     assert found["schedule"] == {
         name: getattr(plan.schedule, name)
-        for name in ("period_ms", "offset_ms", "window_slots", "allowed", "block", "late_ms")
+        for name in ("period_ms", "offset_ms", "window_slots", "allowed", "block", "late_ms", "clock_ms")
     }
     assert (made.folder / "noise.tab").read_bytes() == noise_table(planned.ratio).cuts
     assert made.configuration < 64 * 1024
@@ -206,6 +206,7 @@ def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
         "window_slots": 4,
         "allowed": 4,
         "block": 1,
+        "clock_ms": 50,
     }
     (folder / "device.json").write_text(json.dumps(found))
 

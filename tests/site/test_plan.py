@@ -112,7 +112,15 @@ def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) ->
         "window": 3600.0,
         "readings_per_window": 1,
     }
-    assert set(values["schedule"]) == {"period_ms", "offset_ms", "window_slots", "allowed", "block", "late_ms"}
+    assert set(values["schedule"]) == {
+        "period_ms",
+        "offset_ms",
+        "window_slots",
+        "allowed",
+        "block",
+        "late_ms",
+        "clock_ms",
+    }
     assert [set(sensor) for sensor in values["sensors"]] == 6 * [{"id", "sigma", "step", "ratio", "table", "baseline"}]
     for digest, table in values["tables"].items():
         made = noise_table(table["ratio"])

@@ -124,7 +124,7 @@ def test_a_schedule_keeps_its_own_rules(window: float, allowed: int, period: flo
     schedule = make_schedule(window=window, allowed=allowed, period=period)
     assert schedule.covers(window)
     assert schedule.allowed == allowed
-    assert 1 <= schedule.late_ms <= min(2000, max(1, schedule.period_ms // 10))
+    assert 1 <= schedule.late_ms <= min(200, max(1, schedule.period_ms // 10))
     assert schedule.late_ms < schedule.offset_ms <= schedule.period_ms // 2
     assert 1 <= schedule.block <= max(1, min(64, allowed // 4))
     if period is None:
@@ -135,8 +135,8 @@ def test_a_schedule_keeps_its_own_rules(window: float, allowed: int, period: flo
 
 
 def test_a_minute_in_an_hour_is_a_little_more_than_a_minute() -> None:
-    assert make_schedule(window=3600.0, allowed=60) == Schedule(60_046, 4_000, 60, 60, 1, 2_000)
-    assert make_schedule(window=3600.0, allowed=3600) == Schedule(1_001, 1_000 // 2, 3600, 3600, 10, 100)
+    assert make_schedule(window=3600.0, allowed=60) == Schedule(60_016, 1_000, 60, 60, 1, 200, 50)
+    assert make_schedule(window=3600.0, allowed=3600) == Schedule(1_001, 1_000 // 2, 3600, 3600, 10, 100, 50)
 
 
 def test_a_period_of_its_own_leaves_the_rest_of_a_window_silent() -> None:
@@ -157,10 +157,19 @@ def test_a_period_of_its_own_leaves_the_rest_of_a_window_silent() -> None:
         {"window_slots": 2**60},
         {"offset_ms": 1},
         {"late_ms": 50},
+        {"clock_ms": 0},
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int]) -> None:
-    good = {"period_ms": 100, "offset_ms": 50, "window_slots": 5, "allowed": 5, "block": 1, "late_ms": 10}
+    good = {
+        "period_ms": 100,
+        "offset_ms": 50,
+        "window_slots": 5,
+        "allowed": 5,
+        "block": 1,
+        "late_ms": 10,
+        "clock_ms": 5,
+    }
     with pytest.raises(SiteError) as caught:
         Schedule(**good | changes)
     assert changes.items() <= caught.value.values.items()
@@ -173,6 +182,18 @@ def test_a_site_says_how_often_its_devices_read_and_in_which_unit() -> None:
     assert site.period_ms == 10_000
     plain = parse_site(SITE.format(top="", privacy=""))
     assert (plain.unit, plain.schedule) == ("", make_schedule(window=3600.0, allowed=60))
+
+
+def test_a_site_says_how_late_a_reading_and_how_wrong_a_clock_may_be() -> None:
+    schedule = parse_site(SITE.format(top="", privacy='late = "1s"\nclock = "20ms"')).schedule
+    assert (schedule.late_ms, schedule.clock_ms, schedule.spread) == (1000, 20, 1.04)
+
+
+@pytest.mark.parametrize("late", [1e-8, 16.0])
+def test_a_lateness_that_does_not_fit_the_period_is_refused(late: float) -> None:
+    with pytest.raises(SiteError) as caught:
+        make_schedule(window=3600.0, allowed=60, late=late)
+    assert caught.value.values["late"] == late
 
 
 @pytest.mark.parametrize("period", ["0.009", '"5ms"', "inf", '"often"'])

@@ -73,7 +73,13 @@ class Site:
     def schedule(self) -> Schedule:
         """When a device of the site reads."""
         privacy = self.spec.privacy
-        return make_schedule(window=privacy.window, allowed=privacy.readings_per_window, period=privacy.period)
+        return make_schedule(
+            window=privacy.window,
+            allowed=privacy.readings_per_window,
+            period=privacy.period,
+            late=privacy.late,
+            clock=privacy.clock,
+        )
 
     @property
     def period_ms(self) -> int:

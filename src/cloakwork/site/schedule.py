@@ -16,7 +16,8 @@ from cloakwork.errors import SiteError
 
 SHORTEST_MS = 10
 CLOCK_RATE = 2e-4  # how much too fast a device's clock may run
-LATEST_MS = 2000
+LATEST_MS = 200  # how late a reading may be taken unless the site file allows more: sensors measure together
+USUAL_CLOCK_MS = 50  # how wrong a device's clock may be unless the site file says otherwise
 USUAL_OFFSET_MS = 1000
 RESERVED_MS = 10_000  # how often a device writes its state, at most
 LARGEST_BLOCK = 64
@@ -39,6 +40,8 @@ class Schedule:
         Slots that are reserved at once on durable storage; a crash costs at most this many.
     late_ms
         How late in its slot a reading may be taken.
+    clock_ms
+        How far, either way, a device's clock may be from the true time while it measures.
     """
 
     period_ms: int
@@ -47,6 +50,7 @@ class Schedule:
     allowed: int
     block: int
     late_ms: int
+    clock_ms: int
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
@@ -66,6 +70,11 @@ class Schedule:
     def pauses(self) -> bool:
         """Whether using every slot spends the budget, so that a device falls silent for a while."""
         return self.allowed < self.window_slots
+
+    @property
+    def spread(self) -> float:
+        """Seconds within which all sensors of a frame measure."""
+        return (2 * self.clock_ms + self.late_ms) / 1000
 
     def slots_in(self, milliseconds: int) -> int:
         """Return how many consecutive slots can have readings within a half-open interval of this length."""
@@ -90,33 +99,48 @@ def clock_ms(seconds: float) -> int:
     return math.ceil(1000 * seconds * (1 + CLOCK_RATE))
 
 
-def make_schedule(*, window: float, allowed: int, period: float | None = None) -> Schedule:
+def make_schedule(
+    *, window: float, allowed: int, period: float | None = None, late: float | None = None, clock: float | None = None
+) -> Schedule:
     """Make a schedule of at most `allowed` readings in any `window` seconds, one every `period` seconds.
 
     Without a period, readings are spread evenly: the slots are a little longer than window / allowed, so that two
-    readings `allowed` slots apart are a whole window apart even if the first was late.
+    readings `allowed` slots apart are a whole window apart even if the first was late. A reading is at most `late`
+    seconds late, by default a tenth of a period and at most 0.2; a clock is wrong by at most `clock` seconds.
 
     >>> make_schedule(window=3600.0, allowed=60)
-    Schedule(period_ms=60046, offset_ms=4000, window_slots=60, allowed=60, block=1, late_ms=2000)
+    Schedule(period_ms=60016, offset_ms=1000, window_slots=60, allowed=60, block=1, late_ms=200, clock_ms=50)
     """
     whole = clock_ms(window)
     if period is None:
-        late = _late(whole // allowed)
-        period_ms = max(SHORTEST_MS, -(-(whole + late) // allowed))
+        late_ms = _late(whole // allowed, late)
+        period_ms = max(SHORTEST_MS, -(-(whole + late_ms) // allowed))
         slots = allowed
     else:
         period_ms = max(SHORTEST_MS, round(1000 * period))
-        late = _late(period_ms)
-        slots = -(-(whole + late) // period_ms)
+        late_ms = _late(period_ms, late)
+        slots = -(-(whole + late_ms) // period_ms)
     return Schedule(
         period_ms=period_ms,
-        offset_ms=min(period_ms // 2, max(2 * late, USUAL_OFFSET_MS)),
+        offset_ms=min(period_ms // 2, max(2 * late_ms, USUAL_OFFSET_MS)),
         window_slots=slots,
         allowed=allowed,
         block=max(1, min(-(-RESERVED_MS // period_ms), LARGEST_BLOCK, allowed // 4)),
-        late_ms=late,
+        late_ms=late_ms,
+        clock_ms=USUAL_CLOCK_MS if clock is None else math.ceil(1000 * clock - 1e-6),
     )
 
 
-def _late(period_ms: int) -> int:
-    return max(1, min(period_ms // 10, LATEST_MS))
+def _late(period_ms: int, late: float | None) -> int:
+    """Milliseconds by which a reading may be late."""
+    if late is None:
+        return max(1, min(period_ms // 10, LATEST_MS))
+    late_ms = math.ceil(1000 * late - 1e-6)
+    if not 1 <= late_ms <= period_ms // 4:
+        raise SiteError(
+            f"late={late:g} seconds with {period_ms / 1000:g} seconds between readings: give at most a quarter of "
+            "that, and at least a millisecond.",
+            late=late,
+            key="late",
+        )
+    return late_ms

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from cloakwork.site.schedule import SHORTEST_MS
+from cloakwork.site.schedule import SHORTEST_MS, USUAL_CLOCK_MS
 
 LONGEST_UNIT = 16
 LONGEST_LABEL = 64
@@ -186,6 +186,8 @@ class PrivacySpec(_Table):
     window: Seconds = 3600.0
     readings_per_window: Whole = 1
     period: Period | None = None
+    late: Seconds | None = None
+    clock: Seconds = USUAL_CLOCK_MS / 1000
 
 
 class ZoneSpec(_Table):
