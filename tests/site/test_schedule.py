@@ -189,11 +189,10 @@ def test_a_site_says_how_late_a_reading_and_how_wrong_a_clock_may_be() -> None:
     assert (schedule.late_ms, schedule.clock_ms, schedule.spread) == (1000, 20, 1.04)
 
 
-@pytest.mark.parametrize("late", [1e-8, 16.0])
-def test_a_lateness_that_does_not_fit_the_period_is_refused(late: float) -> None:
+def test_a_lateness_that_does_not_fit_the_period_is_refused() -> None:
     with pytest.raises(SiteError) as caught:
-        make_schedule(window=3600.0, allowed=60, late=late)
-    assert caught.value.values["late"] == late
+        make_schedule(window=3600.0, allowed=60, late=16.0)
+    assert caught.value.values["late"] == 16.0
 
 
 @pytest.mark.parametrize("period", ["0.009", '"5ms"', "inf", '"often"'])
