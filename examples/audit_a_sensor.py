@@ -39,7 +39,7 @@ def device(spot: int, size: int, rng: np.random.Generator, *, share: float) -> N
     """A black box: a spot goes in, whole numbers come out. It adds this share of the noise that was promised."""
     truth = np.tile(warm[spot], (size, 1))
     noise = share * (cloak.simulate(truth, rng=rng) - truth)
-    return np.asarray(np.rint((truth + noise)[:, sensor] / cloak.resolution))
+    return np.asarray(np.rint((truth + noise)[:, sensor] / cloak.step))
 
 
 # %% [markdown]

@@ -344,6 +344,6 @@ def reading_of(network: Network, inside: float, between: float, rng: np.random.G
 def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Coarse:
     """A late time with the rounding steps of the papers' time."""
     figure, fine = (cloak_of(network, time, EPSILON, Calibration.EXACT) for time in (TAU, tau))
-    coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, resolution=figure.resolution)
+    coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, step=figure.step)
     shares = [best_share(network, cloak, stream(*key)) for cloak in (fine, coarse)]
     return Coarse(tau, figure.sensitivity, fine.sensitivity, coarse.sigma / fine.sigma, *shares)

@@ -26,7 +26,7 @@ def cloak_with(factor: float) -> Cloak:
         alpha=0.1,
         readings_per_window=FRAMES,
         sigma=factor * whole.sigma,
-        resolution=whole.resolution,
+        step=whole.step,
     )
 
 
@@ -34,7 +34,7 @@ def readings_apart() -> np.ndarray:
     """Two frames that the whole noise of one frame hides just at `CLAIM`: whole steps, so that nothing is rounded."""
     cloak = cloak_with(1.0)
     shift = largest_mu(*CLAIM) * cloak.sigma / np.sqrt(3)
-    return np.array([[0.0] * 3, [np.floor(shift / cloak.resolution) * cloak.resolution] * 3])
+    return np.array([[0.0] * 3, [np.floor(shift / cloak.step) * cloak.step] * 3])
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.8, Verdict.VIOLATION)])
@@ -47,7 +47,7 @@ def test_a_cloak_keeps_its_claim_and_four_fifths_of_its_noise_do_not(
 
     def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
         frames = np.tile(readings[database], (size, 1))
-        return cloak.to_steps(cloak.release(frames) if released else cloak.simulate(frames, rng=rng))
+        return cloak.to_steps(cloak.release(frames, exact=True) if released else cloak.simulate(frames, rng=rng))
 
     # what is released is new each time, and one alarm in twenty may be false: it counts when it is raised again
     for seed in (5, 6) if verdict is Verdict.NONE_FOUND else (5,):

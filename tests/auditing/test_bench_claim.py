@@ -8,7 +8,16 @@ import pytest
 from cloakwork.auditing import BenchClaim, SetupComparison, Verdict, compare
 
 CLAIM = BenchClaim(
-    sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
+    sensor="s2",
+    unit="°C",
+    sigma=2.0,
+    step=0.5,
+    rounding=0.5,
+    shift=4.0,
+    hidden_shift=1.0,
+    mu=2.25,
+    epsilon=1.0,
+    delta=0.5,
 )
 
 

@@ -175,7 +175,16 @@ def test_a_set_up_that_was_not_changed_is_not_taken_for_privacy(
 )
 def test_a_number_of_steps_is_told_in_the_unit_of_the_site(event: str | None, said: tuple[str, ...]) -> None:
     claim = BenchClaim(
-        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=4.0, hidden_shift=1.0, mu=2.25, epsilon=1.0, delta=0.5
+        sensor="s2",
+        unit="°C",
+        sigma=2.0,
+        step=0.5,
+        rounding=0.5,
+        shift=4.0,
+        hidden_shift=1.0,
+        mu=2.25,
+        epsilon=1.0,
+        delta=0.5,
     )
     witness = event and Witness(event=event, direction="0->1", counts=(3, 2), reports=9, source="half-lines")
     notes = steps(claim, witness or None)
@@ -291,7 +300,16 @@ def test_an_audit_that_is_interrupted_says_how_to_go_on(
 
 def test_a_larger_shift_is_advised_only_where_it_is_larger() -> None:
     claim = BenchClaim(
-        sensor="s2", unit="°C", sigma=2.0, step=0.5, shift=1.0, hidden_shift=1.0, mu=0.75, epsilon=0.3, delta=0.1
+        sensor="s2",
+        unit="°C",
+        sigma=2.0,
+        step=0.5,
+        rounding=0.5,
+        shift=1.0,
+        hidden_shift=1.0,
+        mu=0.75,
+        epsilon=0.3,
+        delta=0.1,
     )
     assert advice(claim, 5000) == "feed it readings further apart, such as by 4 °C with --shift 4"
     assert advice(replace(claim, shift=4.0), 5000) == "give --reports 5200"

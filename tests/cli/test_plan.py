@@ -249,7 +249,7 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     assert row(out, "readings allowed in 1 hour") == [60]
     assert row(out, "reading period of a device") == [60.016]
     assert re.search(rf"noise table on a device +{table.bytes:,} bytes", out)
-    assert re.search(r"cost of the step +1 % more noise", out)
+    assert re.search(r"cost of the steps +1 % more noise", out)
     assert re.search(r"noise of a reading, sigma +[0-9.]+ to [0-9.]+ °C", out)
     assert "is silent" not in out
 

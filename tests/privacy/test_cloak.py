@@ -73,15 +73,15 @@ def test_sensitivity_has_the_published_value(line: HeatLine) -> None:
 def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
     assert cloak.sigma == pytest.approx(1.01 * 4.224679 * cloak.sensitivity, rel=1e-5)
-    assert cloak.sigma / cloak.resolution == pytest.approx(3017, abs=1)
+    assert cloak.sigma / cloak.step == pytest.approx(3017, abs=1)
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
 
 
 def test_a_coarse_resolution_has_the_stated_cost(line: HeatLine) -> None:
     step = 0.3 * sensitivity(line, alpha=0.01) / np.sqrt(50)
-    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, resolution=step)
+    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, step=step)
     assert cloak.resolution_cost == pytest.approx(0.30, rel=1e-3)
-    assert cloak.sigma / cloak.resolution == pytest.approx(129, abs=1)
+    assert cloak.sigma / cloak.step == pytest.approx(129, abs=1)
 
 
 def test_sensor_scope_needs_less_noise_than_network_scope(line: HeatLine) -> None:
@@ -112,7 +112,7 @@ def test_unequal_noise_is_checked_by_the_exact_condition(line: HeatLine) -> None
             cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
             assert np.array_equal(cloak.sigma, sigma)
             assert cloak.frame_mu >= mu
-            assert np.ptp(cloak.sigma / cloak.resolution) < 1e-9 * cloak.sigma[0] / cloak.resolution[0]
+            assert np.ptp(cloak.sigma / cloak.step) < 1e-9 * cloak.sigma[0] / cloak.step[0]
         else:
             with pytest.raises(CalibrationError, match="sigma"):
                 Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
@@ -149,15 +149,15 @@ def test_the_papers_calibration_is_larger_and_refused_where_it_fails(line: HeatL
 
 def test_frames_are_counted_and_more_are_refused_with_nothing_spent(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=5)
-    cloak.release(np.zeros((3, 50)))
+    cloak.release(np.zeros((3, 50)), exact=True)
     assert cloak.spent == 3
     with pytest.raises(BudgetError) as refused:
-        cloak.release(np.zeros((3, 50)))
+        cloak.release(np.zeros((3, 50)), exact=True)
     assert refused.value.values == {"asked": 3, "left": 2, "allowed": 5}
     assert cloak.spent == 3
-    cloak.release(np.zeros((2, 50)))
+    cloak.release(np.zeros((2, 50)), exact=True)
     with pytest.raises(BudgetError) as refused:
-        cloak.release(np.zeros(50))
+        cloak.release(np.zeros(50), exact=True)
     assert refused.value.left == 0
     cloak.simulate(np.zeros((100, 50)), rng=np.random.default_rng(0))
     assert cloak.spent == 5
@@ -179,18 +179,18 @@ def test_a_bad_reading_spends_nothing_and_is_not_shown(line: HeatLine) -> None:
         assert "12345" not in repr(caught.value.values)
     for shape in ((49,), (2, 3, 50), ()):
         with pytest.raises(ReadingError):
-            cloak.release(np.zeros(shape))
+            cloak.release(np.zeros(shape), exact=True)
     assert cloak.spent == 0
 
 
 def test_many_threads_cannot_overspend(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=50, resolution=0.5)
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=50, step=0.5)
     done: list[int] = []
 
     def work() -> None:
         for _ in range(20):
             try:
-                cloak.release(np.zeros(50))
+                cloak.release(np.zeros(50), exact=True)
             except BudgetError:
                 return
             done.append(1)
@@ -207,12 +207,12 @@ def test_a_copy_has_nothing_left_to_spend(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     for twin in (pickle.loads(pickle.dumps(cloak)), copy.deepcopy(cloak)):  # noqa: S301 - our own
         with pytest.raises(BudgetError) as refused:
-            twin.release(np.zeros(50))
+            twin.release(np.zeros(50), exact=True)
         assert refused.value.left == 0
         first, second = (each.simulate(np.zeros(50), rng=np.random.default_rng(1)) for each in (cloak, twin))
         np.testing.assert_array_equal(first, second)
     twin = copy.copy(cloak)
-    twin.release(np.zeros(50))
+    twin.release(np.zeros(50), exact=True)
     assert cloak.spent == 1
 
 
@@ -225,7 +225,7 @@ def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
 
     def child() -> None:
         try:
-            cloak.release(np.zeros(50))
+            cloak.release(np.zeros(50), exact=True)
             queue.put("released")
         except CloakworkError as problem:
             queue.put(type(problem).__name__)
@@ -254,6 +254,7 @@ def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
             )
         ),
         ({"resolution": -1}, {"name": "resolution"}),
+        ({"step": 0}, {"name": "step"}),
         ({"resolution": [1, 2]}, {"name": "resolution", "sensors": 50}),
         ({"sigma": math.inf}, {"name": "sigma"}),
     ],
@@ -292,8 +293,8 @@ def test_a_cloak_is_immutable(line: HeatLine) -> None:
 
 def test_too_fine_a_step_is_refused_before_anything_is_spent(line: HeatLine) -> None:
     with pytest.raises(CalibrationError, match="coarser") as refused:
-        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, resolution=1e-9)
-    assert refused.value.values == {"resolution": 1e-9}
+        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, step=1e-9)
+    assert refused.value.values == {"step": 1e-9}
 
 
 def test_an_unreadable_reading_is_not_kept_in_the_error(line: HeatLine) -> None:
@@ -319,7 +320,7 @@ def test_one_table_serves_sensors_whose_ratios_differ_by_rounding_only(
         return noise_table(ratio)
 
     monkeypatch.setattr("cloakwork.privacy.cloak.noise_table", counting)
-    cloak.release(np.zeros(50))
+    cloak.release(np.zeros(50), exact=True)
     ratios = cloak.sigmas / cloak.steps
     assert len(np.unique(ratios)) > 1
     assert len(ratios_made) == 1
@@ -339,7 +340,7 @@ def test_the_default_step_costs_more_only_where_the_tables_end(line: HeatLine) -
     cloak = Cloak(line, epsilon=1e-3, delta=1e-9, alpha=0.01, readings_per_window=10_000)
     assert 0.01 < cloak.resolution_cost < 1
     assert 0.99 * DEVICE_TABLES.ratio < cloak.ratios.max() <= DEVICE_TABLES.ratio
-    assert cloak.release(np.zeros(50)).shape == (50,)
+    assert cloak.release(np.zeros(50), exact=True).shape == (50,)
 
 
 @pytest.mark.parametrize("scope", list(Scope))
@@ -355,7 +356,7 @@ def test_the_error_of_the_tables_is_taken_off_delta(line: HeatLine, scope: Scope
 
 
 def test_ratios_are_never_less_than_sigma_over_step(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50), resolution=0.001)
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50), step=0.001)
     assert (cloak.ratios >= cloak.sigmas / cloak.steps).all()
     assert cloak.ratios == pytest.approx(cloak.sigmas / cloak.steps, rel=1e-11)
     with pytest.raises(ValueError, match="read-only"):

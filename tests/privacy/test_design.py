@@ -147,14 +147,14 @@ def test_in_sensor_scope_each_sensor_has_the_noise_it_needs_alone() -> None:
     cloak = designed(model, scope="sensor")
     assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.sensor_slopes() / MU, rel=1e-4)
     assert 0 < (cloak.design_report.gap or 0) < 0.021  # for rounding to steps
-    coarse = designed(model, scope="sensor", resolution=0.02)
+    coarse = designed(model, scope="sensor", step=0.02)
     assert coarse.sigmas == pytest.approx((0.3 * model.sensor_slopes() + 0.02) / MU, rel=1e-5)
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.01, 0.3])
 def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Generator) -> None:
-    cloak = designed(MODELS["steady"], resolution=step)
-    assert cloak.resolution == step
+    cloak = designed(MODELS["steady"], step=step)
+    assert cloak.step == step
     assert worst_shift(cloak, rng, trials=15) + float(np.linalg.norm(step / cloak.sigmas)) <= MU
     assert cloak.frame_mu == pytest.approx(MU, rel=1e-9)
     best = cloak.design_report
@@ -243,7 +243,7 @@ def test_the_design_is_an_immutable_attribute() -> None:
 
 def test_the_noise_does_not_depend_on_readings_or_chance() -> None:
     first, second = designed(MODELS["steady"]), designed(MODELS["steady"])
-    first.release(np.full(6, 3.7))
+    first.release(np.full(6, 3.7), exact=True)
     assert np.array_equal(first.sigmas, second.sigmas)
 
 
@@ -276,7 +276,7 @@ def test_explain_states_the_gain_of_the_design() -> None:
 def test_finer_steps_do_not_go_below_the_bound(scope: Scope) -> None:
     cloak = designed(MODELS["line"], scope=scope)
     finer = 0.9915 * cloak.sigmas
-    Cloak(MODELS["line"], **CLAIM, scope=scope, sigma=finer, resolution=cloak.steps / 8)
+    Cloak(MODELS["line"], **CLAIM, scope=scope, sigma=finer, step=cloak.steps / 8)
     bound = cloak.design_report.bound
     assert bound is not None
     assert mean_variance(MODELS["line"], finer) >= bound

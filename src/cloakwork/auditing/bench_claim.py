@@ -30,10 +30,12 @@ class BenchClaim:
         The sensor, and the unit of its readings.
     sigma, step
         Standard deviation of the planned noise, and the step of the readings, in that unit.
+    rounding
+        How much rounding can add to the shift: the step of the readings, and that of the hardware if it is stated.
     shift, hidden_shift
         How far the two true readings are apart at most, and how far a move that the site hides can shift this sensor.
     mu
-        (shift + step) / sigma: how many standard deviations apart, rounding included.
+        (shift + rounding) / sigma: how many standard deviations apart.
     epsilon, delta
         One point of what Gaussian noise promises at this mu; `delta` includes the error of the table of noise.
 
@@ -48,6 +50,7 @@ class BenchClaim:
     unit: str
     sigma: float
     step: float
+    rounding: float
     shift: float
     hidden_shift: float
     mu: float
@@ -91,7 +94,8 @@ def bench_claim(
     slopes = Family(site.physics, site.tolerance).sensor_slopes()
     hidden = plan.claim.alpha * float(slopes[site.sensor_ids.index(sensor)])
     apart = hidden if shift is None else not_negative("shift", shift)
-    mu = (apart + planned.step * (1 + 2.0**-20)) / planned.sigma * (1 + 1e-12)
+    rounding = planned.step + (site.spec.privacy.resolution or 0.0)
+    mu = (apart + rounding * (1 + 2.0**-20)) / planned.sigma * (1 + 1e-12)
     if mu > _LARGEST_MU:
         raise InputError(
             f"shift={apart:g} is {mu:.3g} standard deviations of the noise, too far for it to hide anything. Give less "
@@ -106,6 +110,7 @@ def bench_claim(
         unit=site.unit,
         sigma=planned.sigma,
         step=planned.step,
+        rounding=rounding,
         shift=apart,
         hidden_shift=hidden,
         mu=mu,
@@ -142,7 +147,7 @@ class SetupComparison:
     @property
     def allowed(self) -> float:
         """The largest distance of set-ups that are as stated, rounding included."""
-        return self.claim.shift + self.claim.step
+        return self.claim.shift + self.claim.rounding
 
     @property
     def noise_missing(self) -> bool:
@@ -157,7 +162,7 @@ class SetupComparison:
     @property
     def nearer(self) -> bool:
         """Whether the set-ups were nearer to each other than stated."""
-        return self.apart + CLEAR * self.error < self.claim.shift - self.claim.step
+        return self.apart + CLEAR * self.error < self.claim.shift - self.claim.rounding
 
     def farther(self, errors: float) -> bool:
         """Whether they are further apart than stated, by so many standard errors."""

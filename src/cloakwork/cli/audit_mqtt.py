@@ -241,8 +241,8 @@ def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> 
         claim=(
             f"By the plan {plan.digest[:12]} this sensor adds normal noise with a standard deviation of "
             f"{claim.shown(claim.sigma)}. So a single reading has at most this epsilon and delta for set-ups whose "
-            f"true readings differ by at most {claim.shown(claim.shift)}, as was stated of these two, and a step of "
-            f"{claim.shown(claim.step)} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts "
+            f"true readings differ by at most {claim.shown(claim.shift)}, as was stated of these two, and "
+            f"{claim.shown(claim.rounding)} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts "
             f"this sensor by at most {claim.shown(claim.hidden_shift)}.",
         ),
         notes=(

@@ -77,6 +77,7 @@ def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
         "places": cloak.physics.places,
         "sensors": cloak.physics.sensors,
         "rank": cloak.physics.range().rank,
+        "step": cloak.step,
         "resolution": cloak.resolution,
         "resolution_cost": cloak.resolution_cost,
         "window_seconds": site.spec.privacy.window,
@@ -102,7 +103,7 @@ def achieved(report: DesignReport) -> dict[str, float | int | None]:
 
 def _noticed(cloak: Cloak) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
-    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.sigmas, cloak.steps))))
+    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.sigmas, cloak.roundings))))
 
 
 def _estimator(site: Site) -> str:
@@ -161,8 +162,9 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
         ("largest reading of one source", f"{peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * _noticed(cloak):.0f} %"),
-        ("step of a reading", _range(cloak.steps) + unit),
-        ("cost of the step", f"{100 * cloak.resolution_cost:.3g} % more noise"),
+        ("step of the hardware", "none" if cloak.resolution is None else f"{cloak.resolution:g}{unit}"),
+        ("step in which readings are sent", _range(cloak.steps) + unit),
+        ("cost of the steps", f"{100 * cloak.resolution_cost:.3g} % more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)

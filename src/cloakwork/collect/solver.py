@@ -167,7 +167,7 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Clock = u
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]
-    combined = replace(part, sigmas=part.sigmas * shrink, steps=part.steps * shrink)
+    combined = replace(part, sigmas=part.sigmas * shrink, roundings=part.roundings * shrink)
     recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [max(times)], present)
     result = make_result(site, found, clock(), 1000 * (time.perf_counter() - began))

@@ -49,20 +49,20 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope
     return alpha * float(physics.sensor_slopes().max()) * (1 + 1e-15)
 
 
-def exposure(model: Physics | Family, *, alpha: float, scope: Scope, sigma: FloatArray, step: FloatArray) -> float:
+def exposure(model: Physics | Family, *, alpha: float, scope: Scope, sigma: FloatArray, rounding: FloatArray) -> float:
     """The mu of one frame: the largest shift of a hidden move and rounding, in standard deviations, rounded up.
 
     Notes
     -----
-    network: alpha sup ||(M_i - M_j)/sigma|| / d + ||step/sigma||; sensor: the largest (alpha slope_l + step_l)/sigma_l.
-    The step is taken 2^-20 larger to cover the division by it in floating point (|reading/step| is below 2^31).
+    network: alpha sup ||(M_i - M_j)/sigma|| / d + ||r/sigma||; sensor: the largest (alpha slope_l + r_l)/sigma_l.
+    The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of readings by steps in floating point
+    (|reading/step| is below 2^31).
     """
-    steps = step * (1 + 2.0**-20)
+    added = rounding * (1 + 2.0**-20)
     if scope is Scope.NETWORK:
         slope = model.joint_slope(1 / sigma).value
-        rounding = math.sqrt(float(((steps / sigma) ** 2).sum()))
-        return (alpha * slope + rounding) * (1 + 1e-12)
-    return float(np.max((alpha * model.sensor_slopes() + steps) / sigma)) * (1 + 1e-12)
+        return (alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
+    return float(np.max((alpha * model.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
 
 
 def allowed_mu(
@@ -94,13 +94,13 @@ def allowed_mu(
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """Standard deviation and step of each sensor.
+    """Standard deviation of each sensor's noise, and how much rounding it covers.
 
     For designed noise, `bound` is a lower bound on the mean variance of a window.
     """
 
     sigma: FloatArray
-    step: FloatArray
+    rounding: FloatArray
     bound: float | None = None
 
 
@@ -109,7 +109,8 @@ class Allowance:
     """How much one of `number` frames of a window may reveal: `mu` standard deviations for a move of `alpha`.
 
     It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in this
-    scope; `resolution` is the step of the devices, or None if the step follows the noise.
+    scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
+    are sent; None, for exact readings only, lets it follow the noise.
     """
 
     family: Family
@@ -118,7 +119,13 @@ class Allowance:
     mu: float
     number: int
     sensitivity: float
-    resolution: ArrayLike | None
+    resolution: FloatArray | None
+    step: FloatArray | None
+
+    @property
+    def rounding(self) -> FloatArray | None:
+        """What rounding adds at most to the shift of each sensor, or None if it is one step that follows the noise."""
+        return self.step if self.step is None or self.resolution is None else self.step + self.resolution
 
     @property
     def sensors(self) -> int:
@@ -134,22 +141,22 @@ class Allowance:
         """Noise in steps if steps follow it: rounding costs 1 %, unless the tables end before."""
         return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE_TABLES.ratio / 1.001)
 
-    def cost(self, sigma: FloatArray, step: FloatArray) -> float:
+    def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
         """The exact mu of a frame with this noise, rounded up."""
-        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, step=step)
+        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, rounding=rounding)
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
         sigmas = per_sensor("sigma", sigma, self.sensors)
-        return NoiseLevels(sigmas, self._steps(sigmas))
+        return NoiseLevels(sigmas, self._covered(sigmas))
 
     def equal(self) -> NoiseLevels:
         """The least noise that is the same for all sensors."""
         coarse = self.sensitivity / (self.ratio * self.mu - self._root)
-        step = np.full(self.sensors, coarse) if self.resolution is None else self._steps(np.ones(self.sensors))
-        rounding = math.sqrt(float((step**2).sum())) if self.scope is Scope.NETWORK else float(step.max())
-        needed = (self.sensitivity + rounding * _DIVISION) / self.mu * (1 + 1e-11)
-        return NoiseLevels(np.full(self.sensors, needed), step)
+        rounding = np.full(self.sensors, coarse) if self.rounding is None else self.rounding
+        added = math.sqrt(float((rounding**2).sum())) if self.scope is Scope.NETWORK else float(rounding.max())
+        needed = (self.sensitivity + added * _DIVISION) / self.mu * (1 + 1e-11)
+        return NoiseLevels(np.full(self.sensors, needed), rounding)
 
     def least_error(self) -> NoiseLevels:
         """The noise per sensor that locates a lone source best; never worse than equal noise."""
@@ -157,7 +164,7 @@ class Allowance:
             return self._least_each()
         best = self.search().run()
         sigma = best.sigma * math.sqrt(self.number)
-        own = self._scaled(sigma if self.resolution is None else few_ratios(sigma, self._steps(sigma)))
+        own = self._scaled(sigma if self.step is None else few_ratios(sigma, self.step))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
         return replace(better, bound=self._without_rounding(best.optimum.bound))
@@ -167,8 +174,8 @@ class Allowance:
 
         Scaling the noise down by a factor lowers the mean variance by at most the square of that factor.
         """
-        if self.resolution is not None:
-            return replace(self, resolution=None).search(rounded=0.0).run().optimum.bound
+        if self.rounding is not None:
+            return replace(self, resolution=None, step=None).search(rounded=0.0).run().optimum.bound
         return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
 
     def variance(self, sigma: FloatArray) -> float:
@@ -178,12 +185,12 @@ class Allowance:
     def search(self, rounded: float | None = None) -> Search:
         """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
         gain = 1 + self.family.tolerance.gain
-        usual = self._rounded if self.resolution is None else 0.0
+        usual = self._rounded if self.rounding is None else 0.0
         left = self.mu - (usual if rounded is None else rounded)
         reach = left * math.sqrt(self.number) / (self.alpha * gain)
-        if self.resolution is None:
+        if self.rounding is None:
             return Search(self.family, reach)
-        return Search(self.family, reach, (self._steps(np.ones(self.sensors)) / (self.alpha * gain)) ** 2)
+        return Search(self.family, reach, (self._covered(np.ones(self.sensors)) / (self.alpha * gain)) ** 2)
 
     @property
     def _rounded(self) -> float:
@@ -192,30 +199,28 @@ class Allowance:
 
     def _scaled(self, sigma: FloatArray) -> NoiseLevels:
         """Scale the noise until it meets the exact condition."""
-        fixed = self._rounded if self.resolution is None else 0.0
-        cost = self.cost(sigma, self._steps(sigma))
+        fixed = self._rounded if self.rounding is None else 0.0
+        cost = self.cost(sigma, self._covered(sigma))
         for _ in range(5):
             sigma = sigma * ((cost - fixed) / (self.mu - fixed) * (1 + 1e-11))
-            cost = self.cost(sigma, self._steps(sigma))
+            cost = self.cost(sigma, self._covered(sigma))
             if cost <= self.mu:
                 break
-        return NoiseLevels(sigma, self._steps(sigma))
+        return NoiseLevels(sigma, self._covered(sigma))
 
     def _least_each(self) -> NoiseLevels:
         """In scope "sensor", each sensor needs the noise that it would need alone."""
         slopes = self.family.sensor_slopes()
         moved = self.alpha * np.maximum(slopes, BLIND * slopes.max())
-        if self.resolution is None:
+        if self.rounding is None:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
-            sigma = (moved + self._steps(moved) * _DIVISION) / self.mu * (1 + 1e-11)
-        return NoiseLevels(sigma, self._steps(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
+            sigma = (moved + self._covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
+        return NoiseLevels(sigma, self._covered(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
 
-    def _steps(self, sigma: FloatArray) -> FloatArray:
-        """The steps of the devices, or steps that give all sensors the same ratio, so that they share one table."""
-        if self.resolution is None:
-            return sigma / self.ratio
-        return per_sensor("resolution", self.resolution, self.sensors)
+    def _covered(self, sigma: FloatArray) -> FloatArray:
+        """The rounding to cover, or steps that give all sensors the same ratio, so that they share one table."""
+        return sigma / self.ratio if self.rounding is None else self.rounding
 
 
 def per_sensor(name: str, values: ArrayLike, m: int) -> FloatArray:

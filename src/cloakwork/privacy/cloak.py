@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Physics, Tolerance
-from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
+from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, per_sensor, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
@@ -20,6 +20,9 @@ from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_rati
 from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
 
 MOST_STEPS = 2.0**31
+PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
+FINE = 1024  # grids finer than a step by this factor are not looked for
+ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
 
 
 @final
@@ -39,7 +42,11 @@ class Cloak(Immutable):
     calibration
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
-        Step in which readings are sent, one for all or one per sensor. The default step takes 1 % more noise.
+        Step in which the hardware reads, one for all or one per sensor; a larger value is safe. If it is left out,
+        readings count as exact.
+    step
+        Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution`, or else the
+        step that takes 1 % more noise.
     readings_per_window
         Frames that (epsilon, delta) covers together.
     sigma
@@ -53,8 +60,8 @@ class Cloak(Immutable):
     Notes
     -----
     A reading is rounded to k steps and sent as k + round(N(0, (sigma/step)^2)). This equals round(k + N), so it is
-    post-processing of the Gaussian mechanism. Rounding adds at most one step to the difference between neighbours, so
-    the calibrated sensitivity is Delta + step sqrt(m).
+    post-processing of the Gaussian mechanism. Each rounding, by the hardware and to steps, adds at most its own step to
+    the difference between neighbours, so the calibrated sensitivity is Delta + (resolution + step) sqrt(m).
 
     Examples
     --------
@@ -74,6 +81,7 @@ class Cloak(Immutable):
         scope: Scope | str = Scope.NETWORK,
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
+        step: ArrayLike | None = None,
         readings_per_window: int = 1,
         sigma: ArrayLike | None = None,
         tolerance: Tolerance | None = None,
@@ -90,14 +98,24 @@ class Cloak(Immutable):
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
+        self._resolution = None if resolution is None else self._per_sensor("resolution", resolution)
+        chosen = self._chosen_step(step)
         self.allowance = Allowance(
-            self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity, resolution
+            self.family,
+            self.alpha,
+            self.scope,
+            self._mu,
+            self.readings_per_window,
+            self.sensitivity,
+            self._resolution,
+            chosen,
         )
         self.design = _design(design, sigma)
         levels = self._levels(sigma)
-        self._sigma, self._step, self._bound = frozen(levels.sigma), frozen(levels.step), levels.bound
-        self._frame_mu = self.allowance.cost(self._sigma, self._step)
-        self._refuse_too_little_noise(step_follows_sigma=resolution is None)
+        self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
+        self._step = self._rounding if chosen is None else chosen
+        self._frame_mu = self.allowance.cost(self._sigma, self._rounding)
+        self._refuse_too_little_noise(step_follows_sigma=chosen is None)
         self._ratios = frozen(np.array([table_ratio(ratio) for ratio in self._sigma / self._step]))
         self._refuse_too_fine_a_step()
         self._ledger = Ledger(
@@ -114,6 +132,11 @@ class Cloak(Immutable):
 
     @property
     def resolution(self) -> Any:
+        """Step in which the hardware reads: a float, or one per sensor if they differ; None if it is not stated."""
+        return None if self._resolution is None else _plain(self._resolution)
+
+    @property
+    def step(self) -> Any:
         """Step in which readings are sent: a float, or one per sensor if they differ."""
         return _plain(self._step)
 
@@ -124,8 +147,13 @@ class Cloak(Immutable):
 
     @property
     def steps(self) -> FloatArray:
-        """Step of each sensor, shape (m,)."""
+        """Step in which each sensor sends, shape (m,)."""
         return self._step
+
+    @property
+    def roundings(self) -> FloatArray:
+        """The sum of the steps of the hardware and of sending, which the noise covers for each sensor, shape (m,)."""
+        return self._rounding
 
     @property
     def ratios(self) -> FloatArray:
@@ -144,7 +172,7 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost(self) -> float:
-        """How much more noise the rounding to steps takes, as a fraction."""
+        """How much more noise the steps take, those of the hardware included, as a fraction."""
         return self._frame_mu / self._frame_mu_without_rounding() - 1
 
     @cached_property
@@ -160,19 +188,24 @@ class Cloak(Immutable):
         """Frames released so far."""
         return self._ledger.spent
 
-    def release(self, readings: ArrayLike) -> FloatArray:
+    def release(self, readings: ArrayLike, *, exact: bool = False) -> FloatArray:
         """Cloak true readings with private noise: shape (m,) or (frames, m), in units of the readings.
 
         Every returned value is a whole number of steps. Each frame spends one of `readings_per_window`; a call that
-        would exceed them is refused before anything is released.
+        would exceed them is refused before anything is released. Without a `resolution`, readings that all sit on a
+        decimal or binary grid are refused: they look rounded by hardware. `exact` states that they are not, and then
+        nothing depends on what they look like.
         """
-        steps = self._rounded(readings)
+        values = self._checked(readings)
+        steps = self._rounded(values)
+        if self._resolution is None and not exact:
+            self._refuse_hardware_steps(values)
         self._ledger.spend(steps.size // self.physics.sensors)
         return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
         """Cloak readings by the same law as `release`, reproducibly and therefore not privately; spends nothing."""
-        steps = self._rounded(readings)
+        steps = self._rounded(self._checked(readings))
         return self._noised(steps, simulated_words(rng))
 
     def to_steps(self, released: ArrayLike) -> IntArray:
@@ -197,6 +230,15 @@ class Cloak(Immutable):
         """The mu of a whole window, after taking the error of the noise table off delta."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
         return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration)
+
+    def _per_sensor(self, name: str, values: ArrayLike) -> FloatArray:
+        return frozen(per_sensor(name, values, self.physics.sensors))
+
+    def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
+        """The step of each sensor, or None if it follows the noise."""
+        if step is not None:
+            return self._per_sensor("step", step)
+        return None if self._resolution is None else frozen(self._resolution / PARTS)
 
     def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:
@@ -230,20 +272,41 @@ class Cloak(Immutable):
         largest = int(np.argmax(self._ratios))
         if self._ratios[largest] > DEVICE_TABLES.ratio:
             raise CalibrationError(
-                f"resolution={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} "
-                f"steps, and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser resolution.",
-                resolution=float(self._step[largest]),
+                f"step={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} steps, "
+                f"and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution, of "
+                f"which the step is a {PARTS}th.",
+                step=float(self._step[largest]),
             )
 
     def _frame_mu_without_rounding(self) -> float:
-        return self.allowance.cost(self._sigma, np.zeros_like(self._step))
+        return self.allowance.cost(self._sigma, np.zeros_like(self._rounding))
 
-    def _rounded(self, readings: ArrayLike) -> FloatArray:
+    def _refuse_hardware_steps(self, values: FloatArray) -> None:
+        """Refuse readings that all sit on a grid of a power of ten or of two, unless that grid is very fine.
+
+        Hardware with such a step is refused whatever it reads. The text names no step: the grid of a single reading
+        would tell that reading.
+        """
+        finest = float(self._step.min()) / FINE
+        for base in (10.0, 2.0):
+            counts = values / base ** math.floor(math.log(finest, base))
+            if (np.abs(counts - np.rint(counts)) <= ON_GRID).all():
+                raise ReadingError(
+                    "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
+                    "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
+                    "resolution=0.0625, or state that the readings are exact: release(readings, exact=True).",
+                    step=self.step,
+                )
+
+    def _checked(self, readings: ArrayLike) -> FloatArray:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
         if values.ndim > 2:
             raise ReadingError(
                 f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).", axes=values.ndim
             )
+        return values
+
+    def _rounded(self, values: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # a value that is too large is refused below
             steps: FloatArray = np.asarray(np.rint(values / self._step))
         far = np.argwhere(np.abs(steps) >= MOST_STEPS)
@@ -251,7 +314,7 @@ class Cloak(Immutable):
             sensor = int(far[0][-1])
             raise ReadingError(
                 f"the reading of sensor {sensor} does not fit in {MOST_STEPS:.0f} steps of {self._step[sensor]:.3g}: "
-                "subtract its baseline first, or give a coarser resolution.",
+                "subtract its baseline first, or give a coarser step.",
                 sensor=sensor,
             )
         return steps

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class ExplainableCloak(Protocol):
     def steps(self) -> FloatArray: ...
     @property
     def frame_mu(self) -> float: ...
+    @property
+    def resolution(self) -> Any: ...
     @property
     def resolution_cost(self) -> float: ...
     @property
@@ -117,6 +119,14 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _steps(cloak: ExplainableCloak) -> str:
+    sent, more = f"{float(cloak.steps.min()):.3g}", f"{100 * cloak.resolution_cost:.2g} % more noise"
+    if cloak.resolution is None:
+        return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
+    hardware = f"{float(np.max(cloak.resolution)):.3g}"
+    return f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
+
+
 def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
     low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
     noise = rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}, depending on the sensor"
@@ -124,8 +134,7 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
     lines = [
         f"Each reading carries noise with a standard deviation of {noise}. A hidden move shifts the readings by at "
         f"most {rounded_up(cloak.sensitivity)}.",
-        f"Sending readings in steps of {float(cloak.steps.min()):.3g} takes {100 * cloak.resolution_cost:.2g} % more "
-        "noise.",
+        _steps(cloak),
     ]
     if cloak.readings_per_window > 1:
         lines.append(

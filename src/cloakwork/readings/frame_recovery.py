@@ -23,14 +23,15 @@ class PartialCloak:
     physics: Physics
     sigmas: FloatArray
     steps: FloatArray
+    roundings: FloatArray
 
 
 def partial_cloak(cloak: Cloak, present: NDArray[np.bool_]) -> PartialCloak:
     """A cloak restricted to the sensors that are present."""
     if present.all():
-        return PartialCloak(cloak.physics, cloak.sigmas, cloak.steps)
+        return PartialCloak(cloak.physics, cloak.sigmas, cloak.steps, cloak.roundings)
     rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
-    return PartialCloak(rows, cloak.sigmas[present], cloak.steps[present])
+    return PartialCloak(rows, cloak.sigmas[present], cloak.steps[present], cloak.roundings[present])
 
 
 @dataclass(frozen=True, eq=False)

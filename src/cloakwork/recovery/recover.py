@@ -181,7 +181,7 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.", sigma=None)
         return Problem.with_noise(model, sigma)
-    if not all(hasattr(model, name) for name in ("physics", "sigmas", "steps")):
+    if not all(hasattr(model, name) for name in ("physics", "sigmas", "roundings")):
         raise InputError(
             f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
             "recover(readings, physics, sigma=...).",
@@ -189,4 +189,4 @@ def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
         )
     if sigma is not None:
         raise InputError("a cloak has its own sigma: leave sigma out, or give the physics instead.", sigma=sigma)
-    return Problem.with_noise(model.physics, model.sigmas, model.steps)
+    return Problem.with_noise(model.physics, model.sigmas, model.roundings)

@@ -134,7 +134,7 @@ class Site:
 
     def cloak_with(self, sigmas: FloatArray, steps: FloatArray) -> Cloak:
         """A new cloak with this noise and these steps; refused if they miss the site's claim."""
-        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "resolution": steps})
+        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "step": steps})
 
 
 @dataclass(frozen=True)
