@@ -23,7 +23,7 @@ OUTSIDE = {"cli/app", "cli/output"}
 LOADED = ("cloakwork.cli.series", "cloakwork.series", "pyarrow.csv", "pyarrow.parquet", "scipy.signal")
 CASES = {
     "events with persons": "events.csv --person card --most-per-person 4 --from 2026-10-05 --to 2026-10-07",
-    "counts": "counts.csv --counts n --contribution 3",
+    "counts": "counts.csv --counts n --contribution 3 --every 15m --from 2026-10-05 --to 2026-10-05T15:00",
 }
 
 

@@ -38,7 +38,7 @@ def test_events_are_counted_filtered_and_published(succeed: Run, visits: Path, s
 
 def test_the_noise_has_the_stated_size_and_the_summary_its_share(succeed: Run, here: Path) -> None:
     rows = write(here / "zeros.csv", ("n",), *([0] for _ in range(8192)))
-    done = succeed("series", rows, "--counts", "n", "--filter", "window:1", "--epsilon", 1, "--delta", 1e-6, "--json")
+    done = succeed("series", rows, "--counts", "n", "--rows", 8192, "--filter", "window:1", "--json")
     published = read(Path("published.csv"))
     assert published["row"][:2] == ["1", "2"]
     values, error = floats(published["window-1"]), float(published["window-1.within"][0]) / Z95
@@ -49,7 +49,6 @@ def test_the_noise_has_the_stated_size_and_the_summary_its_share(succeed: Run, h
     assert cost["typical_level"] == pytest.approx(level, rel=1e-3)
     assert cost["root_mean_square_error"] == pytest.approx(4.2247, rel=2e-3)
     assert cost["share"] == pytest.approx(4.2247 / level, rel=5e-3)
-    assert done.values["taken_from_data"] == ["the number of rows"]
 
 
 def test_parquet_goes_in_and_out(succeed: Run, here: Path, seconds: NDArray[np.int64]) -> None:
@@ -94,15 +93,6 @@ def test_limits_of_persons_are_reported_at_the_terminal_only(succeed: Run, visit
     assert Path("a.svg").stat().st_mode & 0o077 == 0
 
 
-def test_parameters_taken_from_the_data_are_warned_of(succeed: Run, visits: Path) -> None:
-    done = succeed("series", visits, "--filter", "average:6", "--series-by", "door", "--json")
-    assert done.values["taken_from_data"] == ["--from (the first time)", "--to (the last time)", "--names"]
-    assert "--from (the first time), --to (the last time), --names" in done.err
-    values = succeed("series", visits, "--filter", "average:6", "--to", "2026-10-08", "--json").values
-    assert values["taken_from_data"] == ["--from (the first time)"]
-    assert (values["from"], values["to"], values["bins"]) == ("2026-10-05T00:00:00Z", "2026-10-08T00:00:00Z", 72)
-
-
 def test_several_series_are_published_together(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
     done = succeed(
         *("series", visits, *PERIOD, *CLEAR, "--filter", "window:1", "--filter", "running-sum"),
@@ -122,21 +112,21 @@ def test_counts_and_coefficients_come_from_files(succeed: Run, here: Path) -> No
     write(here / "counts.csv", ("Date", "n"), *((iso(HOUR * k), n) for k, n in enumerate(counts)))
     write(here / "back.csv", *([value] for value in (1, -2, 0.5)))
     write(here / "ahead.csv", ("lag", "weight"), (1, 0.25), (-1, 1))
-    words = ("--counts", "n", "--contribution", 3, "--filter", "back.csv", "--filter", "ahead.csv")
-    done = succeed("series", "counts.csv", *words, *CLEAR)
+    words = ("--counts", "n", "--every", "1h", "--contribution", 3, "--filter", "back.csv", "--filter", "ahead.csv")
+    done = succeed("series", "counts.csv", *PERIOD, *words, *CLEAR)
     published = read(Path("published.csv"))
     assert close(published, "back", np.convolve(counts, [1, -2, 0.5])[:48])
     assert close(published, "ahead", np.r_[counts[1:], 0] + 0.25 * np.r_[0, counts[:-1]])
     assert "back.csv: 3 coefficients from lag 0: 1, -2, 0.5\n" in done.err
-    assert "--time none" in done.err  # the times are those of column Date
+    assert "column Date" in done.err
     assert "--contribution" in done.out
 
 
 @pytest.mark.parametrize("out", ["shared.csv", "shared.parquet"])
 def test_no_true_value_is_in_any_file_or_summary(succeed: Run, here: Path, out: str) -> None:
     write(here / "counts.csv", ("time", "n"), *((iso(HOUR * k), 7_654_321 + 1000 * k) for k in range(40)))
-    words = ("series", "counts.csv", "--counts", "n", "--filter", "window:1", "--filter", "running-sum", "--out", out)
-    words += ("--epsilon", 1e-6)  # type: ignore[assignment]  # noise that no digit survives
+    words = ("series", "counts.csv", "--counts", "n", "--every", "1h", *PERIOD, "--filter", "window:1", "--out", out)
+    words += ("--filter", "running-sum", "--epsilon", "1e-6")  # noise that no digit survives
     shown = {str(7_654_321 + 1000 * k) for k in range(40)}
     for _ in range(2):  # noise hits one of them by chance once in some hundred runs, but not the same one again
         with mpl.rc_context({"svg.fonttype": "none"}):
@@ -174,9 +164,7 @@ def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(
 def test_the_summary_is_one_object(succeed: Run, visits: Path) -> None:
     done = succeed("series", visits, *PERIOD, "--filter", "window:1", "--filter", "decay:0.5", "--json")
     values = done.values
-    assert {"source", "from", "to", "every_seconds", "bins", "series", "taken_from_data", "level", "hides"} <= set(
-        values
-    )
+    assert {"source", "from", "to", "every_seconds", "bins", "series", "level", "hides"} <= set(values)
     assert [cost["name"] for cost in values["filters"]] == ["window-1", "decay-0.5"]
     assert values["explanation"]["hidden"][0] == values["hides"]
     assert values["expected_mse"] < values["papers_mse"]

@@ -11,7 +11,8 @@ from tests.cli.series_files import CLEAR, HOUR, PERIOD, floats, iso, read, write
 
 VALUE = ("--value", "paid", "--most-per-event")
 PERSON = ("--person", "card", "--most-per-person")
-COUNTS = ("untimed.csv", "--counts", "n")
+COUNTS = ("untimed.csv", "--counts", "n", "--rows", 2)
+HOURS = ("--every", "1h", *PERIOD)
 
 BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the option or file that its refusal names
     (("none.csv",), "none.csv"),
@@ -20,17 +21,22 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("empty.csv",), "empty.csv"),
     (("latin.csv", "--time", "t"), "UTF-8"),
     (("unclosed.csv", "--time", "t"), "quotation mark"),
-    (("odd.csv", "--counts", "n"), "1 line of odd.csv"),
+    (("odd.csv", "--counts", "n", "--rows", 1), "1 of the lines of odd.csv"),
     (("broken.parquet",), "broken.parquet"),
     (("visits.csv", "--time", "when"), "--time when"),
     (("untimed.csv",), "--time"),
     (("visits.csv", "--every", "1x"), "--every 1x"),
-    (("visits.csv", "--from", "then"), "--from then"),
-    (("visits.csv", "--from", "1900-01-01"), "--from 1900-01-01"),
+    (("visits.csv", "--from", "then", "--to", "2026-10-07"), "--from then"),
+    (("visits.csv", "--from", "1900-01-01", "--to", "2026-10-07"), "--from 1900-01-01"),
     (("visits.csv", "--from", "2026-10-05", "--to", "2026-10-04"), "--from, --to"),
     (("visits.csv", *PERIOD, "--every", "7h"), "2026-10-06T18:00:00Z or 2026-10-07T01:00:00Z"),
-    (("visits.csv", "--from", "1971-01-01", "--every", "1m"), "16,777,216"),
-    (("nothing.csv",), "--from, --to"),
+    (("visits.csv", "--from", "1971-01-01", "--to", "2026-10-07", "--every", "1m"), "16,777,216"),
+    (("visits.csv", "--to", "2026-10-07"), "--from, --to"),
+    (("visits.csv", "--from", "2026-10-07"), "--from, --to"),
+    (("visits.csv", "--series-by", "door", *PERIOD), "--names"),
+    (("counts.csv", "--counts", "n", *PERIOD), "--every"),
+    (("counts.csv", "--counts", "n", "--rows", 3, "--from", "2026-10-05"), "--from: this does not go with --rows"),
+    (("counts.csv", "--counts", "n", "--rows", 0), "--rows 0"),
     (("visits.csv", "--value", "paid"), "--most-per-event"),
     (("visits.csv", *VALUE, 0), "--most-per-event 0"),
     (("visits.csv", *VALUE, 5, "--step", 9), "--step 9"),
@@ -51,10 +57,11 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("visits.csv", "--compare"), "--plot"),
     (("visits.csv", "--out", "no/a.csv"), "--out no/a.csv"),
     (("visits.csv", "--plot", "no/a.png"), "--plot no/a.png"),
-    (("counts.csv", "--counts", "m"), "--counts m"),
+    (("counts.csv", "--counts", "m", *HOURS), "--counts m"),
     (("counts.csv", "--counts", "n", "--person", "a"), "--person"),
-    (("counts.csv", "--counts", "n"), "--time none"),
-    (("twice.csv", "--counts", "n", "--every", "1h"), "--series-by"),
+    (("counts.csv", "--counts", "n", *HOURS), "--rows"),
+    (("twice.csv", "--counts", "n", *HOURS), "--series-by"),
+    (("untimed.csv", "--counts", "n", *HOURS), "--rows"),
     ((*COUNTS, "--every", "1h"), "--every"),
     ((*COUNTS, "--contribution", 1.5), "--contribution 1.5"),
     ((*COUNTS, "--filter", "running-sum"), "--filter: running-sum"),
@@ -77,7 +84,6 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
     write(here / "untimed.csv", ("hour", "n"), (0, 3), (1, 4))
     write(here / "counts.csv", ("time", "n"), (iso(0), 1), (iso(HOUR), 2), (iso(2.5 * HOUR), 3))
     write(here / "twice.csv", ("time", "n"), (iso(0), 1), (iso(0), 2))
-    write(here / "nothing.csv", ("time", "n"))
     (here / "empty.csv").touch()
     (here / "latin.csv").write_bytes(b"t\xe9t,n\n1,2\n")
     (here / "unclosed.csv").write_text('t,"n\n1,2\n')
@@ -87,7 +93,8 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
         (here / name).write_text("precious")
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     for words, named in BAD_INPUTS:
-        done = run("series", *words, "--filter", "running-sum")
+        stated = ("--from" in words) or ("--to" in words) or ("--rows" in words)
+        done = run("series", *words, *(() if stated else PERIOD), "--filter", "running-sum")
         assert (done.code, done.out) == (2, ""), words
         assert named in done.err, words
         assert not re.search("[a-z]_[a-z]", done.err), words  # options, not parameters

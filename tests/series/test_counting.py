@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import InputError
-from cloakwork.series import HOUR, CountedSeries, FileRequest, count_file
+from cloakwork.series import HOUR, Bins, CountedSeries, count_events, read_counts
 
 START = 1_791_158_400_000  # 2026-10-05, midnight, a Monday
 DAY = 24 * HOUR
-PERIOD: dict[str, Any] = {"start": START, "end": START + 2 * DAY}
+BINS = Bins(START, HOUR, 48)
 
 
 def iso(hours: float) -> str:
@@ -32,8 +32,8 @@ def write(path: Path, *rows: Sequence[object]) -> Path:
     return path
 
 
-def count_rows(folder: Path, rows: Sequence[Sequence[object]], **request: Any) -> CountedSeries:
-    return count_file(write(folder / "a.csv", *rows), FileRequest(**request))
+def count_rows(folder: Path, rows: Sequence[Sequence[object]], bins: Bins = BINS, **request: Any) -> CountedSeries:
+    return count_events(write(folder / "a.csv", *rows), bins, **request)
 
 
 def by_hour(*hours: int) -> list[float]:
@@ -57,19 +57,19 @@ def test_times_may_have_many_forms(tmp_path: Path, form: str) -> None:
     else:
         cells = [text[:19].replace("T", " ") for text in texts] if form == "csv" else unix.tolist()
         path = write(tmp_path / "a.csv", ("when",), *([cell] for cell in cells))
-    counted = count_file(path, FileRequest(time="when", **PERIOD))
+    counted = count_events(path, BINS, time="when")
     assert counted.series.values.tolist() == [by_hour(0, 0, 1, 47)]
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"time,who\n{iso(0)},a\nyesterday,a\n{iso(0)},\n{iso(0)},b,c\n{iso(0)},b\n")
-    counted = count_file(path, FileRequest(person="who", most_per_person=1, **PERIOD))
+    counted = count_events(path, BINS, person="who", most_per_person=1)
     assert counted.series.values.tolist() == [by_hour(0, 0)]
     remarks = "\n".join(counted.remarks)
     assert "2 of 4 rows" in remarks
     assert "line 3" in remarks
-    assert "1 line left out" in remarks
+    assert "1 of the lines left out" in remarks
     assert "yesterday" not in remarks
 
 
@@ -81,21 +81,23 @@ def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> No
         ("time,paid\n2026-10-05,secret,1\n", {}),
     ],
 )
-def test_a_file_without_a_readable_row_is_refused_and_no_cell_is_shown(
+def test_a_file_without_a_readable_row_is_counted_as_zeros_and_no_cell_is_shown(
     tmp_path: Path, text: str, request_: dict[str, Any]
 ) -> None:
+    """Whether it can be published would otherwise depend on the only readable event."""
     (tmp_path / "a.csv").write_text(text)
-    for period in (PERIOD, {}):
-        with pytest.raises(InputError) as problem:
-            count_file(tmp_path / "a.csv", FileRequest(**request_, **period))
-        assert "no row" in str(problem.value)
-        assert not any(cell in str(problem.value) for cell in ("10/05", "08:31", "secret", "words"))
+    counted = count_events(tmp_path / "a.csv", BINS, **request_)
+    assert counted.series.values.tolist() == [by_hour()]
+    remarks = "\n".join(counted.remarks)
+    assert "left out" in remarks
+    assert "noise" in remarks
+    assert not any(cell in remarks for cell in ("10/05", "08:31", "secret", "words"))
 
 
 def test_semicolons_blanks_and_a_byte_order_mark_are_understood(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"\ufeffdoor; Time \n a ;{iso(0)}\na;{iso(0.1)}\n", encoding="utf-8")
-    counted = count_file(path, FileRequest(series_by=" door", names=["a"], **PERIOD))
+    counted = count_events(path, BINS, series_by=" door", names=["a"])
     assert counted.series.values.tolist() == [by_hour(0, 0)]
     assert (counted.time_column, counted.names) == ("Time", ("a",))
 
@@ -103,11 +105,10 @@ def test_semicolons_blanks_and_a_byte_order_mark_are_understood(tmp_path: Path) 
 @pytest.mark.parametrize("cell", ["n/a,x,ok", f'{iso(10)},x,"oops'])
 def test_one_more_bad_line_changes_no_count(tmp_path: Path, cell: str) -> None:
     rows = [f"{iso(k / 6)},p{k % 40},ok" for k in range(200)]
-    request = FileRequest(person="who", most_per_person=2, **PERIOD)
     values = []
     for more in ([], [cell]):
         (tmp_path / "a.csv").write_text("\n".join(["time,who,note", *rows[:50], *more, *rows[50:]]) + "\n")
-        values.append(count_file(tmp_path / "a.csv", request).series.values)
+        values.append(count_events(tmp_path / "a.csv", BINS, person="who", most_per_person=2).series.values)
     assert (values[0] == values[1]).all()
 
 
@@ -135,16 +136,14 @@ def test_files_that_differ_in_one_person_give_series_that_differ_by_at_most_the_
 ) -> None:
     mixed = [*others, *((time, "me", door, paid) for time, _, door, paid in own)]
     lot.shuffle(mixed)
-    fixed = (iso(0), "b", "n", "1")  # a file without any readable row is refused
     request: dict[str, Any] = {"person": "who", "most_per_person": most, "series_by": "door", "names": ["n", "s"]}
     with TemporaryDirectory() as folder:
         first, second = (
             count_rows(
                 Path(folder),
-                [("time", "who", "door", "paid"), fixed, *rows],
+                [("time", "who", "door", "paid"), *rows],
                 value="paid" if by_value else None,
                 **request,
-                **PERIOD,
             ).series
             for rows in (mixed, [row for row in mixed if row[1] != "me"])
         )
@@ -154,7 +153,7 @@ def test_files_that_differ_in_one_person_give_series_that_differ_by_at_most_the_
 
 def test_values_are_clipped_and_summed_and_the_loss_is_remarked(tmp_path: Path) -> None:
     rows = [(iso(0), 10), (iso(0), 50), (iso(3), 5), (iso(99), 5)]
-    counted = count_rows(tmp_path, [("time", "paid"), *rows], value="paid", most_per_event=30, **PERIOD)
+    counted = count_rows(tmp_path, [("time", "paid"), *rows], value="paid", most_per_event=30)
     assert counted.series.values[0, [0, 3]].tolist() == [40.0, 5.0]
     assert (counted.level, counted.bound, counted.unit, counted.limited) == ("event", "most_per_event", "paid", True)
     remarks = "\n".join(counted.remarks)
@@ -163,97 +162,64 @@ def test_values_are_clipped_and_summed_and_the_loss_is_remarked(tmp_path: Path) 
     assert "30.8 % lower" in remarks  # 45 of 65
 
 
-def test_names_default_to_those_in_the_data_and_missing_ones_are_remarked(tmp_path: Path) -> None:
+def test_rows_of_other_names_are_left_out_and_names_without_rows_are_remarked(tmp_path: Path) -> None:
     rows = [("time", "door"), (iso(0), "south"), (iso(1), "north"), (iso(1), "")]
-    counted = count_rows(tmp_path, rows, series_by="door")
-    assert counted.names == ("north", "south")
-    assert counted.inferred == ("start", "end", "names")
-    counted = count_rows(tmp_path, rows, series_by="door", names=["south", "west"], **PERIOD)
+    counted = count_rows(tmp_path, rows, series_by="door", names=["south", "west"])
     assert counted.series.values[:, :2].tolist() == [[1, 0], [0, 0]]
-    assert counted.inferred == ()
-    assert any(remark.startswith("west had no events") for remark in counted.remarks)
+    assert counted.names == ("south", "west")
+    assert any("(west)" in remark for remark in counted.remarks)
     assert counted.series.losses.other_names == 2
-
-
-@pytest.mark.parametrize(
-    ("hours", "request_", "expected"),
-    [
-        ((3 * 24, 7 * 24), {"every": 7 * DAY}, (START, 2)),  # weeks begin on Mondays
-        ((3.5, 5), {}, (START + 3 * HOUR, 3)),
-        ((3.5, 5), {"end": START + DAY}, (START + 3 * HOUR, 21)),
-        ((3.5, 5), {"start": START + 90 * 60_000}, (START + 90 * 60_000, 4)),
-    ],
-)
-def test_a_missing_end_of_the_period_is_taken_from_the_data(
-    tmp_path: Path, hours: tuple[float, ...], request_: dict[str, int], expected: tuple[int, int]
-) -> None:
-    counted = count_rows(tmp_path, [("time",), *([iso(hour)] for hour in hours)], **request_)
-    assert counted.bins is not None
-    assert (counted.bins.start, counted.bins.n) == expected
-    assert counted.inferred == tuple(name for name in ("start", "end") if name not in request_)
 
 
 def test_counts_are_placed_at_their_times_and_gaps_are_zeros(tmp_path: Path) -> None:
     rows = [(iso(k / 4), k % 7 - 2) for k in range(60) if k not in (5, 6)]
-    counted = count_rows(tmp_path, [("time", "n"), *reversed(rows)], counts="n", contribution=3)
+    path = write(tmp_path / "a.csv", ("time", "n"), *reversed(rows))
+    counted = read_counts(path, "n", Bins(START, HOUR // 4, 60), contribution=3)
     assert counted.series.values.tolist() == [[0 if k in (5, 6) else k % 7 - 2 for k in range(60)]]
     assert (counted.series.contribution, counted.series.losses.empty_bins) == (3, 2)
-    assert counted.inferred == ("start", "end", "every")
     assert (counted.bound, counted.unit) == ("contribution", "n")
 
 
-def test_counts_without_times_keep_their_order(tmp_path: Path) -> None:
-    counted = count_rows(tmp_path, [("hour", "n"), (0, 3), (1, 4)], counts="n")
-    assert (counted.series.values.tolist(), counted.bins, counted.inferred) == ([[3, 4]], None, ("rows",))
-    dated = [("Date", "n"), ("2026-10-05", 3), ("2026-10-06", 2), ("2026-10-08", 4)]
-    assert count_rows(tmp_path, dated, counts="n").series.values.tolist() == [[3, 2, 0, 4]]
-    assert count_rows(tmp_path, dated, counts="n", time="none").series.values.tolist() == [[3, 2, 4]]
+def test_a_stated_number_of_rows_is_read_in_their_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", ("Date", "n"), ("2026-10-05", 3), ("2026-10-06", 2), ("2026-10-08", 4))
+    counted = read_counts(path, "n", 3)
+    assert (counted.series.values.tolist(), counted.bins) == ([[3, 2, 4]], None)
+    assert read_counts(path, "n", Bins(START, DAY, 4)).series.values.tolist() == [[3, 2, 0, 4]]
+    for rows in (0, 2, 4):
+        with pytest.raises(InputError):
+            read_counts(path, "n", rows)
 
 
-@pytest.mark.parametrize("request_", [{}, {"counts": "n", "every": HOUR}])
 @pytest.mark.parametrize("row", [[], [("2026-11-05", 1)]])
-def test_a_period_without_any_row_is_counted_as_zeros(
-    tmp_path: Path, row: list[tuple[object, ...]], request_: dict[str, Any]
-) -> None:
+def test_a_period_without_any_row_is_counted_as_zeros(tmp_path: Path, row: list[tuple[object, ...]]) -> None:
     """Whether it can be published would otherwise depend on the last event in it."""
-    counted = count_rows(tmp_path, [("time", "n"), *row], **request_, **PERIOD)
-    assert counted.series.values.tolist() == [by_hour()]
-    assert any("noise" in remark for remark in counted.remarks)
+    path = write(tmp_path / "a.csv", ("time", "n"), *row)
+    for counted in (count_events(path, BINS), read_counts(path, "n", BINS)):
+        assert counted.series.values.tolist() == [by_hour()]
+        assert any("noise" in remark for remark in counted.remarks)
 
 
 @pytest.mark.parametrize("name", ["count", "Count", " counts ", "visits", "number", "n", "visit_count"])
-def test_a_column_that_looks_like_counts_is_reported(tmp_path: Path, name: str) -> None:
+def test_an_unused_column_that_is_called_like_counts_is_reported(tmp_path: Path, name: str) -> None:
     rows = [("time", name), (iso(0), 5), (iso(1), 0), (iso(2), 7)]
-    assert count_rows(tmp_path, rows, **PERIOD).unused_counts == name.strip()
-    assert count_rows(tmp_path, rows, counts=name, every=HOUR, **PERIOD).unused_counts is None
+    assert count_rows(tmp_path, rows).unused_counts == name.strip()
+    assert read_counts(tmp_path / "a.csv", name, BINS).unused_counts is None
 
 
 @pytest.mark.parametrize(
-    ("name", "cells", "request_"),
+    ("name", "request_"),
     [
-        ("count", ("many", "few", "none"), {}),
-        ("count", (1.5, 2.5, 3), {}),
-        ("count", (-5, -3, 2), {}),
-        ("count", (1, 1, 1), {}),
-        ("card_number", (5, 0, 7), {}),
-        ("discount", (5, 0, 7), {}),
-        ("count", (5, 0, 7), {"value": "count", "most_per_event": 9}),
-        ("count", (5, 0, 7), {"person": "count", "most_per_person": 2}),
-        ("count", (5, 0, 7), {"series_by": "count", "names": ["0", "5"]}),
+        ("card_number", {}),
+        ("discount", {}),
+        ("count", {"value": "count", "most_per_event": 9}),
+        ("count", {"person": "count", "most_per_person": 2}),
+        ("count", {"series_by": "count", "names": ["0", "5"]}),
     ],
 )
-def test_a_column_that_is_used_or_holds_no_counts_is_not_reported(
-    tmp_path: Path, name: str, cells: tuple[object, ...], request_: dict[str, Any]
+def test_a_column_that_is_used_or_has_another_name_is_not_reported(
+    tmp_path: Path, name: str, request_: dict[str, Any]
 ) -> None:
-    rows = [("time", name), *((iso(hour), cell) for hour, cell in enumerate(cells))]
-    assert count_rows(tmp_path, rows, **request_, **PERIOD).unused_counts is None
-
-
-def test_parquet_columns_of_other_types_are_not_taken_for_counts(tmp_path: Path) -> None:
-    times = pa.array([iso(0), iso(1)])
-    for column, name in ((pa.array([3, 4]), "count"), (pa.array([[3], [4]]), None), (pa.array([True, False]), None)):
-        pq.write_table(pa.table({"time": times, "count": column}), tmp_path / "a.parquet")
-        assert count_file(tmp_path / "a.parquet", FileRequest(**PERIOD)).unused_counts == name
+    assert count_rows(tmp_path, [("time", name), (iso(0), 5)], **request_).unused_counts is None
 
 
 @pytest.mark.parametrize(
@@ -267,7 +233,7 @@ def test_parquet_columns_of_other_types_are_not_taken_for_counts(tmp_path: Path)
 def test_a_bad_row_of_counts_is_refused_by_its_line(tmp_path: Path, rows: str, place: str) -> None:
     (tmp_path / "a.csv").write_text(rows.format(iso(0), iso(1), iso(2.5)))
     with pytest.raises(InputError) as problem:
-        count_file(tmp_path / "a.csv", FileRequest(counts="n", every=HOUR, **PERIOD))
+        read_counts(tmp_path / "a.csv", "n", BINS)
     assert problem.value.values["place"] == place
     assert "secret" not in str(problem.value)
 
@@ -275,7 +241,7 @@ def test_a_bad_row_of_counts_is_refused_by_its_line(tmp_path: Path, rows: str, p
 def test_rows_of_a_parquet_file_are_numbered_from_1(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1.0, 2.0, 2.5]}), tmp_path / "a.parquet")
     with pytest.raises(InputError) as problem:
-        count_file(tmp_path / "a.parquet", FileRequest(counts="n"))
+        read_counts(tmp_path / "a.parquet", "n", 3)
     assert problem.value.values["place"] == "row 3"
 
 
@@ -284,20 +250,14 @@ def test_rows_of_a_parquet_file_are_numbered_from_1(tmp_path: Path) -> None:
     [
         ("time,card", {"time": "when"}, "time"),
         ("hour,n", {}, "time"),
-        ("time,n,n", {"series_by": "n"}, "series_by"),
+        ("time,n,n", {"series_by": "n", "names": ["a"]}, "series_by"),
         ("time,card, card ", {"person": "card", "most_per_person": 1}, "person"),
-        ("time,n", {"counts": "m"}, "counts"),
-        ("hour,n", {"counts": "n", "every": HOUR}, ("every",)),
-        ("time,n", {"start": START, "end": START - 1}, ("start", "end")),
-        ("time,n", {"counts": "n"}, "every"),
-        ("time,n", {"start": START, "end": START + 2 * DAY, "every": 7 * HOUR}, ("end", "every")),
-        ("time,n", {"start": 0, "every": 60_000}, ("start", "end", "every")),
+        ("time,n", {"series_by": "n"}, "names"),
+        ("time,n", {"names": ["a"]}, "names"),
         ("time,n", {"series_by": "n", "names": ["a", "a"]}, "names"),
         ("time,n", {"value": "n", "most_per_event": 5, "step": 9}, "most_per_event"),
         ("time,n", {"value": "n", "most_per_event": 1e300}, "most_per_event"),
         ("time,n", {"person": "n", "most_per_person": 2.5}, "most_per_person"),
-        ("time,n", {"person": "n", "most_per_person": 1e10}, "most_per_person"),
-        ("time,n", {"counts": "n", "contribution": 1e30, "every": HOUR}, "contribution"),
     ],
 )
 def test_a_refusal_names_the_parameter_to_change(
@@ -306,14 +266,19 @@ def test_a_refusal_names_the_parameter_to_change(
     columns = header.count(",")
     (tmp_path / "a.csv").write_text(f"{header}\n{iso(0)}{',1' * columns}\n")
     with pytest.raises(InputError) as problem:
-        count_file(tmp_path / "a.csv", FileRequest(**request_))
+        count_events(tmp_path / "a.csv", BINS, **request_)
     assert problem.value.values["parameter"] == parameter
 
 
-def test_a_file_without_rows_gives_no_period(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("time,n\n")
+@pytest.mark.parametrize(
+    ("start", "end", "every", "parameter"),
+    [
+        (START, START - 1, HOUR, ("start", "end")),
+        (START, START + 2 * DAY, 7 * HOUR, ("end", "every")),
+        (0, START, 60_000, ("start", "end", "every")),
+    ],
+)
+def test_a_period_that_cannot_be_divided_is_refused(start: int, end: int, every: int, parameter: object) -> None:
     with pytest.raises(InputError) as problem:
-        count_file(tmp_path / "a.csv", FileRequest())
-    assert problem.value.values["parameter"] == ("start", "end")
-    with pytest.raises(InputError):
-        count_file(tmp_path / "a.csv", FileRequest(counts="n"))
+        Bins.between(start, end, every=every)
+    assert problem.value.values["parameter"] == parameter

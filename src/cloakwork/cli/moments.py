@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import overload
 
 from cloakwork.errors import InputError
 
@@ -10,6 +11,10 @@ _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
 _LATEST = 253_402_300_800_000  # the year 10000
 
 
+@overload
+def parse_moment(option: str, text: str) -> int: ...
+@overload
+def parse_moment(option: str, text: str | None) -> int | None: ...
 def parse_moment(option: str, text: str | None) -> int | None:
     """Unix milliseconds of an ISO 8601 date or time (UTC unless it says otherwise), or of such a number.
 

@@ -14,20 +14,18 @@ from cloakwork.cli.arguments import Json, no_password
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import as_json, bar, busy, note, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.errors import InputError
-from cloakwork.privacy import check_claim
 from cloakwork.series import (
     HOUR,
     Bins,
     Coefficients,
     CountedSeries,
-    FileRequest,
     Published,
-    choose_bins,
-    count_file,
+    count_events,
     describe_coefficients,
     filter_costs,
     parse_filters,
     parse_span,
+    read_counts,
     span_text,
     utc_text,
     write_published,
@@ -41,20 +39,14 @@ _PICTURES = {".png", ".svg", ".pdf"}
 _PAGE = 500  # results at a time
 _OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to", "zones": "--zone"}  # others have their own names
 _PARAMETER = re.compile(
-    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit)=(?=\S)"
+    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit|rows)=(?=\S)"
     r"|(most_per_event|most_per_person|most_at_once|series_by)(?:=(?=\S))?)"
 )
-_INFERRED = {
-    "start": "--from (the first time)",
-    "end": "--to (the last time)",
-    "every": "--every (the shortest step)",
-    "names": "--names",
-    "rows": "the number of rows",
-}
 _COST_KEYS = ("name", "root_mean_square_error", "typical_level", "share")
 _REMEDIES = {
-    "untimed": " Give --time none to ignore the times.",
+    "rows": " To take the rows in their order, whatever their times, give --rows instead of --from, --to and --every.",
     "series_by": " Give --series-by to tell several series apart.",
+    "counts": " If it already has one row for each hour or day, give --counts; if these have no times, also --rows.",
 }
 _GOES_WITH = {  # options that need another one
     "zone": "from_store",
@@ -65,13 +57,20 @@ _GOES_WITH = {  # options that need another one
     "step": "value",
     "most_per_person": "person",
     "contribution": "counts",
+    "rows": "counts",
     "names": "series_by",
     "compare": "plot",
 }
 _EXCLUDES = {  # options that rule out others
     "from_store": ("time", "value", "person", "counts", "series_by"),
     "counts": ("value", "person"),
+    "rows": ("time", "every", "start", "end", "series_by"),
 }
+_NEEDS = (  # options that need one of some others
+    ("value", {"most_per_event", "most_per_person"}, "give --most-per-event, the most that one event may count."),
+    ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
+    ("counts", {"rows", "every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
+)
 
 
 def series(
@@ -98,8 +97,12 @@ def series(
     every: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Length of a bin: 15m, 1h (default), 1d, 1w.")
     ] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Start of the first bin; public.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the last bin; public.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Start of the first bin; public, so it is needed.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="End of the last bin; public, so it is needed.")
+    ] = None,
     value: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Add up this column instead of counting events.")
     ] = None,
@@ -122,10 +125,16 @@ def series(
     contribution: Annotated[
         float | None, typer.Option(metavar="K", help="With --counts: how much one event or person adds; default 1.")
     ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="With --counts: the number of rows, taken in their order instead of a period; public."
+        ),
+    ] = None,
     series_by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="One series for each name in this column, such as a door.")
     ] = None,
-    names: Annotated[str | None, typer.Option(metavar="A,B,...", help="With --series-by: the names; public.")] = None,
+    names: Annotated[str | None, typer.Option(metavar="A,B,...", help="With --series-by: its names; public.")] = None,
     from_store: Annotated[
         str | None,
         typer.Option(
@@ -156,47 +165,64 @@ def series(
     For example: cloakwork series visits.csv --filter average:24 --from 2026-10-01 --to 2026-11-01 --plot visits.png
     """
     with _option_names():
-        check_claim(epsilon, delta)
         made = parse_filters(filters)
-        inputs = (source, *(Path(text) for text in filters if text.lower().endswith(".csv")))
-        _check_options(context.params, source)
-        _check_outputs(out, plot, inputs)
+        _check_options(context.params)
+        _check_outputs(out, plot, (source, *(Path(text) for text in filters if text.lower().endswith(".csv"))))
         for text, used in zip(filters, made, strict=True):
             if isinstance(used, Coefficients):
                 note(f"{text}: {describe_coefficients(used)}")
-        width = None if every is None else parse_span("every", every)
-        first, last = parse_moment("--from", start), parse_moment("--to", end)
-        if from_store is None:
-            request = FileRequest(
-                time=time,
-                every=width,
-                start=first,
-                end=last,
-                value=value,
-                most_per_event=most_per_event,
-                step=step,
-                person=person,
-                most_per_person=most_per_person,
-                counts=counts,
-                contribution=contribution,
-                series_by=series_by,
-                names=None if names is None else names.split(","),
-            )
-            with bar("reading", source.stat().st_size if source.is_file() else 1) as progress:
-                counted = count_file(source, request, progress=progress)
+        added = 1.0 if contribution is None else contribution
+        if counts is not None and rows is not None:
+            counted = read_counts(source, counts, rows, contribution=added)
+        elif start is None or end is None:
+            raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
         else:
-            from cloakwork.series import SourceCount  # noqa: PLC0415 - a file needs no site
-            from cloakwork.site import load_site  # noqa: PLC0415
+            first, last = parse_moment("--from", start), parse_moment("--to", end)
+            width = HOUR if every is None else parse_span("every", every)
+            if from_store is not None:
+                from cloakwork.series import SourceCount  # noqa: PLC0415 - a file needs no site
+                from cloakwork.site import load_site  # noqa: PLC0415
 
-            counting = SourceCount.chosen(load_site(source), zones=zone or (), count=count, most=most_at_once)
-            longest = (width or HOUR) if visit is None else parse_span("visit", visit)
-            counted = _count_store(from_store, counting, first, last, width or HOUR, longest)
-    _note_input(counted, time, counts, person)
+                counting = SourceCount.chosen(load_site(source), zones=zone or (), count=count, most=most_at_once)
+                bins = Bins.between(first, last, every=width, series=len(counting.names))
+                counted = _count_store(
+                    from_store, counting, bins, width if visit is None else parse_span("visit", visit)
+                )
+            else:
+                listed = [] if names is None else [name.strip() for name in names.split(",")]
+                bins = Bins.between(first, last, every=width, series=max(len(listed), 1))
+                with bar("reading", source.stat().st_size if source.is_file() else 1) as progress:
+                    if counts is not None:
+                        counted = read_counts(
+                            source,
+                            counts,
+                            bins,
+                            contribution=added,
+                            time=time,
+                            series_by=series_by,
+                            names=listed,
+                            progress=progress,
+                        )
+                    else:
+                        counted = count_events(
+                            source,
+                            bins,
+                            time=time,
+                            value=value,
+                            most_per_event=most_per_event,
+                            step=step,
+                            person=person,
+                            most_per_person=most_per_person,
+                            series_by=series_by,
+                            names=listed,
+                            progress=progress,
+                        )
     old = [path for path in (out, plot) if path is not None and path.is_file()]
     with busy("publishing"), _option_names(counted.bound):
         cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
         published = cloak.release(counted.series.values)
         _write(counted, published, out, plot, compare=compare)
+    _note_input(counted, time, counts, person)
     if json:
         as_json(_summary(counted, published, out, plot))
     else:
@@ -204,7 +230,7 @@ def series(
     note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in (out, plot) if path))
 
 
-def _check_options(options: Mapping[str, Any], source: Path) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     """Refuse options that do not go together, or that would change nothing."""
     given = {name for name, value in options.items() if value is not False and value not in (None, (), [])}
     for name, needed in _GOES_WITH.items():
@@ -214,13 +240,13 @@ def _check_options(options: Mapping[str, Any], source: Path) -> None:
         others = ", ".join(_option(other) for other in excluded if name in given and other in given)
         if others:
             raise InputError(f"{others}: this does not go with {_option(name)}.")
-    if "from_store" not in given and source.suffix == ".toml":
-        raise InputError(f"{source} is a site file: give --from-store with the address of a collector's store.")
-    if "value" in given and not given & {"most_per_event", "most_per_person"}:
-        raise InputError("--value without --most-per-event: give the most that the value of one event may count.")
-    if "person" in given and "most_per_person" not in given:
-        amount = "how much value" if "value" in given else "how many events"
-        raise InputError(f"--person without --most-per-person: give {amount} of one person may count, in all.")
+    for name, one_of, text in _NEEDS:
+        if name in given and not given & one_of:
+            raise InputError(f"{_option(name)}: {text}")
+    if "from_store" not in given and options["source"].suffix == ".toml":
+        raise InputError(
+            f"{options['source']} is a site file: give --from-store with the address of a collector's store."
+        )
 
 
 def _check_outputs(out: Path, plot: Path | None, inputs: Sequence[Path]) -> None:
@@ -257,27 +283,20 @@ def _option(parameter: str, bound: str = "contribution") -> str:
     return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
-def _count_store(
-    url: str, counting: "SourceCount", start: int | None, end: int | None, every: int, visit: int
-) -> CountedSeries:
+def _count_store(url: str, counting: "SourceCount", bins: Bins, visit: int) -> CountedSeries:
     """Count recovered sources in a collector's store."""
     from cloakwork.collect import open_store  # noqa: PLC0415 - a file needs no database
     from cloakwork.series import count_visits  # noqa: PLC0415
 
     name = counting.site.name
-    with open_store(url, make=False) as store:
-        ends = [store.results.page(name, limit=1, newest_first=newest).items for newest in (False, True)]
-        if not all(ends):
+    with open_store(url, make=False) as store, bar("reading", bins.end - bins.start) as progress:
+        known = store.sites()
+        if name not in known:
             raise InputError(
-                f"the store has no result of {name}; it holds: {', '.join(store.sites()) or 'nothing'}. A collector "
-                "stores results while it runs: check that this is the right store."
+                f"the store has no result of {name}; it holds: {', '.join(known) or 'nothing'}. A collector stores "
+                "results while it runs: check that this is the right store."
             )
-        times = np.array([results[0].time for results in ends])
-        bins = choose_bins(start, end, every, times=times, series=len(counting.names))
-        inferred = tuple(name for name, time in (("start", start), ("end", end)) if time is None)
-        with bar("reading", bins.end - bins.start) as progress:
-            frames = _recovered_frames(store, counting, bins, progress)
-            return count_visits(counting, frames, bins, visit=visit, inferred=inferred)
+        return count_visits(counting, _recovered_frames(store, counting, bins, progress), bins, visit=visit)
 
 
 def _recovered_frames(
@@ -310,26 +329,17 @@ def _recovered_frames(
 
 
 def _note_input(counted: CountedSeries, time: str | None, counts: str | None, person: str | None) -> None:
-    """Note how the command was understood, what was taken from the data, and how limits changed them."""
-    column = counted.time_column
+    """Note how the command was understood, and how limits changed the data."""
+    column, unused = counted.time_column, counted.unused_counts
     if column is not None and time is None and (counts is not None or column.lower() not in {"time", "timestamp"}):
-        other = "another column" if counts is None else "another column, or --time none for rows without any"
-        note(f"times are taken from column {column}: give --time for {other}.")
-    if counted.inferred:
-        inferred = ", ".join(_INFERRED[name] for name in counted.inferred)
-        note(
-            f"warning: taken from the data, which reveals it: {inferred}. The claim does not cover that; give it "
-            "yourself unless it is public anyway."
-        )
-    remarks = list(counted.remarks)
-    unused = counted.unused_counts
+        note(f"times are taken from column {column}: give --time for another column.")
     if unused is not None:
         ready = f"if it holds counts, one row for each bin, give --counts {unused}; " if person is None else ""
-        remarks.insert(
-            0,
-            f"each row counts as one event, and column {unused} is not used, although it looks like counts: {ready}to "
-            f"add up its values, give --value {unused}",
+        note(
+            f"each row counts as one event, and column {unused} is not used: {ready}to add up its values, give --value "
+            f"{unused}."
         )
+    remarks = counted.remarks
     if remarks:
         note("not covered by the claim, and not to be published:")
         for remark in remarks:
@@ -378,7 +388,6 @@ def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path
         "every_seconds": None if bins is None else bins.every / 1000,
         "bins": cloak.n,
         "series": list(counted.names),
-        "taken_from_data": [_INFERRED[name] for name in counted.inferred],
         "level": counted.level,
         "hides": counted.hides,
         "contribution": cloak.contribution,

@@ -3,7 +3,6 @@ from .binary_marginals import MarginalsCloak as MarginalsCloak
 from .binary_marginals import marginals as marginals
 from .bins import HOUR as HOUR
 from .bins import Bins as Bins
-from .bins import choose_bins as choose_bins
 from .bins import parse_span as parse_span
 from .bins import span_text as span_text
 from .bins import utc_text as utc_text
@@ -12,8 +11,8 @@ from .bounded import Losses as Losses
 from .bounded import mean_levels as mean_levels
 from .bounded import tally as tally
 from .counting import CountedSeries as CountedSeries
-from .counting import FileRequest as FileRequest
-from .counting import count_file as count_file
+from .counting import count_events as count_events
+from .counting import read_counts as read_counts
 from .filter_texts import describe_coefficients as describe_coefficients
 from .filter_texts import parse_filters as parse_filters
 from .filters import Coefficients as Coefficients

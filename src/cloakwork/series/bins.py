@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ HOUR = 3_600_000
 MOST_VALUES = 2**24
 _UNITS = {"s": 1000, "m": 60_000, "h": HOUR, "d": 24 * HOUR, "w": 7 * 24 * HOUR}
 _LONGEST_SPAN = 36_525 * _UNITS["d"]  # a hundred years
-_FIRST_MONDAY = 4 * _UNITS["d"]  # of 1970
 
 
 @dataclass(frozen=True)
@@ -40,19 +39,36 @@ class Bins:
         whole_number("start", self.start, "Unix milliseconds")
 
     @classmethod
-    def between(cls, start: int, end: int, *, every: int) -> "Bins":
-        """Divide the time from `start` until just before `end` into a whole number of bins."""
+    def between(cls, start: int, end: int, *, every: int, series: int = 1) -> "Bins":
+        """Divide the time from `start` until just before `end` into a whole number of bins.
+
+        Refuses bins that would fill the memory for this number of series.
+        """
         count("every", every)
         for name, time in (("start", start), ("end", end)):
             whole_number(name, time, "Unix milliseconds")
-        if end <= start or (end - start) % every:
+        if end <= start:
             raise InputError(
-                f"from {start} to {end} is {(end - start) / every:g} bins of {every} ms: give a whole number of them.",
-                start=start,
-                end=end,
-                every=every,
+                f"the period from {utc_text(start)} to {utc_text(end)} is empty: give a start before the end.",
+                parameter=("start", "end"),
             )
-        return cls(start, every, (end - start) // every)
+        if (end - start) % every:
+            low = start + (end - start) // every * every
+            near = utc_text(low + every) if low == start else f"{utc_text(low)} or {utc_text(low + every)}"
+            raise InputError(
+                f"the time from {utc_text(start)} to {utc_text(end)} is not a whole number of bins of "
+                f"{span_text(every)}: give {near} as the end, or bins of another length.",
+                parameter=("end", "every"),
+            )
+        n = (end - start) // every
+        if n * series > MOST_VALUES:
+            raise InputError(
+                f"{n:,} bins for each of {series:,} series are more than {MOST_VALUES:,} values: give a shorter "
+                "period or longer bins.",
+                parameter=("start", "end", "every"),
+                most=MOST_VALUES,
+            )
+        return cls(start, every, n)
 
     @property
     def end(self) -> int:
@@ -68,54 +84,6 @@ class Bins:
         """The bin of each time; -1 for times before the first bin or after the last."""
         places = (whole_numbers("times", times) - self.start) // self.every
         return np.asarray(np.where((places >= 0) & (places < self.n), places, -1))
-
-
-def choose_bins(
-    start: int | None,
-    end: int | None,
-    every: int,
-    *,
-    times: IntArray,
-    aligned: int | None = None,
-    series: int = 1,
-) -> Bins:
-    """Bins from `start` to `end`; a missing end is taken from the first or the last of `times`.
-
-    With neither end given, a bin begins at `aligned`, or else at a full hour, day or Monday. Refuses bins that would
-    fill the memory for this number of series.
-    """
-    if (start is None or end is None) and not len(times):
-        raise InputError("there is no time to take the period from.", parameter=("start", "end"))
-    if start is None:
-        anchor = next(
-            time for time in (end, aligned, _FIRST_MONDAY if every % _UNITS["w"] == 0 else 0) if time is not None
-        )
-        start = anchor + (int(times.min()) - anchor) // every * every
-    if end is None:
-        end = start + (int(times.max()) - start) // every * every + every
-    if end <= start:
-        raise InputError(
-            f"the period from {utc_text(start)} to {utc_text(end)} is empty: give a start before the end, and a period "
-            "that contains data.",
-            parameter=("start", "end"),
-        )
-    if (end - start) % every:
-        low = start + (end - start) // every * every
-        near = utc_text(low + every) if low == start else f"{utc_text(low)} or {utc_text(low + every)}"
-        raise InputError(
-            f"the time from {utc_text(start)} to {utc_text(end)} is not a whole number of bins of {span_text(every)}: "
-            f"give {near} as the end, or bins of another length.",
-            parameter=("end", "every"),
-        )
-    bins = Bins(start, every, (end - start) // every)
-    if bins.n * series > MOST_VALUES:
-        raise InputError(
-            f"{bins.n:,} bins for each of {series:,} series are more than {MOST_VALUES:,} values: give a shorter "
-            "period or longer bins.",
-            parameter=("start", "end", "every"),
-            most=MOST_VALUES,
-        )
-    return bins
 
 
 def parse_span(name: str, text: str) -> int:
@@ -146,5 +114,10 @@ def span_text(milliseconds: int) -> str:
 
 
 def utc_text(milliseconds: int) -> str:
-    """Write Unix milliseconds as a time in UTC, to the second."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Write Unix milliseconds as a time in UTC, to the second where that is exact.
+
+    >>> utc_text(1_791_158_400_000), utc_text(250)
+    ('2026-10-05T00:00:00Z', '1970-01-01T00:00:00.250Z')
+    """
+    unit: Any = "ms" if milliseconds % 1000 else "s"
+    return str(np.datetime_as_string(np.datetime64(milliseconds, "ms"), unit=unit, timezone="UTC"))

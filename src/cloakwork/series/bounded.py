@@ -29,8 +29,8 @@ _PERSONS = "persons: give a list of whole numbers or a list of texts, with one e
 class Losses:
     """Counts of events that bounding dropped or reduced. They are true numbers: never publish them.
 
-    `lower` is the fraction by which limits reduced the sum over all bins: negative if values below 0 were clipped, 0 if
-    nothing was.
+    `rows` is the number of rows or results that a file or store has, of which `unreadable` could not be used, with some
+    `advice`; `lines` are not even rows. `total` is the sum over all bins, and `unlimited` that without limits.
     """
 
     outside: int = 0
@@ -38,7 +38,17 @@ class Losses:
     clipped: int = 0
     over_limit: int = 0
     empty_bins: int = 0
-    lower: float = 0.0
+    rows: int = 0
+    unreadable: int = 0
+    lines: int = 0
+    advice: str = ""
+    total: float = 0.0
+    unlimited: float = 0.0
+
+    @property
+    def lower(self) -> float:
+        """The fraction by which limits reduced the total: negative if values below 0 were clipped, 0 if nothing was."""
+        return 1.0 - self.total / self.unlimited if self.unlimited > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +173,8 @@ def tally(
         limit, offered = person_limit, np.where(kept, amounts, 0)
         amounts = _within_limit(persons, when, np.minimum(offered, limit), limit)
         over_limit = int((amounts < offered).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        without_limits = float(unlimited[kept].sum()) if clipped or over_limit else 0.0
     steps = np.zeros((names, bins.n), dtype=np.int64)
     np.add.at(steps, (which[kept], places[kept]), amounts[kept])
     losses = Losses(
@@ -170,7 +182,8 @@ def tally(
         other_names=int(((places >= 0) & ~named).sum()),
         clipped=clipped,
         over_limit=over_limit,
-        lower=_fraction_lost(unlimited[kept], float(steps.sum())) if clipped or over_limit else 0.0,
+        total=float(steps.sum()),
+        unlimited=without_limits,
     )
     if values is None:
         return BoundedSeries(steps.astype(np.float64), limit, losses=losses)
@@ -235,11 +248,14 @@ def mean_levels(
     means = sums / np.maximum(per_bin, 1)
     share, touched = _largest_change(when[inside], places[inside], per_bin[places[inside]], count("visit", visit))
     cut = (clipped != levels)[:, inside]
+    with np.errstate(over="ignore", invalid="ignore"):
+        without_limits = float((levels[:, inside] / per_bin[places[inside]]).sum()) if cut.any() else 0.0
     losses = Losses(
         outside=int((~inside).sum()),
         clipped=int(cut.any(axis=0).sum()),
         empty_bins=int((per_bin == 0).sum()),
-        lower=_fraction_lost(levels[:, inside] / per_bin[places[inside]], float(means.sum())) if cut.any() else 0.0,
+        total=float(means.sum()),
+        unlimited=without_limits,
     )
     return BoundedSeries(
         means,
@@ -381,10 +397,3 @@ def _within_limit(persons: ArrayLike | TextColumn, times: IntArray, amounts: Int
     taken = np.empty_like(amounts)
     taken[order] = np.clip(limit - own, 0, sorted_amounts)
     return taken
-
-
-def _fraction_lost(unlimited: FloatArray, kept: float) -> float:
-    """The fraction by which `kept` is below the sum of the unlimited amounts; 0 unless that sum is positive."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = float(unlimited.sum())
-    return 1.0 - kept / total if total > 0 else 0.0

@@ -1,29 +1,26 @@
-"""Series from a file of events, one row each, or from a file of counts, one row for each bin."""
+"""Series from a file of events, one row each, or from a file of counts, one row for each bin.
+
+The bins, the names of the series and the limits are public: they come from the caller, never from the file.
+"""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cloakwork._checks import IntArray
+from cloakwork._checks import IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.readings import TIME_FORMS, TableFile, TextColumn, column_numbers, column_texts, column_times
-from cloakwork.series.bins import HOUR, Bins, choose_bins, span_text
+from cloakwork.series.bins import Bins
 from cloakwork.series.bounded import BoundedSeries, Losses, tally
 
-UNTIMED = "none"
-_COLUMNS = ("time", "value", "person", "counts", "series_by")
 _TIME_NAMES = (("time", "timestamp"), ("date", "datetime"))
 _COUNT_NAMES = re.compile(r"^(n|number|total|events|visits|visitors)$|(^|[ _-])counts?$")
-_MOSTLY = 0.9  # of the rows
 _MOST_NAMES_SHOWN = 10
-_MOST_UNITS = 10**9  # that one event or person may add: more needs an absurd claim, and is a mistake
 _LARGEST_COUNT = 2.0**53
-_ONLY_NOISE = "the published values are noise"
 _BAD_LINES = "too few or too many cells, a quotation mark that is not closed on the same line, or not UTF-8"
 
 
@@ -44,19 +41,15 @@ class CountedSeries:
     names
         Names of the series; empty for one series without a name.
     bins
-        None if rows have no time.
+        None if counts were read in the order of their rows.
     unit
         What the values count, for the axis of a picture.
     bound
         Name of the parameter that limits what one event, person or visit adds; empty if each event counts 1.
-    inferred
-        Parameters that are public, but were taken from the data.
     time_column
         Column of the times, if the file has one.
     unused_counts
-        A column that looks like counts, although each row was counted as one event.
-    remarks
-        Sentences about the true data. Not private.
+        A column whose name suggests counts, although each row was counted as one event.
     """
 
     series: BoundedSeries
@@ -67,321 +60,224 @@ class CountedSeries:
     bins: Bins | None = None
     unit: str = "events"
     bound: str = ""
-    inferred: tuple[str, ...] = ()
     time_column: str | None = None
     unused_counts: str | None = None
-    remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def limited(self) -> bool:
         """Whether limits may have reduced the data. That limits exist is public; their effect is not."""
         return self.level != "event" or self.series.step is not None
 
-
-@dataclass(frozen=True, kw_only=True)
-class FileRequest:
-    """Which columns of a file to count, in which bins and within which limits.
-
-    `time`, `value`, `person`, `counts` and `series_by` are names of columns; "none" as `time` ignores the times of
-    counts. Times and spans are in milliseconds. The limits are those of `tally`; `contribution` is what one event or
-    person adds to `counts`.
-    """
-
-    time: str | None = None
-    every: int | None = None
-    start: int | None = None
-    end: int | None = None
-    value: str | None = None
-    most_per_event: float | None = None
-    step: float | None = None
-    person: str | None = None
-    most_per_person: float | None = None
-    counts: str | None = None
-    contribution: float | None = None
-    series_by: str | None = None
-    names: Sequence[str] | None = None
-
-
-def count_file(path: Path, request: FileRequest, *, progress: Callable[[int], None] = lambda _: None) -> CountedSeries:
-    """Count the events of a file, or read the counts in it; `progress` receives the number of bytes read."""
-    table = TableFile(path)
-    columns = _find_columns(table, request)
-    likely = []  # columns of counts: counting rows may be a mistake where there is one
-    if request.counts is None and request.value is None:
-        plain = [name.strip().lower() for name in table.names]
-        unique = [
-            name for name in table.names if plain.count(name.strip().lower()) == 1 and name not in columns.values()
-        ]
-        likely = [name for name in unique if _COUNT_NAMES.search(name.strip().lower())]
-    cells = table.read([*columns.values(), *likely], progress)
-    timed = ("start", "end") if "time" in columns else ()
-    rows = () if request.counts is None else ("every",) if timed else ("rows",)
-    public = (*timed, *rows, *(("names",) if "series_by" in columns else ()))
-    inferred = tuple(name for name in public if getattr(request, name, None) is None)
-    if request.counts is None:
-        unused = next((name.strip() for name in likely if _looks_like_counts(cells[name], name)), None)
-        counted = _count_events(table, request, columns, cells, inferred, unused)
-    else:
-        counted = _read_counts(table, request, columns, cells, inferred)
-    contribution, step = counted.series.contribution, counted.series.step or 1.0
-    if contribution / step > _MOST_UNITS * (1 + 1e-9):
-        raise InputError(
-            f"{counted.bound}={contribution:g} is more than {_MOST_UNITS:,} steps of {step:g}: give a smaller limit, "
-            "or a larger step.",
-            parameter=counted.bound,
+    @property
+    def remarks(self) -> list[str]:
+        """Which data were left out or reduced, in sentences. Not private."""
+        losses = self.series.losses
+        rows = f"of {losses.rows:,} {'results' if self.level == 'visit' else 'rows'}"
+        counted_as_0 = "counted as 0, because nothing was recovered from them, or for other places than the site has"
+        unreadable = counted_as_0 if self.level == "visit" else "left out, because they cannot be read"
+        zeros = [number for number, values in enumerate(self.series.values) if not values.any()]
+        empty = ", ".join(self.names[number] for number in zeros[:_MOST_NAMES_SHOWN]) if self.names else "the series"
+        more = f" and {len(zeros) - _MOST_NAMES_SHOWN} more" if len(zeros) > _MOST_NAMES_SHOWN else ""
+        facts = (
+            (losses.unreadable, f"{rows} {unreadable}{losses.advice}"),
+            (losses.lines, f"of the lines left out: {_BAD_LINES}"),
+            (losses.outside, f"{rows} left out, because they are outside the period"),
+            (losses.other_names, f"{rows} left out, because their name is not one of the given names"),
+            (losses.clipped, f"{rows} clipped, because their value is below 0 or above the limit"),
+            (
+                losses.over_limit,
+                f"{rows} not counted, or not in full, because they are above the limit of their person",
+            ),
+            (losses.empty_bins, "of the bins without a value, counted as 0"),
+            (len(zeros), f"of the series with nothing in this period ({empty}{more}): the published values are noise"),
         )
-    return counted
+        remarks = [f"{number:,} {text}" for number, text in facts if number]
+        percent = 100 * losses.lower
+        direction = "lower" if percent >= 0 else "higher"
+        total = f"the published total is {abs(percent):.3g} % {direction} than that of the data"
+        return [*remarks, total] if percent else remarks
 
 
-def _find_columns(table: TableFile, request: FileRequest) -> dict[str, str]:
-    """The file's own name of each requested column; the times default to the only column with a usual name."""
-    columns: dict[str, str] = {}
-    untimed = request.time == UNTIMED and request.counts is not None
-    for parameter in _COLUMNS:
-        name = getattr(request, parameter)
-        if name is None or (parameter == "time" and untimed and UNTIMED not in map(str.strip, table.names)):
-            continue
-        try:
-            columns[parameter] = table.column(name)
-        except InputError as problem:
-            raise InputError(f"{parameter}={problem}", parameter=parameter, column=name) from None
-    if request.time is None:
-        likely = ([own for own in table.names if own.strip().lower() in usual] for usual in _TIME_NAMES)
-        matches = next((names for names in likely if names), [])
-        if len(matches) == 1:
-            columns["time"] = matches[0]
-    if "time" not in columns and request.counts is None:
-        raise InputError(
-            f"give the column of the times. {table.path.name} has: {', '.join(table.names)[:500]}. (If it already has "
-            "one row for each hour or day, give the column of the counts as well.)",
-            parameter="time",
-        )
-    return columns
-
-
-def _looks_like_counts(column: Any, name: str) -> bool:
-    """Whether nearly all cells are whole numbers of at least 0, and not all of these are 1."""
-    try:
-        amounts = column_numbers(column, name)
-    except InputError:
-        return False
-    whole = (amounts >= 0) & (amounts == np.rint(amounts))
-    return bool(len(amounts) and whole.mean() >= _MOSTLY and (amounts[whole] != 1).any())
-
-
-def _count_events(
-    table: TableFile,
-    request: FileRequest,
-    columns: dict[str, str],
-    cells: dict[str, Any],
-    inferred: tuple[str, ...],
-    unused: str | None,
+def count_events(
+    path: Path,
+    bins: Bins,
+    *,
+    time: str | None = None,
+    value: str | None = None,
+    most_per_event: float | None = None,
+    step: float | None = None,
+    person: str | None = None,
+    most_per_person: float | None = None,
+    series_by: str | None = None,
+    names: Sequence[str] = (),
+    progress: Callable[[int], None] = lambda _: None,
 ) -> CountedSeries:
-    """Count rows, or add up their values. Rows without a time, a number or a person are left out."""
+    """Count the rows of a file, or add up their values. Rows without a time, a number or a person are left out.
+
+    `time`, `value`, `person` and `series_by` are names of columns, `names` the series of `series_by`. The limits are
+    those of `tally`. `progress` receives the number of bytes read.
+    """
+    table = TableFile(path)
+    columns = _find_columns(table, {"time": time, "value": value, "person": person, "series_by": series_by}, names)
+    cells = table.read(list(columns.values()), progress)
     times = column_times(cells[columns["time"]], columns["time"])
-    readable, needs = times >= 0, ""
+    readable, form = times >= 0, f"its time is {TIME_FORMS}"
     values = persons = None
-    if "value" in columns:
+    if value is not None:
         values = column_numbers(cells[columns["value"]], columns["value"])
         readable &= np.isfinite(values)
-        needs += f"; column {request.value} holds numbers, such as 12.5"
-    if "person" in columns:
+        form += f"; column {value} holds numbers, such as 12.5"
+    if person is not None:
         persons = column_texts(cells[columns["person"]], columns["person"])
         readable &= np.array([label != "" for label in persons.labels] or [False])[persons.codes]
-        needs += f"; column {request.person} is not empty"
-    if not readable.any() and (len(readable) or table.left_out):
-        raise InputError(
-            f"no row of {table.path} can be read, and nothing is published. A readable row is one line with a cell for "
-            f"each column, and its time is {TIME_FORMS}{needs}."
-        )
-    names, which = _name_series(columns, cells, readable, request.names) if "series_by" in columns else ((), None)
-    bins = choose_bins(
-        request.start, request.end, request.every or HOUR, times=times[readable], series=max(len(names), 1)
-    )
+        form += f"; column {person} is not empty"
     series = tally(
         times[readable],
         bins,
         values=None if values is None else values[readable],
-        most_per_event=request.most_per_event,
-        step=request.step,
+        most_per_event=most_per_event,
+        step=step,
         persons=None if persons is None else TextColumn(persons.codes[readable], persons.labels),
-        most_per_person=request.most_per_person,
-        series=which,
+        most_per_person=most_per_person,
+        series=_series_of_rows(cells[columns["series_by"]], series_by, names)[readable] if series_by else None,
         names=max(len(names), 1),
     )
+    unreadable = int((~readable).sum())
+    advice = f" (the first is {table.place(int(np.argmin(readable)))}; {form})" if unreadable else ""
+    losses = replace(series.losses, rows=len(times), unreadable=unreadable, lines=table.left_out, advice=advice)
     most = f"{series.contribution:g}"
-    if persons is not None:
-        amount = f"a value of {most}" if request.value else "1 event" if most == "1" else f"{most} events"
+    if person is not None:
+        amount = f"a value of {most}" if value else "1 event" if most == "1" else f"{most} events"
         together = f", in all {len(names)} series together" if len(names) > 1 else ""
         hides = f"everything that one person did{together}: at most {amount} of each person, chosen at random."
     else:
-        value = f", up to a value of {most}" if request.value else ""
-        hides = f"each event{value}: whether it happened or not. Someone with many events is hidden less."
+        worth = f", up to a value of {most}" if value else ""
+        hides = f"each event{worth}: whether it happened or not. Someone with many events is hidden less."
+    unused = [name.strip() for name in table.names if _COUNT_NAMES.search(name.strip().lower())]
     return CountedSeries(
-        series=series,
-        title=table.path.name,
+        series=replace(series, losses=losses),
+        title=path.name,
         hides=f"This hides {hides}",
-        level="event" if persons is None else "user",
-        names=names,
+        level="event" if person is None else "user",
+        names=tuple(names),
         bins=bins,
-        unit=request.value or "events",
-        bound="most_per_person" if request.person else "most_per_event" if request.value else "",
-        inferred=inferred,
+        unit=value or "events",
+        bound="most_per_person" if person else "most_per_event" if value else "",
         time_column=columns["time"].strip(),
-        unused_counts=unused,
-        remarks=_remarks(table, request, readable, bins.places(times), which, names, series.losses),
+        unused_counts=next((name for name in unused if not value and name not in columns.values()), None),
     )
 
 
-def _read_counts(
-    table: TableFile,
-    request: FileRequest,
-    columns: dict[str, str],
-    cells: dict[str, Any],
-    inferred: tuple[str, ...],
+def read_counts(
+    path: Path,
+    counts: str,
+    bins: Bins | int,
+    *,
+    contribution: float = 1,
+    time: str | None = None,
+    series_by: str | None = None,
+    names: Sequence[str] = (),
+    progress: Callable[[int], None] = lambda _: None,
 ) -> CountedSeries:
-    """Read a column of whole numbers, each at its time, or in the order of the rows if they have none."""
-    column, time = columns["counts"], columns.get("time")
-    extra = [name for name in ("every", "start", "end", "series_by") if getattr(request, name) is not None]
-    if time is None and extra:
-        raise InputError("rows have no time: give the column of the times.", parameter=tuple(extra))
+    """Read a column of whole numbers, each at its time; with a number instead of bins, that many rows in their order.
+
+    One event or person adds at most `contribution` to them, which the caller vouches for. Bins without a row count as
+    0. The other arguments are those of `count_events`.
+    """
+    table = TableFile(path)
+    timed: dict[str, str | None] = {"time": time, "series_by": series_by} if isinstance(bins, Bins) else {}
+    columns = _find_columns(table, {"counts": counts, **timed}, names)
+    cells = table.read(list(columns.values()), progress)
     if table.left_out:
-        lines = "1 line" if table.left_out == 1 else f"{table.left_out:,} lines"
-        raise InputError(f"{lines} of {table.path} cannot be read: {_BAD_LINES}. Repair the file.")
-    amounts = column_numbers(cells[column], column)
-    if not len(amounts) and (time is None or None in (request.start, request.end, request.every)):
-        raise InputError(f"{table.path} has no rows.")
-    broken = ~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts))
-    _refuse_rows(table, broken, f"{column.strip()} is not a whole number")
+        raise InputError(f"{table.left_out:,} of the lines of {path} cannot be read: {_BAD_LINES}. Repair the file.")
+    amounts = column_numbers(cells[columns["counts"]], columns["counts"])
     everywhere = np.ones(len(amounts), dtype=bool)
-    names, which = _name_series(columns, cells, everywhere, request.names) if "series_by" in columns else ((), None)
-    bins, places, values, losses = None, np.arange(len(amounts)), amounts[None, :], Losses()
-    if time is not None:
-        bins, places = _regular_bins(table, request, column_times(cells[time], time), time, max(len(names), 1))
-        rows = np.zeros(len(places), dtype=np.int64) if which is None else which
-        kept = (places >= 0) & (rows >= 0)
-        slots = np.where(kept, rows * bins.n + places, -1 - np.arange(len(places)))
-        repeated = everywhere.copy()
-        repeated[np.unique(slots, return_index=True)[1]] = False
-        fault = "an earlier row has the same time. Counts need one row for each bin and series"
-        _refuse_rows(table, repeated, fault, "series_by")
-        values = np.zeros((max(len(names), 1), bins.n))
-        values.flat[slots[kept]] = amounts[kept]
-        losses = Losses(
-            outside=int((places < 0).sum()),
-            other_names=int(((places >= 0) & (rows < 0)).sum()),
-            empty_bins=values.size - int(kept.sum()),
+    n = bins.n if isinstance(bins, Bins) else count("rows", bins)
+    if not isinstance(bins, Bins) and len(amounts) != n:
+        raise InputError(
+            f"{path.name} does not have {n:,} rows. Counts without times need one row for each bin, zeros included.",
+            parameter="rows",
         )
-    contribution = 1.0 if request.contribution is None else request.contribution
+    places = np.arange(n)
+    untimed = irregular = ~everywhere
+    if isinstance(bins, Bins):
+        times = column_times(cells[columns["time"]], columns["time"])
+        places, untimed = bins.places(times), times < 0
+        irregular = (places >= 0) & ((times - bins.start) % bins.every != 0)
+    which = np.zeros_like(places) if not series_by else _series_of_rows(cells[columns["series_by"]], series_by, names)
+    kept = (places >= 0) & (which >= 0)
+    slots = np.where(kept, which * n + places, -1 - np.arange(len(places)))
+    repeated = everywhere.copy()
+    repeated[np.unique(slots, return_index=True)[1]] = False
+    for bad, fault, remedy in (
+        (~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts)), f"{counts} is not a whole number", ""),
+        (untimed, f"{columns.get('time', '').strip()} is not a time. Give {TIME_FORMS}", "rows"),
+        (irregular, "its time is not the start of a bin. Counts need one row for each bin, at its start", "rows"),
+        (repeated, "an earlier row has the same time. Counts need one row for each bin and series", "series_by"),
+    ):
+        if bad.any():
+            place = table.place(int(np.argmax(bad)))
+            raise InputError(f"{path.name}, {place}: {fault}.", place=place, remedy=remedy)
+    values = np.zeros((max(len(names), 1), n))
+    values.flat[slots[kept]] = amounts[kept]
+    losses = Losses(
+        rows=len(amounts),
+        outside=int((places < 0).sum()),
+        other_names=int(((places >= 0) & (which < 0)).sum()),
+        empty_bins=values.size - int(kept.sum()),
+    )
     together = f", in all {len(names)} series together" if len(names) > 1 else ""
     return CountedSeries(
         series=BoundedSeries(values, contribution, losses=losses),
-        title=table.path.name,
+        title=path.name,
         hides=f"This hides each event that adds at most {contribution:g} to the counts{together}. It hides everything "
         "that one person did only if that adds no more.",
         level="event",
-        names=names,
-        bins=bins,
-        unit=column.strip(),
+        names=tuple(names),
+        bins=bins if isinstance(bins, Bins) else None,
+        unit=counts.strip(),
         bound="contribution",
-        inferred=inferred,
-        time_column=None if time is None else time.strip(),
-        remarks=_remarks(table, request, everywhere, places, which, names, losses),
+        time_column=columns["time"].strip() if "time" in columns else None,
     )
 
 
-def _name_series(
-    columns: dict[str, str], cells: dict[str, Any], readable: NDArray[np.bool_], names: Sequence[str] | None
-) -> tuple[tuple[str, ...], IntArray]:
-    """Names of the series, and the series of each readable row, -1 if it belongs to none."""
-    groups = column_texts(cells[columns["series_by"]], columns["series_by"])
-    codes = groups.codes[readable]
-    if names is None:
-        chosen = tuple(sorted(groups.labels[code] for code in np.unique(codes) if groups.labels[code]))
-        if not chosen:
-            raise InputError("there is nothing to take the names of the series from.", parameter="names")
-    else:
-        chosen = tuple(name.strip() for name in names)
-        if "" in chosen or len(set(chosen)) < len(chosen):
-            raise InputError("give each name once, with commas between them.", parameter="names")
-    places = {name: place for place, name in enumerate(chosen)}
-    of_label = np.array([places.get(label, -1) for label in groups.labels] or [-1], dtype=np.int64)
-    return chosen, np.asarray(of_label[codes])
-
-
-def _regular_bins(
-    table: TableFile, request: FileRequest, times: IntArray, column: str, series: int
-) -> tuple[Bins, IntArray]:
-    """The bins that the rows stand for, one time step each, and the bin of each row."""
-    _refuse_rows(table, times < 0, f"{column.strip()} is not a time. Give {TIME_FORMS}, or ignore the times", "untimed")
-    steps = np.diff(np.unique(times))
-    if request.every is None and not len(steps):
-        raise InputError("all rows have the same time: give the length of a bin.", parameter="every")
-    every = int(steps.min()) if request.every is None else request.every
-    aligned = int(times.min()) if len(times) else None
-    bins = choose_bins(request.start, request.end, every, times=times, aligned=aligned, series=series)
-    places = bins.places(times)
-    irregular = (places >= 0) & ((times - bins.start) % every != 0)
-    if irregular.any():
-        first = "start" if request.start else "first row"
-        fault = (
-            f"its time is not a whole number of {span_text(every)} after the {first}. Counts need one row for each "
-            "bin, at regular times. To use the rows in their order, ignore the times"
+def _find_columns(table: TableFile, wanted: dict[str, str | None], names: Sequence[str]) -> dict[str, str]:
+    """The file's own name of each wanted column; the times default to the only column with a usual name."""
+    if bool(wanted.get("series_by")) != bool(names):
+        raise InputError(
+            "give the names of the series and their column. Names are public: they are never taken from the data.",
+            parameter="names",
         )
-        _refuse_rows(table, irregular, fault, "untimed")
-    return bins, places
+    if len(set(names) - {""}) < len(names):
+        raise InputError("give each name once, with commas between them.", parameter="names")
+    columns: dict[str, str] = {}
+    for parameter, name in wanted.items():
+        if name is not None:
+            matches = [own for own in table.names if own.strip() == name.strip()]
+            if len(matches) != 1:
+                fault = "is in the file more than once" if matches else "is no column of the file"
+                raise InputError(
+                    f"{parameter}={name[:64]} {fault}. It has: {', '.join(table.names)[:500]}.",
+                    parameter=parameter,
+                    column=name,
+                )
+            columns[parameter] = matches[0]
+    if "time" in wanted and "time" not in columns:
+        usual = ([own for own in table.names if own.strip().lower() in forms] for forms in _TIME_NAMES)
+        matches = next((found for found in usual if found), [])
+        if len(matches) != 1:
+            raise InputError(
+                f"give the column of the times. {table.path.name} has: {', '.join(table.names)[:500]}.",
+                parameter="time",
+                remedy="counts",
+            )
+        columns["time"] = matches[0]
+    return columns
 
 
-def _refuse_rows(table: TableFile, bad: NDArray[np.bool_], fault: str, remedy: str = "") -> None:
-    if bad.any():
-        place = table.place(int(np.argmax(bad)))
-        raise InputError(f"{table.path.name}, {place}: {fault}.", place=place, remedy=remedy)
-
-
-def _remarks(
-    table: TableFile,
-    request: FileRequest,
-    readable: NDArray[np.bool_],
-    places: IntArray,
-    which: IntArray | None,
-    names: Sequence[str],
-    losses: Losses,
-) -> tuple[str, ...]:
-    """Which rows were left out, which series have nothing in the period, and how bounding changed the data."""
-    remarks, rows, inside = [], len(readable), (places >= 0)[readable]
-    if not readable.all():
-        number, first = int((~readable).sum()), table.place(int(np.argmin(readable)))
-        where = first if number == 1 else f"the first is {first}"
-        remarks.append(f"{number:,} of {rows:,} rows left out, because they cannot be read ({where})")
-    if not rows:
-        remarks.append(f"there are no rows: {_ONLY_NOISE}")
-    if table.left_out:
-        lines = "1 line" if table.left_out == 1 else f"{table.left_out:,} lines"
-        remarks.append(f"{lines} left out: {_BAD_LINES}")
-    present = set() if which is None else set(np.unique(which[inside]).tolist())
-    missing = [name for place, name in enumerate(names) if place not in present]
-    if len(inside) and not inside.any():
-        remarks.append(f"no row lies in this period: {_ONLY_NOISE}")
-    elif missing and len(inside):
-        more = f" and {len(missing) - _MOST_NAMES_SHOWN} more" if len(missing) > _MOST_NAMES_SHOWN else ""
-        things = "events" if request.counts is None else "rows"
-        remarks.append(f"{', '.join(missing[:_MOST_NAMES_SHOWN])}{more} had no {things} in this period: {_ONLY_NOISE}")
-    most = request.most_per_event or request.most_per_person or 0
-    dropped = (
-        (losses.outside, "left out, because they are outside the period"),
-        (losses.other_names, "left out, because their name is not one of the given names"),
-        (losses.clipped, f"clipped, because their value is not within 0 to {most:g}"),
-        (losses.over_limit, "not counted, or not in full, because they are above the limit of their person"),
-    )
-    remarks += [f"{number:,} of {rows:,} rows {reason}" for number, reason in dropped if number]
-    if losses.empty_bins:
-        bins = "1 bin" if losses.empty_bins == 1 else f"{losses.empty_bins:,} bins"
-        remarks.append(f"{bins} without a row, counted as 0")
-    return (*remarks, *loss_remark(losses))
-
-
-def loss_remark(losses: Losses) -> list[str]:
-    """How much limits reduced the total, as a list of at most one sentence."""
-    percent = 100 * losses.lower
-    direction = "lower" if percent >= 0 else "higher"
-    return [f"the published total is {abs(percent):.3g} % {direction} than that of the data"] if percent else []
+def _series_of_rows(column: Any, name: str, names: Sequence[str]) -> IntArray:
+    """The series of each row, -1 if its name is not one of `names`."""
+    groups = column_texts(column, name)
+    places = {known: place for place, known in enumerate(names)}
+    of_label = np.array([places.get(label, -1) for label in groups.labels] or [-1], dtype=np.int64)
+    return np.asarray(of_label[groups.codes])

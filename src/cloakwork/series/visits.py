@@ -1,7 +1,7 @@
 """Series from the recovered frames of a site: how many sources are in a zone, or anywhere, over time."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import PointSources
 from cloakwork.series.bins import Bins, span_text
-from cloakwork.series.bounded import Losses, mean_levels
-from cloakwork.series.counting import CountedSeries, loss_remark
+from cloakwork.series.bounded import mean_levels
+from cloakwork.series.counting import CountedSeries
 from cloakwork.site import Site, Zone
 
 SAMPLED = (
@@ -81,7 +81,7 @@ class SourceCount:
         return tuple(zone.id for zone in self.zones) or (SOURCES,)
 
     def levels(self, frame: RecoveredSources) -> list[float] | None:
-        """The number of sources for each name; empty if the map is of other places, None if nothing was recovered."""
+        """The number of sources for each name; None if nothing was recovered, or the map is of other places."""
         if frame.sources is None or (self.zones and frame.map is None):
             return None
         if frame.map is None or not self.zones:
@@ -96,24 +96,22 @@ def count_visits(
     bins: Bins,
     *,
     visit: int,
-    inferred: tuple[str, ...] = (),
 ) -> CountedSeries:
     """Mean numbers of sources in bins, from the recovered frames of a site.
 
     That a frame exists is public, so a frame without a usable result counts as 0 rather than being left out.
     """
     site, nothing = counting.site, [0.0] * len(counting.names)
-    times, rows, failed, elsewhere = [], [], 0, 0
+    times, rows, unusable = [], [], 0
     for frame in recovered:
         levels = counting.levels(frame)
         times.append(frame.time)
         rows.append(levels or nothing)
-        failed += levels is None
-        elsewhere += levels == []
-    if not times or (elsewhere and elsewhere + failed == len(times)):
+        unusable += not levels
+    if not times:
         raise InputError(
-            f"the store has no usable result of {site.name} in this period: check the period, and that the site file "
-            "is that of the collector.",
+            f"the store has no result of {site.name} in this period: check the period, and that this is the right "
+            "store.",
             parameter=("start", "end"),
         )
     values = np.array(rows).reshape(-1, len(nothing)).T
@@ -124,18 +122,16 @@ def count_visits(
     # Whether any result was sampled may show that somebody was present; the estimator in the site file is public.
     sampled = f" {SAMPLED}" if isinstance(site.estimator().estimator, PointSources) else ""
     return CountedSeries(
-        series=series,
+        series=replace(series, losses=replace(series.losses, rows=len(times), unreadable=unusable)),
         title=site.name,
         hides=f"This hides each single visit shorter than {span_text(visit)}: of its effect on {quantity}, at most "
         f"{counting.most:g} counts, so it changes the published means by at most {series.contribution:.4g} in all. "
-        f"Someone who stays longer, or comes again, is hidden less.{sampled}",
+        f"Someone who stays longer, or comes again, is hidden less. The times of the frames count as public.{sampled}",
         level="visit",
         names=counting.names,
         bins=bins,
         unit="sources, a mean",
         bound="most_at_once",
-        inferred=inferred,
-        remarks=_remarks(series.losses, len(times), failed, elsewhere, counting.most),
     )
 
 
@@ -149,14 +145,3 @@ def visit_slack(site: Site) -> int:
     a + V + period / 2.
     """
     return site.schedule.period_ms + site.schedule.late_ms
-
-
-def _remarks(losses: Losses, results: int, failed: int, elsewhere: int, most: float) -> tuple[str, ...]:
-    facts = (
-        (failed, "result", " from which nothing was recovered, counted as 0"),
-        (elsewhere, "result", " of other places, counted as 0"),
-        (losses.clipped, "result", f" of {results:,} with more than {most:g}, which was cut off"),
-        (losses.empty_bins, "bin", " without any result, counted as 0"),
-    )
-    remarks = [f"{number:,} {noun}{'' if number == 1 else 's'}{text}" for number, noun, text in facts if number]
-    return (*remarks, *loss_remark(losses))
