@@ -73,18 +73,35 @@ def answered(link: socket.socket, times: int = 1) -> bool:
     return told.count(b"HTTP/1.1 200") == times
 
 
+def whole_answer(link: socket.socket) -> bytes:
+    """An answer whose body is a list."""
+    told = b""
+    while not told.endswith(b"}]"):
+        piece = link.recv(65536)
+        assert piece, "the connection has ended"
+        told += piece
+    return told
+
+
 def wait_inside(service: Service, count: int) -> None:
     """Until the server counts so many: it notices a moment later that someone has come, or gone."""
-    until(lambda: service._socket.connections == count)  # type: ignore[union-attr] # noqa: SLF001 - from outside it cannot be seen
+    until(lambda: len(service._connections) == count)  # noqa: SLF001 - from outside it cannot be seen
 
 
 def hold(
-    stack: ExitStack, service: Service, port: int, count: int, *, beside: int = 0, source: str = "127.0.0.1"
+    stack: ExitStack,
+    service: Service,
+    port: int,
+    count: int,
+    *,
+    beside: int = 0,
+    source: str = "127.0.0.1",
+    after: int | None = None,
 ) -> list[socket.socket]:
-    """So many connections that say nothing, beside those that are held already."""
+    """So many connections that say nothing, beside those that are held already; `after` of them are left in all."""
     wait_inside(service, beside)
     held = [stack.enter_context(connect(port, source)) for _ in range(count)]
-    wait_inside(service, beside + count)
+    wait_inside(service, beside + count if after is None else after)
     return held
 
 
@@ -173,24 +190,39 @@ def test_a_client_that_does_not_read_responses_is_disconnected(tmp_path: Path) -
         assert not service.failed
 
 
-def test_connections_are_limited_per_address_and_in_total(tmp_path: Path) -> None:
+def test_a_newcomer_takes_the_place_of_the_address_with_the_most_connections(tmp_path: Path) -> None:
     with (
         serving(tmp_path, replace(SLOW, connections=10, connections_per_address=6)) as (service, port),
         ExitStack() as stack,
     ):
-        own = hold(stack, service, port, 6)
-        assert not asks(port)
+        many = hold(stack, service, port, 6)
+        few = hold(stack, service, port, 4, beside=6, source="127.0.0.3")
         assert asks(port, "127.0.0.2")
-        others = hold(stack, service, port, 4, beside=6, source="127.0.0.3")
-        for _ in range(50):
-            assert not asks(port, "127.0.0.4")
-        assert not asks(port, "127.0.0.2")
-        for link in own[:2] + others[:1]:
-            link.close()
-        wait_inside(service, 7)
-        for _ in range(20):
-            until(lambda: asks(port))  # each that ends makes room for the next
-        assert asks(port, "127.0.0.2")
+        assert gone(many[0])
+        assert not gone(few[0], 0.1)
+        hold(stack, service, port, 3, beside=9, source="127.0.0.5", after=10)
+        assert gone(many[1])
+        assert gone(many[2])
+        assert not gone(few[0], 0.1), "all three have four or fewer by now"
+
+
+def test_a_client_with_a_token_keeps_its_place_and_its_address_goes_first(tmp_path: Path) -> None:
+    with serving(tmp_path, replace(SLOW, connections=4, connections_per_address=4)) as (service, port):
+        secret = service.store.tokens.create(Role.ANALYST).secret
+        ask = f"GET /v1/sites HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
+        with ExitStack() as stack:
+            device = stack.enter_context(connect(port))
+            device.sendall(ask)
+            assert b"200 OK" in whole_answer(device)
+            [beside] = hold(stack, service, port, 1, beside=1)
+            hold(stack, service, port, 2, beside=2, source="127.0.0.2")
+            for k in range(3, 20):  # more addresses than places, each with one connection
+                assert asks(port, f"127.0.0.{k}")
+                wait_inside(service, 3)
+                hold(stack, service, port, 1, beside=3, source=f"127.0.0.{k}")
+            assert not gone(beside, 0.1), "its address is known"
+            device.sendall(ask)
+            assert b"200 OK" in whole_answer(device)
 
 
 def test_a_proxy_may_use_all_connections(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import ConcurrencyLimiter, RateLimiter
-from cloakwork.collect.api.http_limits import address_of
+from cloakwork.collect.connection_limits import address_of
 from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
@@ -74,12 +74,12 @@ def test_requests_at_once_are_limited() -> None:
 
 def test_addresses_of_one_customer_count_as_one() -> None:
     def seen(host: str) -> str:
-        return address_of({"client": (host, 1)})
+        return address_of((host, 1))
 
     assert seen("2001:db8:1:2::1") == seen("2001:db8:1:2:ffff::9") != seen("2001:db8:1:3::1")
     assert seen("192.0.2.1") != seen("192.0.2.2")
     assert seen("::ffff:192.0.2.1") != seen("::ffff:192.0.2.2")
-    assert address_of({"client": None}) == address_of({}) == ""
+    assert address_of(None) == ""
     assert len(seen("x" * 1000)) == 64
 
 

@@ -1,7 +1,7 @@
 """A small broker inside the collector, for trying it out and for the demonstration; it needs no other program.
 
 It listens on this machine only, asks for no password and loses everything when it ends. A site with real devices has
-its own broker.
+its own broker. Clients that do not say who they are, or fall silent, lose their connection.
 """
 
 import asyncio
@@ -9,19 +9,26 @@ import logging
 import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import Any
 
+from amqtt.adapters import ReaderAdapter, StreamReaderAdapter, StreamWriterAdapter
 from amqtt.broker import Broker as AmqttBroker
 from amqtt.contexts import BrokerConfig, ListenerConfig
-from amqtt.errors import BrokerError
+from amqtt.errors import AMQTTError, BrokerError
 
+from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds to start or to stop
 ATTEMPTS = 5  # at finding a free port
+CONNECT_S = 10.0  # for a client to say who it is
+SILENT_S = 120.0  # that a client may send nothing: twice the keep-alive of devices and the collector
+CONNECTIONS, PER_ADDRESS = 1000, 400
+BACKLOG = 2048
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
 
@@ -33,21 +40,61 @@ class _Subscriptions(dict[str, Any]):
         return iter(list(super().__iter__()))
 
 
+class _TimedReader(StreamReaderAdapter):  # type: ignore[misc]
+    """Reads from a client, and ends a connection on which nothing arrives for too long, also within a packet."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        super().__init__(reader)
+        self._writer = writer
+
+    async def read(self, n: int = -1) -> bytes:
+        try:
+            return bytes(await asyncio.wait_for(super().read(n), SILENT_S))
+        except TimeoutError:
+            self._writer.transport.abort()
+            self.feed_eof()
+            return bytes(await super().read(n))
+
+
 class _Broker(AmqttBroker):  # type: ignore[misc]
     """Closes each connection when it ends or the broker stops; a cancelled one does not disturb the others."""
 
     def __init__(self, config: BrokerConfig) -> None:
         super().__init__(config)
         self._subscriptions = _Subscriptions()
+        self._connections = ConnectionTable(most=CONNECTIONS, per_address=PER_ADDRESS)
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
     ) -> None:
         try:
             with suppress(asyncio.CancelledError):
-                await super().stream_connected(reader, writer, listener_name)
+                await self._client_connected(listener_name, _TimedReader(reader, writer), StreamWriterAdapter(writer))
         finally:
             writer.close()
+
+    async def _create_server_instance(
+        self, listener_name: str, _kind: object, address: str, port: int, _context: object
+    ) -> asyncio.Server:
+        """Listen with a limited number of connections."""
+        try:
+            listening = LimitedListener(socket.create_server((address, port)), self._connections)
+        except OSError as problem:
+            raise BrokerError(problem.strerror) from None
+        serve = partial(self.stream_connected, listener_name=listener_name)
+        return await asyncio.start_server(serve, sock=listening, backlog=BACKLOG)
+
+    async def _initialize_client_session(
+        self, reader: ReaderAdapter, writer: StreamWriterAdapter, remote_address: str, remote_port: int
+    ) -> Any:
+        """The session that a client asks for in time."""
+        opening = super()._initialize_client_session(reader, writer, remote_address, remote_port)
+        try:
+            session = await asyncio.wait_for(opening, CONNECT_S)
+        except TimeoutError:
+            raise AMQTTError("no CONNECT in time") from None
+        self._connections.prove((remote_address, remote_port), by_secret=False)
+        return session
 
 
 class EmbeddedBroker:
@@ -78,7 +125,7 @@ class EmbeddedBroker:
                 return
 
     def _listen(self) -> None:
-        logging.getLogger("amqtt").setLevel(logging.ERROR)  # it logs every client that comes and goes
+        logging.getLogger("amqtt").setLevel(logging.CRITICAL)  # it logs every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True, name="cloakwork embedded broker")

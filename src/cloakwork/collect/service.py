@@ -15,12 +15,12 @@ from cloakwork.collect.api import (
     AccessControl,
     ApiSettings,
     EventHub,
-    LimitedListener,
     Simulation,
     make_app,
     timed_protocol,
 )
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.retention import Retention
@@ -98,6 +98,7 @@ class Service:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
         self._listen = listen or ListenAddress()
         self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
+        self._connections = _table(self._listen, self._settings)
         self.store = store
         self._hub = EventHub()
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
@@ -125,6 +126,7 @@ class Service:
             broker=self.subscriber,
             hub=self._hub,
             settings=self._settings,
+            connections=self._connections,
             simulation=simulation,
         )
         self._access: AccessControl = app.state.access
@@ -153,7 +155,7 @@ class Service:
 
     def start(self) -> None:
         """Start; raises an error for settings that cannot work."""
-        self._socket = _bound(self._listen, self._settings)
+        self._socket = _bound(self._listen, self._connections)
         try:
             self.intake.start()
             self.live.start()
@@ -222,13 +224,17 @@ def _config(app: object, listen: ListenAddress, settings: ApiSettings) -> uvicor
     return config
 
 
-def _bound(listen: ListenAddress, settings: ApiSettings) -> socket.socket:
+def _table(listen: ListenAddress, settings: ApiSettings) -> ConnectionTable:
     most = min(settings.connections, _open_files() // 2)
     per_address = most if listen.proxied else min(settings.connections_per_address, most)
+    return ConnectionTable(most=most, per_address=per_address)
+
+
+def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket:
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
         bound = socket.create_server((listen.host, listen.port), family=family, backlog=2048)
-        return LimitedListener(bound, most=most, per_address=per_address)
+        return LimitedListener(bound, connections)
     except (OSError, OverflowError) as problem:
         reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(

@@ -4,14 +4,13 @@ from cloakwork.collect.api.access_control import AccessControl
 from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.application import make_app
 from cloakwork.collect.api.event_hub import EventHub
-from cloakwork.collect.api.http_limits import LimitedListener, timed_protocol
+from cloakwork.collect.api.http_limits import timed_protocol
 from cloakwork.collect.api.routes_results import Simulation, Truth
 
 __all__ = [
     "AccessControl",
     "ApiSettings",
     "EventHub",
-    "LimitedListener",
     "Simulation",
     "Truth",
     "make_app",

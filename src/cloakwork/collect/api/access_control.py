@@ -17,7 +17,8 @@ from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.capacity import ConcurrencyLimiter, KeyedLocks, RateLimiter, WorkerThreads
 from cloakwork.collect.api.credentials import Caller, OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import documented_errors
-from cloakwork.collect.api.http_limits import BODY_LIMIT, address_of
+from cloakwork.collect.api.http_limits import BODY_LIMIT
+from cloakwork.collect.connection_limits import ConnectionTable, address_of
 from cloakwork.collect.storage import Role, Store
 from cloakwork.errors import ApiError
 
@@ -76,10 +77,13 @@ class GuardedRoute(APIRoute):
 
 
 class AccessControl:
-    """Identifies callers, limits their rates and checks their roles."""
+    """Identifies callers, limits their rates and checks their roles; notes in `connections` who has a valid token."""
 
-    def __init__(self, store: Store, workers: WorkerThreads, settings: ApiSettings) -> None:
+    def __init__(
+        self, store: Store, workers: WorkerThreads, settings: ApiSettings, connections: ConnectionTable | None
+    ) -> None:
         self.settings = settings
+        self._connections = connections
         self.tokens = TokenCache(store, workers, seconds=settings.token_s)
         self.codes = OneTimeCodes(seconds=settings.code_s)
         self.sessions = SessionTable(settings.sessions, settings.sessions_per_token, settings.session_s)
@@ -99,6 +103,8 @@ class AccessControl:
     async def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
         """The caller of a request, if its role is allowed."""
         caller = await self._identify(request)
+        if self._connections is not None and request.client is not None:
+            self._connections.prove(request.client, by_secret=True)
         self.charge(caller, 1.0)
         if caller.role not in roles:
             allowed = " or ".join(sorted(roles))
@@ -123,7 +129,7 @@ class AccessControl:
 
     def charge_stranger(self, request: Request) -> None:
         """Count a request with a body and without a token for its address; refused above the rate."""
-        wait = self._strangers.take(address_of(request.scope))
+        wait = self._strangers.take(address_of(request.client))
         if wait > 0:
             message = "Too many attempts to sign in from this address. Wait as long as the header Retry-After says."
             raise ApiError(429, "too-many", message, retry_s=wait)
@@ -143,7 +149,7 @@ class AccessControl:
 
         A valid secret is accepted however many wrong ones came from there: others may share the address.
         """
-        suspect = self._failures.wait(address_of(request.scope)) > 0 and not self.tokens.knows(secret)
+        suspect = self._failures.wait(address_of(request.client)) > 0 and not self.tokens.knows(secret)
         token = await self.tokens.find(secret, suspect=suspect)
         if token is None:
             raise self._failure(request, "This token is unknown or was revoked. Ask the operator for one.")
@@ -157,7 +163,7 @@ class AccessControl:
         return Caller(token)
 
     def _failure(self, request: Request, message: str) -> ApiError:
-        wait = self._failures.take(address_of(request.scope))
+        wait = self._failures.take(address_of(request.client))
         if wait > 0:
             text = "Too many wrong tokens from this address. Wait as long as the header Retry-After says."
             return ApiError(429, "too-many-failures", text, retry_s=wait)

@@ -29,6 +29,7 @@ from cloakwork.collect.api.event_hub import EventHub, StreamEnd
 from cloakwork.collect.api.http_limits import BodyLimitMiddleware
 from cloakwork.collect.api.route_context import ApiContext
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Store
@@ -66,15 +67,17 @@ def make_app(
     broker: MqttClient | None = None,
     hub: EventHub | None = None,
     settings: ApiSettings | None = None,
+    connections: ConnectionTable | None = None,
     simulation: routes_results.Simulation | None = None,
 ) -> FastAPI:
     """An application that serves sites, given by name; the caller starts and stops the other parts.
 
     Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
-    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. Only a demonstration
+    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. `connections` are those
+    of the server: clients with a valid token are noted there. Only a demonstration
     has a `simulation`, whose truth clients may ask for.
     """
-    context = ApiContext(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings())
+    context = ApiContext(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings(), connections)
     app = FastAPI(
         title="Cloakwork collector",
         summary=SUMMARY,

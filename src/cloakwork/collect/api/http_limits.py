@@ -1,13 +1,7 @@
-"""Limits below the routes: connections, the time that a client may take, and the size of a body."""
+"""Limits below the routes: the time that a client may take, and the size of a body."""
 
 import asyncio
-import ipaddress
-import logging
-import socket
 import time
-import weakref
-from collections import Counter
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,77 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.errors import ApiError
 
-LOG_EVERY_S = 60.0
 BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
-log = logging.getLogger(__name__)
-
-
-def address_of(scope: Scope) -> str:
-    """The client's address, for counting; for IPv6 the /64 network that one customer usually has.
-
-    >>> address_of({"client": ("2001:db8::1", 5)}), address_of({"client": ("192.0.2.7", 5)})
-    ('2001:db8::/64', '192.0.2.7')
-    """
-    host = str((scope.get("client") or ("",))[0])
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host[:64]
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
-    return host
-
-
-class LimitedListener(socket.socket):
-    """A listening socket that limits connections, in total and per address, and closes the rest at once.
-
-    It counts a connection from the moment it is made, so a client that never finishes the TLS handshake counts too.
-    """
-
-    def __init__(self, listening: socket.socket, *, most: int, per_address: int) -> None:
-        super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
-        self._most = most
-        self._per_address = per_address
-        self._open: Counter[str] = Counter()
-        self._logged_at = -float("inf")
-
-    @property
-    def connections(self) -> int:
-        return self._open.total()
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection; raises `ConnectionAbortedError` where there are too many."""
-        connection, peer = super().accept()
-        address = address_of({"client": peer})
-        if self.connections >= self._most or self._open[address] >= self._per_address:
-            connection.close()
-            self._log_refusal()
-            raise ConnectionAbortedError("too many connections")
-        self._open[address] += 1
-        return _CountedConnection(connection, self, address), peer
-
-    def release(self, address: str) -> None:
-        self._open[address] -= 1
-        if not self._open[address]:
-            del self._open[address]
-
-    def _log_refusal(self) -> None:
-        now = time.monotonic()
-        if now - self._logged_at >= LOG_EVERY_S:
-            self._logged_at = now
-            log.warning("refusing connections: %d of at most %d are open", self.connections, self._most)
-
-
-class _CountedConnection(socket.socket):
-    """A connection that reports to its listener when it is closed or dropped."""
-
-    def __init__(self, connection: socket.socket, listener: LimitedListener, address: str) -> None:
-        super().__init__(connection.family, connection.type, connection.proto, fileno=connection.detach())
-        self._release = weakref.finalize(self, listener.release, address)
-
-    def close(self) -> None:
-        super().close()
-        self._release()
 
 
 class _TimedProtocol(H11Protocol):

@@ -18,6 +18,7 @@ from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import EventHub, StorePoller
 from cloakwork.collect.api.result_models import AttackCache, Moment, Name
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Page, Store
@@ -41,6 +42,7 @@ class ApiContext:
         broker: MqttClient | None,
         hub: EventHub,
         settings: ApiSettings,
+        connections: ConnectionTable | None,
     ) -> None:
         for name, watched in sites.items():
             if name != watched.name:
@@ -52,7 +54,7 @@ class ApiContext:
         metrics.include(list(sites), intake, live, broker)
         hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
         self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
-        self.access = AccessControl(store, self.workers, settings)
+        self.access = AccessControl(store, self.workers, settings, connections)
         self.attacks = AttackCache(store)
         self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
 
