@@ -1,3 +1,4 @@
+from .accuracy import bayes_risk as bayes_risk
 from .accuracy import cramer_rao as cramer_rao
 from .accuracy import emd as emd
 from .accuracy import l1 as l1

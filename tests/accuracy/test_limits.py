@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cloakwork as cw
-from cloakwork.accuracy import Limits, Method, cramer_rao, le_cam, limits, resolution
+from cloakwork.accuracy import Limits, Method, bayes_risk, cramer_rao, le_cam, limits, resolution
 from cloakwork.errors import InputError
 from cloakwork.physics import (
     FloorPlan,
@@ -64,8 +64,11 @@ def test_the_numbers_are_those_of_each_limit(physics: Physics, sigma: float) -> 
     assert found.typical_resolution == gaps.typical
     assert found.worst_resolution == gaps.worst
     assert found.typical_resolution_of_unknown == gaps_of_unknown.typical
-    floor = le_cam(physics, sigma)
-    assert (found.worst_emd, found.average_emd) == (floor.value, floor.average)
+    risk, pairs = bayes_risk(physics, sigma), le_cam(physics, sigma)
+    assert found.average_emd == max(risk.mean_distance, pairs.average)
+    assert found.average_rms == max(risk.rms_distance, found.average_emd)
+    assert found.worst_emd == max(pairs.value, found.average_emd)
+    assert (found.right_place, found.places) == (risk.right_place, physics.places)
 
 
 def test_more_noise_and_less_knowledge_only_hurt(physics: Physics) -> None:
@@ -81,7 +84,7 @@ def test_more_noise_and_less_knowledge_only_hurt(physics: Physics) -> None:
 
 def test_the_sentences_for_a_line(line: HeatLine) -> None:
     found = limits(line, 0.1476)
-    numbers = (("0.02 m", "0.022 m"), ("0.12 m", "0.15 m"), ("0.0041 m", "0.0047 m"))
+    numbers = (("0.0094 m", "32.7 %"), ("0.12 m", "0.15 m"), ("0.012 m", "0.013 m"))
     for sentence, values in zip(found.sentences("m"), numbers, strict=True):
         assert all(value in sentence for value in values)
     assert str(found) == "\n".join(found.sentences())
@@ -89,26 +92,37 @@ def test_the_sentences_for_a_line(line: HeatLine) -> None:
 
 
 def test_sentences_say_when_nothing_can_be_learnt(line: HeatLine) -> None:
-    single, pair, floor = limits(line, 100.0).sentences()
-    assert "cannot be located" in single
+    every, pair, unbiased = limits(line, 100.0).sentences()
+    assert "below 0.24" in every  # a quarter of the line, as without readings
+    assert "at its worst place no method has a mean distance below 0.48" in every.lower()
     assert "at any distance" in pair
-    assert "below 0.48 at its worst place" in floor
+    assert "No unbiased method" in unbiased
+
+
+def test_a_bound_for_unbiased_methods_is_named_as_such(physics: Physics) -> None:
+    """A posterior mean beats Cramer and Rao where the noise is large: their bound does not hold for every method."""
+    found = limits(physics, 0.2)
+    every, pair, unbiased = found.sentences()
+    assert "unbiased" in unbiased
+    assert ("Cramer-Rao" in unbiased) == (found.method is not Method.TWO_POINTS)
+    assert "no method" in every
+    assert not any("at best" in sentence or "Cramer" in sentence for sentence in (every, pair))
 
 
 def test_sentences_say_when_places_are_never_confused(line: HeatLine) -> None:
-    assert "exactly" in limits(line, 1e-3).sentences()[2]
+    assert "exactly" in limits(line, 1e-3).sentences()[0]
 
 
 def test_sentences_say_when_only_the_worst_place_is_lost() -> None:
     far = HeatLine(n=50, m=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], T=0.002)
-    assert "(at the worst place not at all)" in limits(far, 0.05).sentences()[0]
+    assert "(at the worst place it is larger than the space)" in limits(far, 0.05).sentences()[2]
 
 
-def test_sentences_for_a_graph_promise_nothing() -> None:
-    graph = Graph(nx.path_graph(40), tau=3.0)
-    found = limits(graph, 0.1)
+def test_a_graph_has_no_axes() -> None:
+    found = limits(Graph(nx.path_graph(40), tau=3.0), 0.1)
     assert found.method is Method.TWO_POINTS
-    assert "cannot be located by any method" in found.sentences()[0]
+    assert "Hammersley" in found.sentences()[2]
+    assert "axis" not in found.sentences()[2]
 
 
 def test_strength_that_is_not_known_can_make_any_distance_too_close() -> None:
@@ -149,7 +163,8 @@ def test_public_names_are_at_the_top(line: HeatLine) -> None:
     cloak = cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
     found: Limits = cw.limits(cloak.physics, cloak.sigma)
     assert found.typical_radius > cw.cramer_rao(line, [0.5], cloak.sigma).radius[0]
-    assert found.worst_emd == cw.le_cam(line, cloak.sigma).value
+    assert found.worst_emd >= cw.le_cam(line, cloak.sigma).value
+    assert found.right_place == cw.bayes_risk(line, cloak.sigma).right_place
     assert found.typical_resolution == cw.resolution(line, cloak.sigma).typical
     assert cw.papers_bound(line, [0.5], cloak.sigma).value == 1.0
 

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cloakwork.privacy import Profile
@@ -154,11 +155,13 @@ def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) 
     site.write_text(text)
     code, out, _ = run("plan", site)
     assert code == 0
-    assert "a single source of unit strength" in out
+    assert "a lone source of unit strength" in out or "can be located exactly" in out
+    assert "unbiased method" in out
     assert "cannot be distinguished from both in the middle" in out
     assert "Recovery will use PointSources: each of up to 4 sources has the strength 1" in " ".join(out.split())
     values = json.loads(run("plan", site, "--json")[1])["limits"]
     assert values["typical_radius"] is None or values["typical_radius"] >= 0
+    assert values["average_emd"] <= values["worst_emd"]
     assert len(values["sentences"]) == (4 if text == LINE else 3)
 
 
@@ -286,8 +289,9 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
     """24 hours, 4 readings an hour: the ledger slides, so a day is not 25 windows but 24."""
     site = written(tmp_path, LINE + "readings_per_window = 4\n")
     values = run("plan", site, "--json").values
-    day, week, year = values["over_time"]
-    assert [one["time"] for one in (day, week, year)] == ["a day", "a week", "a year"]
+    hour, day, week, year = values["over_time"]
+    assert [one["time"] for one in (hour, day, week, year)] == ["1 hour", "a day", "a week", "a year"]
+    assert (hour["readings"], hour["epsilon"]) == (4, 4.0)
     assert (day["readings"], week["readings"]) == (4 * 24, 4 * 168)
     assert 4 * 8_760 < year["readings"] <= 4 * 8_766
     loaded = load_site(site).cloak()
@@ -295,4 +299,23 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
     assert day["epsilon"] == expected == pytest.approx(loaded.profile.times(24).epsilon(1e-4), rel=1e-9)
     assert row(run("plan", site).out, "a day")[0] == 96
     long = run("plan", written(tmp_path, LINE + 'window = "1w"\n'), "--json").values
-    assert [one["time"] for one in long["over_time"]] == ["a year"]
+    assert [one["time"] for one in long["over_time"]] == ["1 week", "a year"]
+
+
+@pytest.mark.parametrize("text", [ROOMS, GRAPH], ids=["rooms", "graph"])
+def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_path: Path) -> None:
+    """The best guess is as good as enumerating all places after that many readings, and better with every span."""
+    site = written(tmp_path, text + 'readings_per_window = 4\nwindow = "10min"\n')
+    values = run("plan", site, "--json").values
+    spans = values["over_time"]
+    assert [span["time"] for span in spans] == ["10 minutes", "an hour", "a day", "a week", "a year"]
+    assert [span["right_place"] for span in spans] == sorted(span["right_place"] for span in spans)
+    assert (spans[0]["right_place"], spans[-1]["right_place"]) == (values["limits"]["right_place"], 1.0)
+    model, sigma = load_site(site).physics, np.array(values["sigma"])
+    rng, hits = np.random.default_rng(2), []
+    for place in range(model.places):
+        readings = model.matrix[:, place] + rng.normal(0, sigma / np.sqrt(24), (300, model.sensors))
+        misfits = [(((readings - column) / sigma) ** 2).sum(axis=1) for column in model.matrix.T]
+        hits.append(np.argmin(misfits, axis=0) == place)
+    assert spans[1]["readings"] == 24
+    assert np.mean(hits) - 0.01 < spans[1]["right_place"] < np.mean(hits) + 0.06

@@ -1,5 +1,6 @@
 """How far a recovered map is from the truth, and how near any map can come."""
 
+from cloakwork.accuracy.bayes_risk import BayesRisk, bayes_risk
 from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao
 from cloakwork.accuracy.emd import emd, l1, l2
 from cloakwork.accuracy.le_cam import LeCam, le_cam
@@ -11,6 +12,7 @@ from cloakwork.accuracy.slopes import Method
 
 __all__ = [
     "Assumption",
+    "BayesRisk",
     "Constants",
     "CramerRao",
     "LeCam",
@@ -19,6 +21,7 @@ __all__ = [
     "Method",
     "PapersBound",
     "Resolution",
+    "bayes_risk",
     "cramer_rao",
     "emd",
     "l1",

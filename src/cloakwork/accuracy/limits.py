@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, rounded_down
+from cloakwork._checks import FloatArray, rounded_down, rounded_up
+from cloakwork.accuracy.bayes_risk import risk_of
 from cloakwork.accuracy.information import covariances_of_one, radius_90
 from cloakwork.accuracy.le_cam import two_point_limit
 from cloakwork.accuracy.resolution import smallest_gaps
@@ -21,46 +22,51 @@ NEGLIGIBLE = 0.01  # of a step: a smaller mean error counts as none
 class Limits:
     """The statistical limits of a model with its noise, in units of the space; "typical" is the median over places.
 
-    `std` is the least standard deviation per axis (root mean square) of the position of a single unit source, `radius`
-    the circle that holds 90 % of such errors. Two unit sources closer than `resolution` are indistinguishable. Values
-    `of_unknown` hold if the strengths are unknown. No method has a mean earth mover distance below `average_emd` over
-    all places, or below `worst_emd` at its worst place. `extent` is about the diameter of the space, `step` the
-    distance between neighbours, and `method` the origin of `std` and `radius`.
+    These hold for every method, for a lone unit source that is equally likely at each of `places` places: none has a
+    mean earth mover distance below `average_emd` or a root mean square below `average_rms`, and none names the right
+    place with a probability above `right_place`. At its worst place no method has a mean distance below `worst_emd`.
+    Two unit sources closer than `resolution` are indistinguishable.
+
+    These hold for unbiased methods only: `std` is the least standard deviation per axis (root mean square) of the
+    position of a lone unit source, `radius` the circle that holds 90 % of such errors if they are normal, and `method`
+    the origin of both. Values `of_unknown` hold if the strengths are unknown. `extent` is about the diameter of the
+    space, `step` the distance between neighbours.
     """
 
+    average_emd: float
+    average_rms: float
+    worst_emd: float
+    right_place: float
+    places: int
+    typical_resolution: float
+    worst_resolution: float
+    typical_resolution_of_unknown: float
     typical_std: float
     worst_std: float
     typical_radius: float
     worst_radius: float
     typical_radius_of_unknown: float
-    typical_resolution: float
-    worst_resolution: float
-    typical_resolution_of_unknown: float
-    average_emd: float
-    worst_emd: float
     extent: float
     step: float
     method: Method
 
     def sentences(self, unit: str = "") -> tuple[str, ...]:
         """The numbers in plain English; `unit`, such as "m", follows each distance."""
-        return (self._single(unit), self._pair(unit), self._floor(unit))
+        return (self._every_method(unit), self._pair(unit), self._unbiased(unit))
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
-    def _single(self, unit: str) -> str:
-        if not self.typical_radius < self.extent / 2:
-            return "With this noise a single source of unit strength cannot be located at a typical place."
-        located = "can at best be located to within"
-        if self.method is Method.TWO_POINTS:
-            located = "cannot be located by any method to within less than"
-        worst = f"{_text(self.worst_radius, unit)} at the worst place"
-        if not self.worst_radius < self.extent / 2:
-            worst = "at the worst place not at all"
+    def _every_method(self, unit: str) -> str:
+        if self.worst_emd < NEGLIGIBLE * self.step:
+            return "No two places are confused: a lone source at one of the places can be located exactly."
+        worst = ""
+        if self.worst_emd > self.average_emd:
+            worst = f" At its worst place no method has a mean distance below {_text(self.worst_emd, unit)}."
         return (
-            f"With this noise a single source of unit strength {located} {_text(self.typical_radius, unit)} "
-            f"nine times in ten at a typical place ({worst})."
+            f"If a lone source of unit strength is equally likely at each of {self.places:,} places, no method has a "
+            f"mean distance (EMD) below {_text(self.average_emd, unit)}, and none names the right place in more than "
+            f"{rounded_up(100 * self.right_place, 3)} % of cases.{worst}"
         )
 
     def _pair(self, unit: str) -> str:
@@ -74,13 +80,20 @@ class Limits:
             "in four."
         )
 
-    def _floor(self, unit: str) -> str:
-        if self.worst_emd < NEGLIGIBLE * self.step:
-            return "No two places are confused: a single source at one of the places can be located exactly."
+    def _unbiased(self, unit: str) -> str:
+        graph = self.method is Method.TWO_POINTS
+        bound, axis = ("Hammersley-Chapman-Robbins", "") if graph else ("Cramer-Rao", " along each axis")
+        if not self.typical_std < self.extent / 2:
+            return (
+                f"No unbiased method locates a lone source at a typical place ({bound}). A method that knows the "
+                "extent of the space can do better."
+            )
+        worst = f"{_text(self.worst_std, unit)} at the worst place"
+        if not self.worst_std < self.extent / 2:
+            worst = "at the worst place it is larger than the space"
         return (
-            "A weaker bound that allows for any bias: no method has a mean distance (EMD) to a single source below "
-            f"{_text(self.average_emd, unit)} over all places, or below {_text(self.worst_emd, unit)} at its worst "
-            "place."
+            f"For unbiased methods only, the {bound} bound is a standard deviation of {_text(self.typical_std, unit)}"
+            f"{axis} at a typical place ({worst}). A method that knows the extent of the space can do better."
         )
 
 
@@ -91,13 +104,13 @@ def limits(physics: Physics, sigma: ArrayLike) -> Limits:
 
     Notes
     -----
-    The limits of `cramer_rao` for one unit source at each place, of `resolution` and of `le_cam`. On large spaces the
-    resolution covers 500 evenly spread places; on graphs all values per place cover up to 256 places.
+    The limits of `bayes_risk` and `le_cam`, of `resolution`, and of `cramer_rao` for one unit source at each place. On
+    large spaces the resolution covers 500 evenly spread places; on graphs all values per place cover up to 256 places.
 
     >>> from cloakwork.physics import HeatLine
     >>> limit = limits(HeatLine(n=100, m=50, T=0.05), sigma=0.1476)
-    >>> round(limit.typical_radius, 3), round(limit.typical_resolution, 2), round(limit.average_emd, 4)
-    (0.021, 0.12, 0.0041)
+    >>> round(limit.average_emd, 4), round(limit.typical_resolution, 2), round(limit.typical_std, 3)
+    (0.0094, 0.12, 0.013)
     """
     whitened = whiten(physics, sigma)
     refuse_one_place(physics)
@@ -105,18 +118,22 @@ def limits(physics: Physics, sigma: ArrayLike) -> Limits:
     known, unknown = (_single_source(whitened, slopes, strengths_known=known) for known in (True, False))
     gaps = smallest_gaps(whitened, strengths_known=True)
     gaps_of_unknown = smallest_gaps(whitened, gaps.places, strengths_known=False)
-    floor = two_point_limit(whitened, slopes)
+    risk, pairs = risk_of(whitened), two_point_limit(whitened, slopes)
+    average = max(risk.mean_distance, pairs.average)
     return Limits(
+        average_emd=average,
+        average_rms=max(risk.rms_distance, average),
+        worst_emd=max(pairs.value, average),
+        right_place=risk.right_place,
+        places=physics.places,
+        typical_resolution=gaps.typical,
+        worst_resolution=gaps.worst,
+        typical_resolution_of_unknown=gaps_of_unknown.typical,
         typical_std=float(np.median(known.std)),
         worst_std=float(known.std.max()),
         typical_radius=float(np.median(known.radius)),
         worst_radius=float(known.radius.max()),
         typical_radius_of_unknown=float(np.median(unknown.radius)),
-        typical_resolution=gaps.typical,
-        worst_resolution=gaps.worst,
-        typical_resolution_of_unknown=gaps_of_unknown.typical,
-        average_emd=floor.average,
-        worst_emd=floor.value,
         extent=_extent(physics),
         step=float(np.median(physics.space.lengths)),
         method=Method.TWO_POINTS if slopes is None else slopes.method,

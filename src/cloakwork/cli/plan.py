@@ -11,28 +11,35 @@ import numpy as np
 import typer
 
 from cloakwork._checks import FloatArray, rounded_down, rounded_up
-from cloakwork.accuracy import Limits, limits, papers_bound
+from cloakwork.accuracy import Limits, bayes_risk, limits, papers_bound
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
 from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import Cloak, Design, DesignReport, Profile, SensorChoice
+from cloakwork.privacy import Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
 from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
-LOCATING = "Locating a lone source from one window, along one axis"
-HORIZONS = (("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
+LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: unbiased methods)"
+HORIZONS = (("an hour", 3_600), ("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
+FOUND = 0.999  # once a source is found this often, more readings are not simulated
 
 
 @dataclass(frozen=True)
 class OverTime:
-    """The most readings of a sensor in a span of time, and the epsilon of all of them together."""
+    """The most readings of a sensor in a span of time, and how much all of them together reveal.
+
+    `right_place` and `mean_distance` are what the best method reaches against a lone source that stays: it names the
+    right place at most this often, and its mean distance is at least this. None if there is only one place.
+    """
 
     time: str
     readings: int
     epsilon: float
+    right_place: float | None
+    mean_distance: float | None
 
 
 def plan(
@@ -53,16 +60,21 @@ def plan(
     with busy(planning(site)):
         cloak = site.cloak()
         frozen = freeze(site, cloak)
-        values = plan_values(site, cloak, frozen)
+        bounds = _limits(cloak)
+        over = over_time(site, cloak, frozen.schedule, bounds)
+        explanation = cloak.explain(sensor_names=site.sensor_ids)
     if out is not None:
         write_plan(frozen, out, path, *site.files.values())
     if json:
-        as_json(values)
+        as_json(plan_values(site, cloak, frozen, bounds, over, explanation))
     else:
-        _print(site, cloak, frozen)
+        _print(site, cloak, frozen, bounds, over)
+        say(explanation)
 
 
-def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
+def plan_values(
+    site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime], explanation: Explanation
+) -> dict[str, object]:
     """The plan as plain values."""
     return {
         "site": site.name,
@@ -87,12 +99,12 @@ def plan_values(site: Site, cloak: Cloak, plan: Plan) -> dict[str, object]:
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
         "noticed": _noticed(cloak),
-        "limits": _limit_values(cloak),
+        "limits": None if bounds is None else _limit_values(cloak, bounds),
         "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
-        "over_time": [asdict(span) for span in over_time(cloak, plan.schedule, site.spec.privacy.window)],
+        "over_time": [asdict(span) for span in over],
         "model_set": list(cloak.family.tolerance.sentences()),
-        "explanation": asdict(cloak.explain(sensor_names=site.sensor_ids)),
+        "explanation": asdict(explanation),
     }
 
 
@@ -118,10 +130,7 @@ def _limits(cloak: Cloak) -> Limits | None:
     return limits(cloak.physics, cloak.sigmas / np.sqrt(cloak.readings_per_window))
 
 
-def _limit_values(cloak: Cloak) -> dict[str, object] | None:
-    bounds = _limits(cloak)
-    if bounds is None:
-        return None
+def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
     numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
     values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
     return {**values, "method": str(bounds.method), "sentences": list(_limit_sentences(cloak, bounds))}
@@ -129,7 +138,7 @@ def _limit_values(cloak: Cloak) -> dict[str, object] | None:
 
 def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     physics = cloak.physics
-    sentences = bounds.sentences("m" if isinstance(physics, FloorPlan) else "")
+    sentences = bounds.sentences(_length(physics))
     if not isinstance(physics, HeatLine):
         return sentences
     middle = float(physics.space.places[physics.places // 2, 0])
@@ -139,13 +148,30 @@ def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     return (*sentences, "The papers' upper bound for one source in the middle is vacuous with this much noise.")
 
 
-def over_time(cloak: Cloak, schedule: Schedule, window: float) -> list[OverTime]:
-    """The epsilon of a day, a week and a year of readings, for spans longer than the window."""
-    most = [(name, schedule.most(clock_ms(seconds))) for name, seconds in HORIZONS if seconds > window]
-    return [OverTime(name, n, Profile(cloak.frame_mu).times(n).epsilon(cloak.delta)) for name, n in most]
+def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
+    """What all readings of a window reveal, and those of an hour, a day, a week and a year if these are longer."""
+    window = site.spec.privacy.window
+    right, mean = (bounds.right_place, bounds.average_emd) if bounds else (None, None)
+    spans = [OverTime(_duration(window), cloak.readings_per_window, cloak.epsilon, right, mean)]
+    for name, seconds in HORIZONS:
+        if seconds <= window:
+            continue
+        readings = schedule.most(clock_ms(seconds))
+        if right is not None and right < FOUND:
+            risk = bayes_risk(cloak.physics, cloak.sigmas, readings=readings)
+            right, mean = risk.right_place, risk.mean_distance
+        elif right is not None:
+            right, mean = 1.0, 0.0
+        epsilon = Profile(cloak.frame_mu).times(readings).epsilon(cloak.delta)
+        spans.append(OverTime(name, readings, epsilon, right, mean))
+    return spans
 
 
-def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
+def _length(physics: Physics) -> str:
+    return "m" if isinstance(physics, FloorPlan) else ""
+
+
+def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
     window = _duration(site.spec.privacy.window)
     peak = float(np.abs(cloak.physics.matrix).max())
     unit = f" {site.unit}".rstrip()
@@ -177,24 +203,38 @@ def _print(site: Site, cloak: Cloak, plan: Plan) -> None:
     for sentence in _rhythm(site, plan.schedule):
         say(f"{sentence}\n")
     _print_design(cloak)
-    bounds = _limits(cloak)
     if bounds is not None:
-        say("How much one window reveals, by any method\n")
+        say("How much one window reveals\n")
         for sentence in _limit_sentences(cloak, bounds):
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
-    over = over_time(cloak, plan.schedule, site.spec.privacy.window)
-    if over:
-        spans = [(span.time, f"{span.readings:,}", rounded_up(span.epsilon, 3)) for span in over]
-        title = f"An observer who keeps every reading (delta {cloak.delta:g})"
-        table(title, ("over", "readings of a sensor", "epsilon"), spans)
-        say("(An epsilon above about 10 hides nothing in practice.)\n")
+    _print_over_time(cloak, over)
     size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
     if 0 < size < cloak.alpha:
         say(f"Note: alpha = {cloak.alpha:g} is larger than the whole space ({size:g}); check its unit.\n")
     if _noticed(cloak) < 0.5:
         say("Note: with this noise most lone sources go undetected. Allow a larger epsilon or a smaller alpha.\n")
-    say(cloak.explain(sensor_names=site.sensor_ids))
+
+
+def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
+    unit = f" {_length(cloak.physics)}".rstrip()
+    rows = [
+        (
+            span.time,
+            f"{span.readings:,}",
+            rounded_up(span.epsilon, 3),
+            "" if span.right_place is None else f"{rounded_up(100 * span.right_place, 3)} %",
+            "" if span.mean_distance is None else f"{rounded_down(span.mean_distance, 2)}{unit}",
+        )
+        for span in over
+    ]
+    title = f"An observer who keeps every reading (delta {cloak.delta:g})"
+    table(title, ("over", "readings of a sensor", "epsilon", "right place, at most", "mean distance, at least"), rows)
+    say(
+        "(An epsilon above about 10 hides nothing in practice. The last columns are what the best method "
+        "reaches with all sensors against a lone source that stays where it is: how often it names the right one of "
+        f"{cloak.physics.places:,} places, and how far off it is. Someone who knows its habits does better.)\n"
+    )
 
 
 def _sizes(plan: Plan) -> str:
