@@ -17,17 +17,16 @@ Floats = NDArray[np.float64]
 
 def by_quadrature(columns: Floats, distances: Floats) -> BayesRisk:
     """The exact figures for one sensor with unit noise: integrals over its reading."""
+    readings = np.linspace(columns.min() - 9, columns.max() + 9, 200_001)
+    densities = stats.norm.pdf(readings, columns[:, None]) / len(columns)
 
-    def densities(y: float) -> Floats:
-        return np.asarray(stats.norm.pdf(y, columns) / len(columns))
-
-    def integral(function: object) -> float:
-        return float(integrate.quad(function, columns.min() - 9, columns.max() + 9, limit=500, epsabs=1e-9)[0])
+    def integral(values: Floats) -> float:
+        return float(integrate.trapezoid(values, readings))
 
     return BayesRisk(
-        integral(lambda y: (distances @ densities(y)).min()),
-        math.sqrt(integral(lambda y: (distances**2 @ densities(y)).min())),
-        integral(lambda y: densities(y).max()),
+        integral((distances @ densities).min(axis=0)),
+        math.sqrt(integral((distances**2 @ densities).min(axis=0))),
+        integral(densities.max(axis=0)),
     )
 
 

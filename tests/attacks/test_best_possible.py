@@ -26,7 +26,7 @@ MODELS: dict[str, tuple[Physics, float]] = {  # with the distance to hide
 
 
 def straight(answers: Floats, places: Floats) -> Floats:
-    return np.sqrt(((answers - places) ** 2).sum(axis=-1))
+    return np.asarray(np.sqrt(((answers - places) ** 2).sum(axis=-1)))
 
 
 def reached(physics: Physics, sigma: float, thousands: int, rng: np.random.Generator) -> tuple[list[Floats], Floats]:
