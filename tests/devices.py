@@ -36,6 +36,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "noise": {"digest": table.digest, "levels": levels},
         "schedule": schedule,
         "broker": {"host": "localhost", "port": 1883, "tls": False, "user": None, "password": None, "ca": None},
+        "time": {"host": "127.0.0.1", "port": 123},
     } | changed
 
 

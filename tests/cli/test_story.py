@@ -11,6 +11,7 @@ from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from tests import micropython
 from tests.broker import READER, running_broker
 from tests.cli.conftest import Run
+from tests.clocks import running_time_server
 from tests.device.test_agent import Subscriber, listening, until
 
 SITE = """name = "hall"
@@ -72,6 +73,7 @@ def test_a_provisioned_folder_works_on_micropython_survives_a_kill_and_is_unveil
     with (
         running_broker(tmp_path / "broker", tls=True, users=users, site="hall") as broker,
         listening(broker, READER, users[READER]) as listener,
+        running_time_server() as time_port,
     ):
         assert broker.ca is not None
         where = f"mqtts://{sensor}@localhost:{broker.port}"
@@ -81,7 +83,7 @@ def test_a_provisioned_folder_works_on_micropython_survives_a_kill_and_is_unveil
         folder = Path(json.loads(out.out)["folder"])
         told = json.loads((folder / "device.json").read_text())
         args = {"host": "localhost", "port": broker.port, "tls": True, "ca": (folder / "ca.pem").read_text()}
-        args |= {"numerator": 4321, "denominator": 200}
+        args |= {"numerator": 4321, "denominator": 200, "time": ["127.0.0.1", time_port]}
         for wanted in (10, 25):  # the first one is killed in the middle of its work, the second one is its reboot
             board = micropython.start(micropython.PROGRAMS / "device.py", disk=folder, args=args)
             try:

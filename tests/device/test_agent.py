@@ -24,10 +24,11 @@ from cloakwork.sensor.keystream import device_key, sequence
 from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from tests.broker import READER, Broker, running_broker
+from tests.clocks import running_time_server
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 RATIO = 40.0
-QUICK = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1}
+QUICK = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1, "clock_ms": 5000}
 
 
 class Subscriber:
@@ -130,6 +131,12 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield found
 
 
+@pytest.fixture
+def time_server() -> Iterator[dict[str, Any]]:
+    with running_time_server() as port:
+        yield {"host": "localhost", "port": port}
+
+
 def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: Broker) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
     with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
@@ -175,8 +182,10 @@ def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: 
     assert len(again) <= IN_FLIGHT  # what was on its way when the first one stopped
 
 
-def test_readings_taken_while_the_broker_is_away_arrive_later_once_and_unchanged(folder: Path, broker: Broker) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+def test_readings_taken_while_the_broker_is_away_arrive_later_once_and_unchanged(
+    folder: Path, broker: Broker, time_server: dict[str, Any]
+) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK, time=time_server)
     source = Counting()
     with listening(broker) as before, ExitStack() as stack:
         with working(folder, broker, source) as notes:
@@ -308,8 +317,10 @@ class Failing:
         return 22, 1
 
 
-def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(folder: Path, broker: Broker) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(
+    folder: Path, broker: Broker, time_server: dict[str, Any]
+) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK, time=time_server)
     with listening(broker) as listener, working(folder, broker, Failing()) as notes:
         # on a busy machine each may be late: it goes on until one was in time
         until(lambda: len(listener.readings()) >= 9 and 88 in unveiled(listener.readings(), told))

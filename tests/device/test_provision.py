@@ -6,6 +6,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from cloakwork.sensor.state import unpack
 from cloakwork.site import Plan, Site, freeze, parse_site
 from tests.broker import Broker as RealBroker
 from tests.broker import running_broker
+from tests.clocks import running_time_server
 from tests.device.test_agent import listening, until
 
 SITE = """name = "two-rooms"
@@ -195,9 +197,10 @@ def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -
     assert problem.value.values == {"key": "authority"}
 
 
-def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
+def quick(plan: Plan, broker: RealBroker, folder: Path, time_port: int) -> None:
     """A device that reads twenty times a second, so that a test need not wait."""
-    provision(plan, "hall", folder, broker=BrokerAddress(broker.host, broker.port), keys=None)
+    where = BrokerAddress(broker.host, broker.port)
+    provision(plan, "hall", folder, broker=where, keys=None, time_server=f"127.0.0.1:{time_port}")
     found = told(folder) | {"stated": True}
     found["schedule"] = {
         "period_ms": 50,
@@ -206,14 +209,14 @@ def quick(plan: Plan, broker: RealBroker, folder: Path) -> None:
         "window_slots": 4,
         "allowed": 4,
         "block": 1,
-        "clock_ms": 50,
+        "clock_ms": 5000,
     }
     (folder / "device.json").write_text(json.dumps(found))
 
 
 def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path) -> None:
-    with running_broker(tmp_path / "broker") as broker:
-        quick(plan, broker, tmp_path / "hall")
+    with running_broker(tmp_path / "broker") as broker, running_time_server() as time_port:
+        quick(plan, broker, tmp_path / "hall", time_port)
         measure = tmp_path / "hall" / "measure.py"
         measure.write_text(measure.read_text().replace("raise NotImplementedError", "return 81, 4\n    raise OSError"))
         line = [sys.executable, "-I", "-S", str(tmp_path / "hall" / "main.py")]
@@ -232,3 +235,23 @@ def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: 
         with pytest.raises(InputError) as problem:
             provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, bench=bench, period=period)
         assert problem.value.values == {"period": period}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("192.168.1.1", {"host": "192.168.1.1", "port": 123}),
+        ("time.example:4123", {"host": "time.example", "port": 4123}),
+        ("[fd00::1]:123", {"host": "fd00::1", "port": 123}),
+    ],
+)
+def test_the_time_server_is_in_the_configuration(plan: Plan, tmp_path: Path, given: str, kept: dict[str, Any]) -> None:
+    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None, time_server=given)
+    assert told(made.folder)["time"] == kept
+
+
+@pytest.mark.parametrize("given", ["", "ntp://host", "host:port", "host:99999", "user@host", "host/path"])
+def test_a_time_server_that_is_no_address_is_refused(plan: Plan, tmp_path: Path, given: str) -> None:
+    with pytest.raises(InputError) as problem:
+        provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None, time_server=given)
+    assert problem.value.values == {"address": given}

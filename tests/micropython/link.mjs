@@ -1,8 +1,9 @@
-// A TCP or TLS connection for MicroPython, which has no sockets in its WebAssembly form.
+// A TCP or TLS connection and datagrams for MicroPython, which has no sockets in its WebAssembly form.
 //
 // Bytes cross through a character device of the in-memory file system: a read or a write there copies them between
 // Node's buffers and MicroPython's memory, exactly. The usual ways do not: a JavaScript array arrives as an object that
 // has no bytes, a text ends at its first zero, and an integer is cut to 32 bits.
+import dgram from "node:dgram";
 import net from "node:net";
 import tls from "node:tls";
 
@@ -74,5 +75,53 @@ export class Link {
         this.socket.end();
         const late = new Promise((resolve) => setTimeout(resolve, 2000));
         await Promise.race([closed, late]);
+    }
+}
+
+export class Datagrams {
+    constructor(FS, device) {
+        this.socket = null;
+        this.waiting = []; // sent before the socket is connected
+        this.arrived = [];
+        this.between = false; // a read ends after each datagram
+        const number = FS.makedev(64, 1);
+        FS.registerDevice(number, {
+            open: (stream) => {
+                stream.seekable = false;
+            },
+            read: (_stream, memory, offset, length) => this.read(memory, offset, length),
+            write: (_stream, memory, offset, length) => {
+                const data = Buffer.from(memory.slice(offset, offset + length).buffer);
+                if (this.waiting) this.waiting.push(data);
+                else this.socket.send(data);
+                return length;
+            },
+        });
+        FS.mkdev(device, 0o666, number);
+    }
+
+    forPython() {
+        return { open: (host, port) => this.open(host, port) };
+    }
+
+    open(host, port) {
+        this.socket?.close();
+        const socket = dgram.createSocket("udp4");
+        this.socket = socket;
+        this.waiting = [];
+        socket.on("message", (data) => this.socket === socket && this.arrived.push(data));
+        socket.on("error", () => {});
+        socket.connect(port, host, () => {
+            for (const data of this.waiting) socket.send(data);
+            this.waiting = null;
+        });
+    }
+
+    read(memory, offset, length) {
+        this.between = !this.between && this.arrived.length > 0;
+        if (!this.between) return 0;
+        const data = this.arrived.shift().subarray(0, length);
+        memory.set(new Int8Array(data.buffer, data.byteOffset, data.length), offset);
+        return data.length;
     }
 }

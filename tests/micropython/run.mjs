@@ -5,12 +5,12 @@
 // The files of DIR are the program's current folder, and its lib/ is where it imports from, as on a board.
 // --folder: a copy in memory. --disk: the real folder, see disk.mjs; --cut: the power fails after N bytes, see there.
 // Then, if the program has defined step(), it is called until it gives None; a number is how many milliseconds to wait.
-// Between two calls the link (see link.mjs) is served. `import bridge` gives the link and the --args.
+// Between two calls the network (see link.mjs) is served. `import bridge` gives the network and the --args.
 import fs from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { copyIn, mountDisk } from "./disk.mjs";
-import { Link } from "./link.mjs";
+import { Datagrams, Link } from "./link.mjs";
 
 const PACKAGE = "../../.parts/node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs";
 const PLACE = "/device";
@@ -30,6 +30,7 @@ async function start(options) {
     FS.writeFile("/harness/bridge.py", fs.readFileSync(new URL("programs/bridge.py", import.meta.url)));
     const link = new Link(FS, "/dev/link");
     python.registerJsModule("_link", link.forPython());
+    python.registerJsModule("_datagrams", new Datagrams(FS, "/dev/datagrams").forPython());
     python.runPython(`import os, sys\nsys.path[:] = ["", ".frozen", "${PLACE}/lib", "/harness"]\nos.chdir("${PLACE}")`);
     return { python, link };
 }

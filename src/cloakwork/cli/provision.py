@@ -8,6 +8,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SensorId, SiteFile
 from cloakwork.cli.output import as_json, note, say
+from cloakwork.device import TIME_SERVER
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
@@ -27,6 +28,9 @@ def provision(
     broker: BrokerUrl = "mqtt://localhost",
     password_file: PasswordFile = None,
     ca: Authority = None,
+    time_server: Annotated[
+        str, typer.Option(metavar="HOST", help="Time server of the device, the same for all of a site.")
+    ] = TIME_SERVER,
     bench: Annotated[bool, typer.Option("--bench", help="For audits: own key and site name, no budget.")] = False,
     period: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Reading period of a --bench device, if not as planned.")
@@ -55,6 +59,7 @@ def provision(
         stated=site.spec.privacy.resolution is not None,
         bench=bench,
         period=period,
+        time_server=time_server,
     )
     if json:
         as_json(

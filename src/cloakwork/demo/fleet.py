@@ -68,6 +68,7 @@ class Fleet:
         return station(
             Folder(str(self._folder / name)),
             lambda: self._measure(row).as_integer_ratio(),
+            simulated=True,
             note=lambda text: log.debug("%s: %s", name, text),
         )
 

@@ -4,5 +4,6 @@ from .agent import ConstantReading as ConstantReading
 from .agent import FileReading as FileReading
 from .agent import ReadingSource as ReadingSource
 from .agent import as_fraction as as_fraction
+from .provisioning import TIME_SERVER as TIME_SERVER
 from .provisioning import Provisioned as Provisioned
 from .provisioning import provision as provision

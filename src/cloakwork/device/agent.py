@@ -59,7 +59,7 @@ class FileReading:
 
 @dataclass(frozen=True)
 class ConstantReading:
-    """Returns the same reading every time, for trials."""
+    """Returns the same simulated reading every time, for trials: any clock is good enough for it."""
 
     value: float
 
@@ -139,6 +139,7 @@ class Agent:
                 store,
                 self._source.read,
                 transport=BackgroundLink(broker),
+                simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
                 extra=(sensor_discovery(config),) if self._home_assistant else (),

@@ -9,6 +9,7 @@ from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
@@ -19,6 +20,8 @@ from cloakwork.sensor.state import COPIES, State
 from cloakwork.site import SHORTEST_MS, Plan, PlannedSensor, Schedule, make_schedule
 
 LONGEST_MS = 86_400_000
+TIME_SERVER = "pool.ntp.org"
+NTP_PORT = 123
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ def provision(
     stated: bool = False,
     bench: bool = False,
     period: float | None = None,
+    time_server: str = TIME_SERVER,
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
@@ -58,6 +62,8 @@ def provision(
         wire.
     period
         Seconds between two readings of a bench device, so that an audit ends sooner.
+    time_server
+        `host` or `host:port` that tells the device the time by SNTP. All devices of a site should ask the same one.
     """
     planned = plan.sensor(sensor)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
@@ -105,6 +111,7 @@ def provision(
             "password": broker.password,
             "ca": None if certificates is None else "ca.pem",
         },
+        "time": _time_server(time_server),
     }
     configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": table.cuts}
     configuration |= dict.fromkeys(COPIES, State(generation, key, blocked=blocked).pack())
@@ -138,6 +145,17 @@ def _bench_schedule(period: float, *, bench: bool) -> Schedule:
             f"period={period:g}: give seconds from {SHORTEST_MS / 1000:g} to {LONGEST_MS / 1000:g}.", period=period
         )
     return make_schedule(window=period, allowed=1, period=period)
+
+
+def _time_server(address: str) -> dict[str, Any]:
+    parts = urlsplit(f"//{address}")
+    try:
+        port = NTP_PORT if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if not parts.hostname or not port or parts.netloc != address or "@" in address:
+        raise InputError(f"time server {address!r}: give host or host:port.", address=address)
+    return {"host": parts.hostname, "port": port}
 
 
 def _read_certificates(path: Path) -> bytes:

@@ -4,10 +4,12 @@ import json
 import sys
 import time
 
+from cloakwork.sensor.clock import set_calendar
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.outbox import Outbox
-from cloakwork.sensor.station import Station
+from cloakwork.sensor.sntp import NetworkTime
+from cloakwork.sensor.station import Station, silent
 from cloakwork.sensor.store import Folder
 
 TYPE_CHECKING = False
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cloakwork.sensor.session import Transport
+    from cloakwork.sensor.sntp import DatagramTransport
 
 KEPT = 64  # messages that a board keeps while it cannot reach the broker
+ANY_MS = 1 << 40  # for a clock that only serves as a calendar
 UNSTATED = (
     "the plan of this device does not account for the step in which its hardware reads, so its noise is too small. "
     "Set resolution under [privacy] in the site file to that step, then plan and provision again."
@@ -28,15 +32,28 @@ def station(
     read: "Callable[[], tuple[int, int]]",
     *,
     transport: "Transport | None" = None,
+    datagrams: "DatagramTransport | None" = None,
+    simulated: bool = False,
     note: "Callable[[str], None] | None" = None,
     kept: int = KEPT,
     extra: "tuple[tuple[str, bytes], ...]" = (),
     login: "tuple[str | None, str | None] | None" = None,
 ) -> Station:
-    """Open the device of a folder: `read` measures, `transport` reaches the broker (by default a socket)."""
+    """Open the device of a folder.
+
+    `read` measures. `transport` reaches the broker and `datagrams` the time server, by default through sockets. If the
+    readings are `simulated`, the clock of the computer is good enough.
+    """
     device = Device(read_config(store), store)
     return Station(
-        device, Outbox(store, kept), transport or _socket(device, store), read, note=note, extra=extra, login=login
+        device,
+        Outbox(store, kept),
+        transport or _socket(device, store),
+        read,
+        network_time=None if simulated else _network_time(device, datagrams, note or silent),
+        note=note,
+        extra=extra,
+        login=login,
     )
 
 
@@ -73,6 +90,22 @@ def _socket(device: Device, store: "Folder") -> "Transport":
     broker = device.config["broker"]
     authority = None if broker["ca"] is None else store.path + "/" + broker["ca"]
     return Link(broker["host"], broker["port"], broker["tls"], authority)
+
+
+def _network_time(
+    device: Device, datagrams: "DatagramTransport | None", note: "Callable[[str], None]"
+) -> "NetworkTime | None":
+    """The time server, if sensors must measure together; elsewhere time stamps come from the clock, if that is set."""
+    config = device.config
+    together = config["scope"] == "network" and config["kind"] == "reading"
+    if not together and sys.implementation.name == "cpython":
+        return None
+    if datagrams is None:
+        from cloakwork.sensor.link import Datagrams  # noqa: PLC0415 - as above
+
+        datagrams = Datagrams(config["time"]["host"], config["time"]["port"])
+    allowed = config["schedule"]["clock_ms"] if together else ANY_MS
+    return NetworkTime(datagrams, allowed, note, synchronised=set_calendar)
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,6 @@
 """A device: its plan, its noise, its counter and its budget."""
 
-from cloakwork.sensor.clock import Clock, board_ticks
+from cloakwork.sensor.clock import GAIN, Clock, board_ticks
 from cloakwork.sensor.errors import StateError, WireError
 from cloakwork.sensor.keystream import EPOCH, LARGEST_COUNTER, ratchet, sequence, split, stream_key, words
 from cloakwork.sensor.noise import Noise, board_words
@@ -43,10 +43,10 @@ class Device:
         self._state = load_state(store, config["generation"])
         if config["keyed"] != (self._state.key is not None):
             raise StateError("the state does not belong to this device. Provision it again.")
-        self.clock = Clock(self._state.clock, ticks)
+        self.clock = Clock(self._state.clock, ticks, GAIN)
         plan = config["schedule"]
         self.period: int = plan["period_ms"]
-        self._late: int = plan["late_ms"]
+        self.late: int = plan["late_ms"]
         # powered time that a power cut may lose: a small part of a window, and writes rare enough for the storage
         self._checkpoint_after = min(300000, plan["window_slots"] * self.period // 16)
         self._slots = Slots(self._state.runs, plan["window_slots"], plan["allowed"])
@@ -81,7 +81,7 @@ class Device:
 
     def in_time(self, now: int) -> bool:
         """Whether a reading may still be measured in the slot that contains `now`."""
-        return now % self.period < self._late  # a clock of whole milliseconds may be one behind
+        return now % self.period < self.late  # a clock of whole milliseconds may be one behind
 
     def begin(self, now: int, *, pause: bool = False) -> str:
         """Decide once per slot: `take` a reading, report the budget as `spent`, or `wait`.
@@ -90,7 +90,7 @@ class Device:
         """
         slot = now // self.period
         if slot <= self._handled or not self.in_time(now):
-            self._checkpoint(now)
+            self.checkpoint(now)
             return WAIT
         self._handled = slot
         self._taken = False
@@ -212,7 +212,8 @@ class Device:
         self._next = start
         self._save(start, now)
 
-    def _checkpoint(self, now: int) -> None:
+    def checkpoint(self, now: int) -> None:
+        """Write the clock now and then, while no slot is used."""
         if now - self._state.clock >= self._checkpoint_after:
             self._state.clock = now
             self._state.save(self._store)

@@ -1,4 +1,4 @@
-"""A connection to the broker over a socket, with or without TLS, on CPython and on boards."""
+"""Sockets on CPython and on boards: a connection to the broker, with or without TLS, and datagrams to a time server."""
 
 import socket
 import ssl
@@ -111,6 +111,53 @@ class Link:
         elif hasattr(context, "load_default_certs"):
             context.load_default_certs()
         return context
+
+
+class Datagrams:
+    """Datagrams to and from one address; the system drops those from elsewhere."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._socket: Any = None
+
+    def open(self) -> None:
+        """Look up the host, and begin anew with its first address that has a route."""
+        self.close()
+        problem = OSError(f"{self._host} has no address")
+        for address in socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_DGRAM):
+            raw: Any = None
+            try:
+                raw = socket.socket(address[0], socket.SOCK_DGRAM)
+                raw.connect(address[-1])
+                raw.setblocking(False)
+            except OSError as error:
+                problem = error
+                if raw is not None:
+                    raw.close()
+            else:
+                self._socket = raw
+                return
+        raise problem
+
+    def send(self, data: bytes) -> None:
+        """Send one datagram."""
+        self._socket.send(data)
+
+    def receive(self) -> bytes:
+        """A datagram that has arrived, or nothing."""
+        try:
+            return bytes(self._socket.recv(128))
+        except OSError as problem:
+            if not _again(problem):
+                raise
+            return b""
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 def _again(problem: OSError) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cloakwork.sensor.device import Device
     from cloakwork.sensor.outbox import Outbox
     from cloakwork.sensor.session import Transport
+    from cloakwork.sensor.sntp import NetworkTime
 
 _LONGEST_STEP = 1000
 
@@ -20,9 +21,10 @@ class Station:
     """A running device. Call `step` repeatedly; it returns the longest time to wait, in milliseconds.
 
     `read` measures: it returns a fraction (numerator, denominator) in the site's unit. If it fails or takes too long,
-    the device sends a public constant instead, with noise like any other reading. `extra` holds further retained
-    messages to publish on connecting, such as those for discovery; `login` is a user and a password that replace those
-    in device.json.
+    the device sends a public constant instead, with noise like any other reading. Unix time comes from `network_time`
+    if given, else from `unix`; 0 means that it is not known well enough. `extra` holds further retained messages to
+    publish on connecting, such as those for discovery; `login` is a user and a password that replace those in
+    device.json.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Station:
         read: "Callable[[], tuple[int, int]]",
         *,
         unix: "Callable[[], int]" = unix_ms,
+        network_time: "NetworkTime | None" = None,
         note: "Callable[[str], None] | None" = None,
         extra: "tuple[tuple[str, bytes], ...]" = (),
         login: "tuple[str | None, str | None] | None" = None,
@@ -40,8 +43,9 @@ class Station:
         self.device = device
         self.outbox = outbox
         self._read = read
-        self._unix = unix
-        self._note = note or _silent
+        self._network_time = network_time
+        self._unix = unix if network_time is None else network_time.unix
+        self._note = note or silent
         broker = device.config["broker"]
         own = broker["user"], broker["password"]
         self._session = Session(device, transport, login or own, extra, self._note)
@@ -50,6 +54,8 @@ class Station:
         self._moved = False
         self._checked = False  # whether the broker has answered since this start
         self._send_at = device.clock.now()
+        self._aligned = False
+        self._stamped = 0  # the time of the last slot in which the device measured
         self._made = -1  # the first sequence number since this start
         self._failed = False
         self._state = "online"
@@ -71,12 +77,15 @@ class Station:
             self._session.send(self.outbox.first(IN_FLIGHT))
             self._session.publish_status(self.device.status(self._state, now))
         self._session.flush()
+        soon = self._keep_time(now)
         self._slot()
-        return self._wait()
+        return min(soon, self._wait())
 
     def stop(self) -> None:
         """Disconnect and close the device."""
         self._session.close(self.device.status("offline", self.device.clock.now()))
+        if self._network_time is not None:
+            self._network_time.close()
         self.outbox.tidy()
         self.device.close()
 
@@ -105,6 +114,13 @@ class Station:
                 "sensor was provisioned again. The device continues after these readings, in one window"
             )
 
+    def _keep_time(self, now: int) -> int:
+        """Serve the time server; returns how long it can wait. The answer must be here before the next slot begins."""
+        if self._network_time is None:
+            return _LONGEST_STEP
+        period = self.device.period
+        return self._network_time.serve(period - now % period >= min(_LONGEST_STEP, period // 4))
+
     def _slot(self) -> None:
         device = self.device
         if not self._may_measure():
@@ -113,14 +129,20 @@ class Station:
         now = device.clock.now()
         start = device.slot_start(now)
         time = self._stamp(start)
-        verdict = device.begin(now, pause=self._pause(time))
-        if verdict == TAKE:
-            if not device.in_time(device.clock.now()):
-                return  # the storage was slow: this slot stays empty, whatever the reading
-            made = self.outbox.add(device.cloak(self._measured(start), time))
-            self._made = made if self._made < 0 else self._made
-        elif verdict != SPENT:
+        if not self._in_time(start, time) or (self._together and time <= self._stamped):
+            device.checkpoint(now)
             return
+        verdict = device.begin(now, pause=self._pause(time))
+        if verdict not in (TAKE, SPENT):
+            return
+        if self._network_time is not None:
+            self._network_time.drop()
+        if verdict == TAKE:
+            if not self._in_time(start, time):
+                return  # the storage was slow: this slot stays empty, whatever the reading
+            self._stamped = time
+            made = self.outbox.add(device.cloak(self._measured(start, time), time))
+            self._made = made if self._made < 0 else self._made
         self._state = "online" if verdict == TAKE else "spent"
         self._send_at = start + device.config["schedule"]["offset_ms"]
         while self._send_at < device.clock.now():
@@ -131,7 +153,7 @@ class Station:
         missing = ""
         if self.device.fresh and not self._checked:
             missing = "before its first reading, this device asks the broker what it knows of this sensor"
-        elif self.device.config["scope"] == "network" and not self._unix():
+        elif self._together and not self._unix():
             missing = "this device waits for the time: all sensors of the site must measure at the same moments"
         if missing and missing != self._missing:
             self._note(missing)
@@ -143,7 +165,21 @@ class Station:
         plan = self.device.config["schedule"]
         return bool(time) and 0 < plan["allowed"] <= time // self.device.period % plan["window_slots"]
 
-    def _measured(self, start: int) -> "tuple[int, int] | None":
+    def _in_time(self, start: int, time: int) -> bool:
+        """Whether a reading may be measured now, for the slot that began at `start` and has the Unix time `time`.
+
+        Sensors that measure together do so in the first `late_ms` of the slot by Unix time, and once.
+        """
+        now = self.device.clock.now()
+        if now - start >= self.device.period or not self.device.in_time(now):
+            return False
+        return not self._together or 0 <= self._unix() - time < self.device.late
+
+    @property
+    def _together(self) -> bool:
+        return bool(self.device.config["scope"] == "network")
+
+    def _measured(self, start: int, time: int) -> "tuple[int, int] | None":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""
         missing = ""
         numerator, denominator = 0, 1
@@ -153,8 +189,7 @@ class Station:
                 missing = "read() did not return two whole numbers, the second above 0"
         except Exception:
             missing = "no reading could be taken"
-        now = self.device.clock.now()
-        if not missing and not (now - start < self.device.period and self.device.in_time(now)):
+        if not missing and not self._in_time(start, time):
             missing = "a reading took too long"
         if missing and not self._failed:
             self._note(missing + ": the device sends a constant with noise instead, until readings return")
@@ -164,12 +199,16 @@ class Station:
     def _align(self) -> None:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.
 
-        The clock is only ever held back: a forged time can delay readings but never gain extra ones.
+        The clock is only ever held back: a forged time can delay readings but never gain extra ones. A device that is
+        a little behind goes on, since waiting for the next slot costs a reading.
         """
         unix, period = self._unix(), self.device.period
         ahead = (self.device.clock.now() - unix) % period
-        if unix and ahead and (ahead <= period // 2 or not self.device.in_time(period - ahead)):
+        behind = period - ahead
+        most = min(self.device.late - 1, 2 + self.device.late // 8) if self._aligned else 0
+        if unix and ahead and (ahead <= period // 2 or behind > most):
             self.device.hold(ahead)
+        self._aligned = bool(unix)
 
     def _stamp(self, start: int) -> int:
         """Unix time of the slot that began at `start`, a multiple of the period and equal for all sensors; or 0."""
@@ -186,5 +225,5 @@ class Station:
         return max(0, min(due, _LONGEST_STEP))
 
 
-def _silent(text: str) -> None:
+def silent(text: str) -> None:
     """Ignore notes, on a device without a screen."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from cloakwork.errors import SiteError
 
 SHORTEST_MS = 10
-CLOCK_RATE = 2e-4  # how much too fast a device's clock may run
+CLOCK_RATE = 2e-4  # how much too fast a device's clock may run: its oscillator, and what it adds so as not to be slow
 LATEST_MS = 200  # how late a reading may be taken unless the site file allows more: sensors measure together
 USUAL_CLOCK_MS = 50  # how wrong a device's clock may be unless the site file says otherwise
 USUAL_OFFSET_MS = 1000
@@ -96,7 +96,7 @@ class Schedule:
 
 def clock_ms(seconds: float) -> int:
     """Return the most milliseconds that a device's clock counts in so many seconds."""
-    return math.ceil(1000 * seconds * (1 + CLOCK_RATE))
+    return math.ceil(1000 * seconds * (1 + CLOCK_RATE)) + 1  # what it adds comes in whole milliseconds
 
 
 def make_schedule(

@@ -1,12 +1,15 @@
 """On MicroPython: the connection that Node holds, and the arguments from the test."""
 
 import json
+import random
 
+import _datagrams  # type: ignore[import-not-found]  # made by link.mjs
 import _link  # type: ignore[import-not-found]  # made by link.mjs
 
 with open("/harness/args.json") as _file:  # noqa: PTH123 - MicroPython has no pathlib
     args = json.load(_file)
 _device = open("/dev/link", "r+b")  # noqa: PTH123, SIM115 - open for as long as the program runs
+_packets = open("/dev/datagrams", "r+b")  # noqa: PTH123, SIM115
 
 
 def connect(host: str, port: int, tls: bool = False, ca: str | None = None) -> None:
@@ -69,3 +72,29 @@ class Transport:
 
     def close(self) -> None:
         close()
+
+
+class Datagrams:
+    """Datagrams to a time server, in the form that a station takes."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._where = host, port
+
+    def open(self) -> None:
+        _datagrams.open(*self._where)
+
+    def send(self, data: bytes) -> None:
+        _packets.write(data)
+
+    def receive(self) -> bytes:
+        return _packets.read(128)
+
+    def close(self) -> None: ...
+
+
+class Entropy:
+    """Stands for the module `os` of a board, which has a random generator; this build has none."""
+
+    @staticmethod
+    def urandom(size: int) -> bytes:
+        return bytes([random.getrandbits(8) for _ in range(size)])
