@@ -28,7 +28,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "plan": "0" * 64,
         "kind": "reading",
         "scope": "network",
-        "stated": True,
+        "resolution": [1, 1],
         "unit": "°C",
         "step": [1, 4],
         "fallback": 80,

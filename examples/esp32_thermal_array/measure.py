@@ -1,14 +1,16 @@
 """Measure with a thermal array (Panasonic AMG8833, 8 x 8 pixels) on an ESP32 with MicroPython.
 
 Put this file in place of measure.py in a folder that `cloakwork provision` wrote, fill in the network, and copy the
-folder onto the board. The reading is the mean of the 64 pixels in degrees Celsius: whole quarters of a degree, so that
-the fraction is exact and no float is needed.
+folder onto the board. State resolution = 0.25 in the site file: each pixel is rounded to quarters of a degree. The
+reading is the mean of the 64 pixels in degrees Celsius, an exact fraction.
 """
 
 import time
 
 import machine
 import network
+
+from cloakwork.sensor.exact import mean
 
 NAME = "your network"
 PASSWORD = "its password"  # noqa: S105 - to be filled in
@@ -33,11 +35,8 @@ def connect() -> None:
 def read() -> tuple[int, int]:
     """The mean of all pixels, as a fraction of degrees."""
     raw = bus.readfrom_mem(ADDRESS, PIXELS, 128)
-    total = 0
-    for k in range(64):
-        quarters = (raw[2 * k] | raw[2 * k + 1] << 8) & 0xFFF
-        total += quarters - 4096 if quarters & 0x800 else quarters
-    return total, 4 * 64
+    quarters = [(raw[k] | raw[k + 1] << 8) & 0xFFF for k in range(0, 128, 2)]
+    return mean([q - 4096 if q & 0x800 else q for q in quarters], (1, 4))
 
 
 connect()

@@ -105,7 +105,7 @@ def test_a_source_that_cannot_work_is_refused_before_anything_is_sent(
 
 
 def test_hardware_whose_steps_the_plan_does_not_know_is_refused(run: Run, tmp_path: Path) -> None:
-    make_folder(tmp_path / "s07", stated=False)
+    make_folder(tmp_path / "s07", resolution=None)
     done = run("sensor", tmp_path / "s07", "--source", "command:echo 20.5")
     assert (done.code, "Set resolution" in done.err) == (2, True)
     typo = run("sensor", tmp_path / "s07", "--source", "simulate:0.4")

@@ -201,7 +201,7 @@ def quick(plan: Plan, broker: RealBroker, folder: Path, time_port: int) -> None:
     """A device that reads twenty times a second, so that a test need not wait."""
     where = BrokerAddress(broker.host, broker.port)
     provision(plan, "hall", folder, broker=where, keys=None, time_server=f"127.0.0.1:{time_port}")
-    found = told(folder) | {"stated": True}
+    found = told(folder) | {"resolution": [1, 1]}
     found["schedule"] = {
         "period_ms": 50,
         "offset_ms": 25,

@@ -56,7 +56,7 @@ def provision(
         broker=reached,
         keys=keys,
         unit=site.unit,
-        stated=site.spec.privacy.resolution is not None,
+        resolution=site.spec.privacy.resolution,
         bench=bench,
         period=period,
         time_server=time_server,

@@ -43,7 +43,7 @@ def sensor(
         raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
     measured = make_source(source, config, None if path.is_dir() else path)
-    if not config["stated"] and not isinstance(measured, ConstantReading):
+    if config["resolution"] is None and not isinstance(measured, ConstantReading):
         raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     _try(source, measured)
     schedule = config["schedule"]

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress, sensor_discovery
-from cloakwork.sensor.board import read_config, station
-from cloakwork.sensor.errors import SensorError
+from cloakwork.sensor.board import UNSTATED, read_config, station
+from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.link import Link
 from cloakwork.sensor.store import Folder
 
@@ -134,6 +134,8 @@ class Agent:
         try:
             store = Folder(str(self.folder))
             config: dict[str, Any] = read_config(store)
+            if config["resolution"] is None and not isinstance(self._source, ConstantReading):
+                raise StateError(UNSTATED)
             broker = self._broker or _folder_broker(config, self.folder)
             device = station(
                 store,

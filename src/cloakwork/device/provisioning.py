@@ -42,7 +42,7 @@ def provision(
     broker: BrokerAddress,
     keys: Path | None,
     unit: str = "",
-    stated: bool = False,
+    resolution: float | None = None,
     bench: bool = False,
     period: float | None = None,
     time_server: str = TIME_SERVER,
@@ -54,9 +54,8 @@ def provision(
     keys
         A new generation is opened in this key file, and anyone with the file can remove the device's noise. Without
         it the noise comes from the device's own generator, and no one can.
-    stated
-        Whether the site file gives the step in which the hardware reads; if not, the device takes simulated readings
-        only.
+    resolution
+        The step of the hardware that the plan covers; without it the device takes simulated readings only.
     bench
         Whether the device is for audits: it has a key and a site name of its own and no budget, and says so on the
         wire.
@@ -96,7 +95,7 @@ def provision(
         "plan": plan.digest,
         "kind": str(kind),
         "scope": plan.claim.scope,
-        "stated": stated,
+        "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
         "unit": unit,
         "step": list(planned.step.as_integer_ratio()),
         "fallback": fallback,

@@ -15,6 +15,7 @@ from cloakwork.sensor.store import Folder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from cloakwork.sensor.session import Transport
     from cloakwork.sensor.sntp import DatagramTransport
@@ -24,6 +25,11 @@ ANY_MS = 1 << 40  # for a clock that only serves as a calendar
 UNSTATED = (
     "the plan of this device does not account for the step in which its hardware reads, so its noise is too small. "
     "Set resolution under [privacy] in the site file to that step, then plan and provision again."
+)
+COARSE = (
+    "the denominator that read() returns stands for coarser steps than the resolution in the site file, so the noise "
+    "of this device is too small. Return every digit of the hardware, or set resolution to the coarser step, then plan "
+    "and provision again."
 )
 
 
@@ -61,8 +67,7 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
     """Measure, cloak and send until interrupted."""
     store = Folder(folder)
     try:
-        if not read_config(store)["stated"]:
-            raise StateError(UNSTATED)
+        check_resolution(read_config(store), read)
         device_loop = station(store, read, note=_say)
         try:
             while True:
@@ -74,6 +79,23 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
     except SensorError as problem:
         _say(str(problem))
         sys.exit(2)
+
+
+def check_resolution(config: "dict[str, Any]", read: "Callable[[], tuple[int, int]]") -> None:
+    """Refuse to measure with hardware whose steps the plan does not cover, before the first reading.
+
+    This looks at the denominator of one reading, which is a constant of the program, and never at the reading: while
+    a device runs, no reading is refused for its value.
+    """
+    if config["resolution"] is None:
+        raise StateError(UNSTATED)
+    try:
+        denominator = read()[1]
+    except Exception:  # a device replaces a reading that fails
+        return
+    numerator_of_step, denominator_of_step = config["resolution"]
+    if type(denominator) is int and 0 < denominator * numerator_of_step < denominator_of_step:
+        raise StateError(COARSE)
 
 
 def read_config(store: "Folder") -> dict[str, object]:

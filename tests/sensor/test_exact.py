@@ -1,0 +1,56 @@
+"""What `read` returns: exact arithmetic, and the check of its steps before the first reading."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakwork.sensor.board import check_resolution
+from cloakwork.sensor.errors import StateError
+from cloakwork.sensor.exact import mean, rescaled
+
+whole = st.integers(-5000, 5000)
+fraction = st.tuples(whole, st.integers(1, 1000))
+
+
+@given(st.lists(whole, min_size=1, max_size=80), fraction, fraction, fraction)
+def test_nothing_is_rounded(
+    counts: list[int], step: tuple[int, int], factor: tuple[int, int], offset: tuple[int, int]
+) -> None:
+    reading = mean(counts, step)
+    assert Fraction(*reading) == Fraction(*step) * sum(counts) / len(counts)
+    assert Fraction(*rescaled(reading, factor, offset)) == Fraction(*factor) * Fraction(*reading) + Fraction(*offset)
+
+
+@given(st.lists(st.integers(-400, 400), min_size=64, max_size=64), st.lists(whole, min_size=64, max_size=64))
+def test_a_mean_of_rounded_values_is_off_by_no_more_than_one_of_them(first: list[int], second: list[int]) -> None:
+    """True values in hundredths of a step, rounded or cut off: means move by less than the truth and one step."""
+    for half in (50, 0):  # rounds to the nearest step, or cuts off
+        means = [mean([(value + half) // 100 for value in values], (1, 4)) for values in (first, second)]
+        moved = Fraction(*means[1]) - Fraction(*means[0])
+        truth = Fraction(sum(second) - sum(first), 64 * 100 * 4)
+        assert abs(moved - truth) < Fraction(1, 4)
+
+
+@pytest.mark.parametrize(("returned", "refused"), [((85, 4), False), ((21000, 1000), False), ((42, 2), True)])
+def test_a_coarser_denominator_than_stated_is_refused_whatever_the_reading(
+    returned: tuple[int, int], refused: bool
+) -> None:
+    for numerator in (returned[0], 0, -3):
+        try:
+            check_resolution({"resolution": [1, 4]}, [(numerator, returned[1])].pop)
+        except StateError:
+            assert refused
+        else:
+            assert not refused
+
+
+def test_a_device_starts_although_its_first_reading_fails_or_has_no_steps() -> None:
+    def broken() -> tuple[int, int]:
+        raise OSError
+
+    check_resolution({"resolution": [1, 4]}, broken)
+    check_resolution({"resolution": [1, 4]}, lambda: (21.5, 1.0))  # type: ignore[arg-type, return-value]
+    with pytest.raises(StateError, match="Set resolution"):
+        check_resolution({"resolution": None}, broken)
