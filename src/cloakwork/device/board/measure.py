@@ -6,8 +6,8 @@ earlier result is too old. If it raises an error or takes longer, a public const
 baseline), with noise like any other reading.
 
 The noise covers as much rounding as `resolution` in the site file states: the step of the hardware. So return what the
-hardware gives, or the mean of a fixed number of its values, or either times a constant, and round nothing:
-cloakwork.sensor.exact has `mean` and `rescaled`. Anything that rounds once more, such as //, adds its own step to the
+hardware gives, or the mean of a fixed number of its values, or either times a constant (and its step times as much):
+cloakwork.sensor.exact has `mean` and `rescaled`. Anything that rounds again, such as //, adds its own step to the
 `resolution`. Which values count must not depend on the values, nor on earlier readings.
 
 On a board this is also the place to connect to the network, before the first reading. The device sets the clock.
