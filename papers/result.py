@@ -94,9 +94,9 @@ class Measure:
         rounding = 1e-6 * max(abs(self.value), abs(other.value))
         return chance + max(self.slack, other.slack) + rounding
 
-    def telling(self, other: "Measure") -> bool:
-        """Whether the comparison is sharp enough to fail."""
-        return self.tolerance(other) <= (_SHARE if self.share else _PART * abs(self.value))
+    def telling(self, other: "Measure", *, wider: float = 1.0) -> bool:
+        """Whether the comparison is sharp enough to fail; a `wider` one may tolerate more."""
+        return self.tolerance(other) <= wider * (_SHARE if self.share else _PART * abs(self.value))
 
 
 class Finding(ABC):

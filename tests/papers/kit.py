@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 
 from papers import Experiment, Finding, Goal, Result, Run, Table, find, read_result
 from papers.experiment import Size, stream
+from papers.experiments import infrared
 from papers.experiments.estimators import draws_of
 from papers.panels import Way
 from papers.runner import run_all
 from papers.store import Record
-from papers.trials import Method
+from papers.trials import Method, Strengths
 
 RECORDING = Path("throws.csv")
 
@@ -33,31 +34,63 @@ def _probe(name: str, seed: int) -> Result:
     return Result(name, experiment.title, True, seed, experiment.work(Run(seed, Size.PROBE)))
 
 
-FEWER: dict[str, dict[str, object]] = {
-    "papers.panels": {
-        "QUICK_TRIALS": {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 25},
-        "QUICK_FRAMES": {Way.PAPERS: 2000, Way.PURSUIT: 2000, Way.TOLD: 100, Way.FREE: 2},
-    },
-    "papers.experiments.many_sources": {"QUICK_OURS": {1: 100, 2: 60, 4: 4}},
-    "papers.experiments.estimators": {"QUICK": draws_of(1000, (60, 2), (80, 2))},
-    "papers.experiments.movement": {"EVERY_MS": 15_000},
+_PANELS: dict[str, object] = {
+    "papers.panels.QUICK_TRIALS": {Method.PAPERS: 700, Method.PURSUIT: 700, Method.POSTERIOR: 25},
+    "papers.panels.QUICK_FRAMES": {Way.PAPERS: 700, Way.PURSUIT: 700, Way.TOLD: 100, Way.FREE: 2},
 }
-"""Smaller numbers of frames of slow methods: their means are compared with larger errors."""
+_LINE, _ROOMS = ("line", Strengths.UNIT), ("rooms", Strengths.UNIT)
+SMALLER: dict[str, dict[str, object]] = {
+    "communities": {
+        "papers.experiments.communities.QUICK": {"figure": (500, 160), "named": (500, 80), "other": (20, 10)}
+    },
+    "estimators": {
+        "papers.experiments.estimators.QUICK": draws_of(300, (60, 2), (60, 2)),
+        "papers.experiments.estimators.COUNTS": (1, 2),
+    },
+    "infrared": {"papers.experiments.infrared.QUICK": infrared.Size(0, 15, 120, 1, 1)},
+    "many-sources": {"papers.experiments.many_sources.QUICK_OURS": {1: 100, 2: 60, 4: 4}},
+    "movement": {"papers.experiments.movement.EVERY_MS": 30_000, "papers.experiments.movement.MINUTES_DRAWS": 2},
+    "noisy-recovery": _PANELS,
+    "private-recovery": _PANELS,
+    "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MOST_REPORTS": 5_000},
+    "typical": {"papers.experiments.typical.QUICK": (70, 3_000)},
+    "vicinities": {"papers.experiments.vicinities.QUICK_FRAMES": {_LINE: 70, ("line", Strengths.FREE): 40, _ROOMS: 28}},
+}
+"""Experiments whose quick runs take long: the sizes that tests replace, and by what."""
+SMALLEST: dict[str, dict[str, object]] = {
+    "estimators": {"papers.experiments.estimators.COUNTS": (1,)},
+    "testers": {"papers.complexity.MOST_REPORTS": 500},
+}
+"""The same for probes that only have to differ from each other."""
+
+
+@contextmanager
+def replaced(constants: Mapping[str, object]) -> Iterator[pytest.MonkeyPatch]:
+    """Replace constants, named with their modules, where no recordings are found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CLOAKWORK_DATA", raising=False)
+        for name, value in constants.items():
+            patch.setattr(name, value)
+        yield patch
 
 
 def quick(name: str, seed: int = 2) -> Result:
-    """A quick run of an experiment without recordings, slow methods with fewer frames, made once in a session."""
+    """A quick run of an experiment without recordings, of a smaller size where it takes long; once in a session."""
     return _quick_run(name, seed)
 
 
 @cache
 def _quick_run(name: str, seed: int) -> Result:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("CLOAKWORK_DATA", raising=False)
-        for module, constants in FEWER.items():
-            for constant, value in constants.items():
-                patch.setattr(import_module(module), constant, value)
+    with replaced(SMALLER.get(name, {})):
         return find(name).run(quick=True, seed=seed)
+
+
+def smallest(name: str, seed: int) -> Finding:
+    """A probe, or what is still smaller."""
+    if name not in SMALLEST:
+        return probed(name, seed).finding
+    with replaced(SMALLEST[name]):
+        return find(name).work(Run(seed, Size.PROBE))
 
 
 def check_forms(result: Result, folder: Path) -> None:
@@ -79,26 +112,18 @@ def check_forms(result: Result, folder: Path) -> None:
     assert all(math.isfinite(one.value) and one.error >= 0 for one in result.finding.measures())
 
 
-def run_without(name: str, sizes: Mapping[str, object]) -> Result:
-    """A quick run with other constants in its module, which finds no recordings."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("CLOAKWORK_DATA", raising=False)
-        return _run(name, sizes, patch)
-
-
 def run_with(name: str, sizes: Mapping[str, object], write: Callable[[Path], None], folder: Path) -> Result:
-    """The same with the recordings that `write` puts into a folder."""
+    """A quick run with other constants in its module, and the recordings that `write` puts into a folder."""
     write(folder)
-    with pytest.MonkeyPatch.context() as patch:
+    with replaced({f"papers.experiments.{name}.{constant}": value for constant, value in sizes.items()}) as patch:
         patch.setenv("CLOAKWORK_DATA", str(folder))
-        return _run(name, sizes, patch)
+        return find(name).run(quick=True)
 
 
-def _run(name: str, sizes: Mapping[str, object], patch: pytest.MonkeyPatch) -> Result:
-    module = import_module(f"papers.experiments.{name}")
-    for constant, value in sizes.items():
-        patch.setattr(module, constant, value)
-    return find(name).run(quick=True)
+def run_without(name: str, sizes: Mapping[str, object]) -> Result:
+    """The same without recordings."""
+    with replaced({f"papers.experiments.{name}.{constant}": value for constant, value in sizes.items()}):
+        return find(name).run(quick=True)
 
 
 def check_measures(few: Result, many: Result) -> None:
