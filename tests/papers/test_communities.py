@@ -150,7 +150,7 @@ class TestBestRule:
         for epsilon in (2.0, 8.0):
             scene = Scene(network, 1, 0.3, epsilon)
             for way in Way:
-                found = scene.cell(way, scene.tried(way, 400, 1)).score
+                found = scene.cell(way, scene.tried(way, 200, 1)).score
                 best = scene.best(way, 1).right
                 assert found.right < best.value + 4 * np.hypot(found.right_error, best.error)
                 if way.is_posterior:

@@ -38,7 +38,7 @@ from papers.experiments.infrared import REACH, SHOWN, STANDARD, Cloaked, Real, S
 from papers.statistics import Mean
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 
-SMALL = {"QUICK": Size(made_up=0, shown=3, pursuit=6, slidings=2, real=2)}
+SMALL = {"QUICK": Size(made_up=0, shown=1, pursuit=6, slidings=2, real=1)}
 AT = np.array([[5.0, 6.0], [24.5, 18.0]])
 
 

@@ -11,6 +11,7 @@ from cloakwork.demo.walks import staying
 from cloakwork.privacy import Calibration
 from papers import Result, Run
 from papers.experiment import Size
+from papers.experiments import movement
 from papers.experiments.movement import (
     DELTA,
     EPSILON,
@@ -29,12 +30,12 @@ from papers.statistics import Mean
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
-SMALL = {"EVERY_MS": 15_000, "MOMENTS": 3}
+SMALL = {"EVERY_MS": 30_000, "MOMENTS": 3, "MINUTES_DRAWS": 2}
 PEOPLE = ((2.0, 2.0), (8.0, 6.0))
 
 
 def written(folder: Path) -> None:
-    rows = "".join(f"d,s,{k},2,{5 + k / 10},5\nd,s,{k},2,20,{10 + k / 10}\n" for k in range(60))
+    rows = "".join(f"d,s,{k},2,{5 + k / 10},5\nd,s,{k},2,20,{10 + k / 10}\n" for k in range(120))
     (folder / POSITIONS).parent.mkdir()
     (folder / POSITIONS).write_text(HEADER + rows, encoding="utf-8")
 
@@ -93,7 +94,8 @@ def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
     assert papers == [Method.PAPERS, Method.PAPERS_NOISE]
 
 
-def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave() -> None:
+def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(movement, "MINUTES_DRAWS", 2)
     truth = np.array([map_of(PEOPLE)] * READINGS)
     stay, maps = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
     assert stay.mean.value < 0.5

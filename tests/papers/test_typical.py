@@ -81,7 +81,7 @@ def test_what_is_shown_of_a_map_gives_its_distance_again(finding: Typical) -> No
 
 def test_central_is_the_middle_half_of_the_way() -> None:
     scene = Scene("made up", "nowhere", Setting(n=20, m=10, sigma=1e-3, at=(0.25, 0.75)))
-    seen = try_scene(scene, 4, 20, (1,))
+    seen = try_scene(scene, 2, 20, (1,))
     assert seen.of(Method.POSTERIOR).central.value == pytest.approx(0.0, abs=0.02)
 
 
