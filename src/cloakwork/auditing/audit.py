@@ -9,11 +9,22 @@ from cloakwork._checks import FloatArray, as_number, count, not_negative
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
 from cloakwork.auditing.event_search import AuditedClaim
 from cloakwork.auditing.features import IDENTITY, likelihood_ratio
-from cloakwork.auditing.independence import IndependenceCheck
+from cloakwork.auditing.independence import BitCheck, IndependenceCheck
 from cloakwork.auditing.output_events import describe_value
-from cloakwork.auditing.portfolio import portfolio
+from cloakwork.auditing.portfolio import EventFamily, portfolio
 from cloakwork.auditing.privacy_curve import CurveBand
-from cloakwork.auditing.report_samples import Answers, Feature, Mechanism, Past, ReportKind, Reports, ask, kind_of, read
+from cloakwork.auditing.report_samples import (
+    RUN,
+    Answers,
+    Feature,
+    Mechanism,
+    Past,
+    ReportKind,
+    Reports,
+    ask,
+    kind_of,
+    read,
+)
 from cloakwork.auditing.result import NO_CURVE, Audit, Verdict, Witness
 from cloakwork.errors import InputError
 
@@ -127,7 +138,7 @@ class _Session:
         self._mechanism, self._rng = mechanism, rng
         self._claim, self._ceiling, self._confidence = claim, ceiling, confidence
         self._given = given
-        self._watch = IndependenceCheck()
+        self._watch, self._bits = IndependenceCheck(), BitCheck()
         self._band = CurveBand(confidence=confidence, given=given)
         answers = ask(mechanism, _FIRST, rng)
         self._kind, self._width = kind_of(answers), int(answers[0].shape[1])
@@ -135,8 +146,10 @@ class _Session:
             raise InputError("densities are of numbers, and this mechanism gives words: leave them out.")
         x, y = (read(answer, self._kind) for answer in answers)
         self._dependence = self._watch.look(x, y)
+        self._bits.look(x, y)
         self._past = Past(x, y, np.random.default_rng(int(rng.integers(1 << 63))))
-        self._families = portfolio(self._kind, self._width, given)
+        self._runs = Past(x.runs(), y.runs(), self._past.rng, run=RUN)
+        self._families = self._portfolio()
         self._book = Book(self._families, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
         self._used, self._chosen_at = _FIRST, 0
         self._constant = self._are_one(x, y)
@@ -148,33 +161,55 @@ class _Session:
             self._bet(ask(self._mechanism, self._size, self._rng, width=self._width))
             if progress is not None:
                 progress(self._used, self._ceiling)
-            if self._book.violation and self._used >= ANNOUNCED:
+            if self._used >= ANNOUNCED and (self._book.violation or self._bits.dependence):
                 break
-        if self._book.violation:
-            self._dependence = self._dependence or self._watch.look_again()
+        if not self._dependence:
+            self._dependence = self._look_again()
         return self._result()
+
+    def _look_again(self) -> str:
+        """The dependence that matters for the verdict: of runs where the winning event is about runs, else of reports.
+
+        Low bits that depend on each other within runs are what such an event shows.
+        """
+        if not self._book.violation:
+            return self._bits.dependence
+        place, _, _ = self._book.winner()
+        if self._families[place].span > 1:
+            return self._watch.look_again()
+        return self._watch.look_again() or self._bits.dependence
 
     @property
     def _size(self) -> int:
         """Reports to ask for next."""
         most = min(_MOST_ROWS, max(_LEAST, _MOST_NUMBERS // self._width))
         left = self._ceiling - self._used
-        size = min(max(_LEAST, int(_GROWTH * self._used)), most, left)
-        return left if left - size == 1 else size  # one report alone would say nothing about dependence
+        size = min(max(_LEAST, int(_GROWTH * self._used)) // RUN * RUN, most, left)
+        return left if left - size < RUN else size  # fewer would be no run
 
     def _choose(self) -> None:
         """Choose events anew when there is more to choose from; rows cost more to look through."""
         if self._used >= self._chosen_at * (1.2 if self._width == 1 else 1.5):
-            self._book.choose([family.choose(self._past, self._claim) for family in self._families])
+            self._book.choose([family.choose(*self._view(family)) for family in self._families])
             self._chosen_at = self._used
+
+    def _portfolio(self) -> list[EventFamily]:
+        return portfolio(self._kind, self._width, self._given, epsilon=self._claim.epsilon)
+
+    def _view(self, family: EventFamily) -> tuple[Past, AuditedClaim]:
+        """The reports that a family chooses from, one by one or in runs, and the claim about so many."""
+        claim = AuditedClaim(family.span * self._claim.epsilon, family.span * self._claim.delta)
+        return self._past if family.span == 1 else self._runs, claim
 
     def _bet(self, answers: Answers) -> None:
         x, y = (read(answer, self._kind) for answer in answers)
         self._dependence = self._watch.look(x, y)
+        self._bits.look(x, y)
         self._book.settle(x, y)
         self._constant = self._constant and self._are_one(x, y)
         self._band.add(self._past, x, y)
         self._past.add(x, y)
+        self._runs.add(x.runs(), y.runs())
         self._used += len(x)
         if kind_of(answers, self._kind) is not self._kind and not self._book.violation:
             self._as_floats()
@@ -187,7 +222,8 @@ class _Session:
         """Go on with floats, now that one has come; bets on whole numbers are settled by then."""
         self._kind = ReportKind.FLOAT
         self._past.as_floats()
-        self._families = portfolio(self._kind, self._width, self._given)
+        self._runs.as_floats()
+        self._families = self._portfolio()
         self._book.reopen(self._families)
         self._chosen_at = 0
 
@@ -212,11 +248,14 @@ class _Session:
         )
 
     def _witness(self) -> Witness:
-        family, way, choice = self._book.winner()
+        place, way, choice = self._book.winner()
+        family = self._families[place]
+        past, _ = self._view(family)
         return Witness(
-            event=choice.event.describe(self._past),
+            event=choice.event.describe(past),
             direction=("0->1", "1->0")[way],
-            counts=counts_of(choice, self._past),
-            reports=len(self._past.x),
-            source=self._families[family].source,
+            counts=counts_of(choice, past),
+            reports=len(past.x),
+            source=family.source,
+            span=family.span,
         )

@@ -215,7 +215,7 @@ class AuditReport:
             yield "That does not prove the promise: this many reports did not show it broken."
             return
         first, second = (
-            f"{_percent(share)} of the reports with {name}"
+            f"{_percent(share)} of the {audit.witness.counted} with {name}"
             for share, name in zip(audit.witness.frequencies, self.subject.inputs, strict=True)
         )
         yield f"We found that {audit.witness.event} in {first}, and in {second}."
@@ -281,7 +281,8 @@ class AuditReport:
             yield "By the promise, what never happens with one never happens with the other."
 
     def _allowed(self, witness: Witness) -> float:
-        return min(1.0, math.exp(self.audit.epsilon) * witness.favoured[1] + self.audit.delta)
+        factor = math.exp(witness.span * self.audit.epsilon)
+        return min(1.0, factor * witness.favoured[1] + witness.span * self.audit.delta)
 
     def _bars(self) -> str:
         witness = self.audit.witness

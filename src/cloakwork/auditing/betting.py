@@ -36,6 +36,9 @@ class Book:
 
     That needs the law of x, and that of y, to be the same whatever the pairs before were. Dependence between x and y of
     one pair does not matter: the mean of Z is a difference of two.
+
+    A bet on k reports of a run is against (k eps, k delta), which k reports keep that are private given those before
+    them. It needs runs that do not depend on earlier runs, and nothing of the reports within one.
     """
 
     def __init__(self, families: list[EventFamily], *, epsilon: float, delta: float, confidence: float) -> None:
@@ -45,7 +48,7 @@ class Book:
         self._at_claim = int(np.searchsorted(self._epsilons, epsilon))
         epsilons = np.concatenate([self._epsilons, np.full(len(self._deltas), epsilon)])
         deltas = np.concatenate([np.full(len(self._epsilons), delta), self._deltas])
-        self._pays = payments(epsilons, deltas)
+        self._grid = np.stack([epsilons, deltas])
         self._threshold = -math.log1p(-confidence)
         self._most = np.zeros(len(epsilons))
         self._share_out(families, self._most)
@@ -56,6 +59,8 @@ class Book:
 
     def _share_out(self, families: list[EventFamily], wealth: FloatArray) -> None:
         self._plain = np.array([family.plain for family in families])
+        self._spans = [family.span for family in families]
+        self._pays = np.stack([payments(*(span * self._grid)) for span in self._spans], axis=1)
         shares = np.array([family.share for family in families])
         self._log_share = np.log(shares / (2 * len(PARTS)))[:, None, None, None]
         self._wealth = np.zeros((len(families), 2, len(PARTS), 1)) + wealth
@@ -70,19 +75,21 @@ class Book:
         """Fix the events and stakes of the next batch."""
         self._choices = choices
         p, q = (np.array([[_of(choice, name) for choice in pair] for pair in choices]) for name in ("p", "q"))
-        best = best_stakes(p[..., None], q[..., None], self._pays)
+        best = best_stakes(p[..., None], q[..., None], self._pays[:, :, None, :])
         self._stakes = best[:, :, None, :] * PARTS[:, None]
 
     def settle(self, x: Reports, y: Reports) -> None:
         """Pay out the bets on a batch of pairs."""
         counts = np.zeros((4, len(self._choices), 2))
+        runs = x.runs(), y.runs()
         for family, pair in enumerate(self._choices):
+            sides = (x, y) if self._spans[family] == 1 else runs
             for way, choice in enumerate(pair):
                 if choice is not None and self._stakes[family, way].any():
-                    ins = choice.event.holds(x), choice.event.holds(y)
+                    ins = [choice.event.holds(side) for side in sides]
                     counts[:, family, way] = _four(ins[way], ins[1 - way])
         for number, pays in zip(counts, self._pays, strict=True):
-            self._wealth += number[:, :, None, None] * np.log1p(self._stakes * pays)
+            self._wealth += number[:, :, None, None] * np.log1p(self._stakes * pays[:, None, None, :])
         self._most = np.maximum(self._most, self._total())
 
     @property

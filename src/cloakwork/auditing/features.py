@@ -1,7 +1,8 @@
 """Features: numbers measured on a report, from which events are made."""
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ from cloakwork.auditing.report_samples import Codes, Feature, ReportKind, Report
 from cloakwork.errors import InputError
 
 FROM_ONE = "(counted from 1)"  # in words only
+_MOST_STEPS = 1e6  # beyond these, rounding errors of floats look like places between the points of a lattice
+JOINT: dict[str, Callable[[Codes, Codes], Codes]] = {
+    "XOR": np.bitwise_xor,
+    "difference": np.subtract,
+    "sum": np.add,
+}
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 SPECIALS = ("an ordinary value", "not a number", "plus infinity", "minus infinity", "minus zero", "zero", "subnormal")
 PLACES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {  # of an entry, from 0; in words they are counted from 1
@@ -135,6 +142,54 @@ def low_bits(bits: int, index: int = 0, width: int = 1) -> Feature:
 def residue(spacing: float) -> Feature:
     """Where between two points of a lattice the number lies: 0 is on the lattice, 0.5 half way to the next."""
     return Feature(f"the place of the output between multiples of {spacing:.6g}", _residue, (spacing,))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The points `origin` + k `spacing`; without a spacing a report's code stands for its k."""
+
+    spacing: float
+    origin: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Lattice":
+        """The lattice that all these values lie on, without a spacing where there is none."""
+        different = np.unique(values[np.isfinite(values)])
+        if len(different) > 1:
+            smallest = float(np.diff(different).min())
+            for parts in (1, 2, 3, 4):
+                steps = (different - different[0]) * parts / smallest
+                if steps[-1] < _MOST_STEPS and (np.abs(steps - np.round(steps)) < 0.01).all():
+                    return cls(smallest / parts, float(different[0]))
+        return cls(0.0, 0.0)
+
+    def places(self, reports: Reports, index: int) -> Codes:
+        """The number k of one entry of each report."""
+        if not self.spacing:
+            return reports.codes[:, index]
+        steps = np.round((reports.values[:, index] - self.origin) / self.spacing)
+        usable = np.abs(steps) < 2.0**62  # NaN is not
+        return np.where(usable, steps, 0.0).astype(np.int64).view(np.uint64)
+
+
+def _joint_bits(reports: Reports, lattice: Lattice, bits: int, combine: str, indices: tuple[int, ...]) -> FloatArray:
+    total = reduce(JOINT[combine], (lattice.places(reports, index) for index in indices))
+    return (total & np.uint64((1 << bits) - 1)).astype(np.float64)
+
+
+def joint_bits(lattice: Lattice, bits: int, combine: str, indices: tuple[int, ...], entries: str) -> Feature:
+    """The lowest bits of the XOR, difference or sum of some entries, each counted in steps of a lattice."""
+    what = "the lowest bit" if bits == 1 else f"the number in the lowest {bits} bits"
+    return Feature(f"{what} of the {combine} of {entries}", _joint_bits, (lattice, bits, combine, indices))
+
+
+def _product(reports: Reports, first: int, second: int, centre: float) -> FloatArray:
+    return np.asarray((reports.values[:, first] - centre) * (reports.values[:, second] - centre))
+
+
+def product(first: int, second: int, centre: float, entries: str) -> Feature:
+    """The product of two entries, each less a centre."""
+    return Feature(f"the product of {entries}, each less {centre:.6g},", _product, (first, second, centre))
 
 
 def likelihood_ratio(densities: tuple[Any, Any]) -> Feature:

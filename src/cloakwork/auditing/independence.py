@@ -3,15 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain, combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.features import IDENTITY, VALUE, combination, entry, figure
-from cloakwork.auditing.report_samples import Codes, Feature, ReportKind, Reports
+from cloakwork.auditing.features import IDENTITY, VALUE, Lattice, combination, entry, figure
+from cloakwork.auditing.report_samples import RUN, Codes, Feature, ReportKind, Reports
 
 LEVEL = 1e-4  # of all tests of an audit together
 SECOND_LEVEL = 1e-3  # of the second look together
@@ -92,6 +92,51 @@ class IndependenceCheck:
     @staticmethod
     def _on_inputs(found: Sequence[str]) -> Iterator[str]:
         yield from (f"on input {database}, {what}" for database, what in enumerate(found) if what)
+
+
+class BitCheck:
+    """Checks the lowest bits of reports on both inputs: reports may depend on each other by them alone.
+
+    Notes
+    -----
+    Each report is counted in steps of the lattice that the first ones lie on. Tested are the products of lowest bits,
+    less their means, up to 2,000 reports apart, and of any two to four of the reports of each run. The same thresholds
+    and level as in `IndependenceCheck`, whose number of tests has room for these.
+    """
+
+    def __init__(self) -> None:
+        self.dependence = ""
+        self._lattices: list[Lattice] = []
+        self._series: list[_Series] = []
+        self._subsets = [subset for size in range(2, RUN + 1) for subset in combinations(range(RUN), size)]
+        self._sums: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+
+    def look(self, x: Reports, y: Reports) -> None:
+        """Add reports; `dependence` is the first that they show, as a sentence without its full stop."""
+        if x.kind is not ReportKind.TEXT and not self.dependence:
+            self.dependence = next(self._seen(x, y), "")
+
+    def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
+        if not self._lattices:
+            self._lattices = [Lattice.of(x.values[:, index]) for index in range(min(x.width, _MOST_ENTRIES))]
+            self._series = [_Series(f"the lowest bit of {entry(k, x.width).name}") for k in range(len(self._lattices))]
+        for index, (lattice, series) in enumerate(zip(self._lattices, self._series, strict=True)):
+            bits = [(lattice.places(part, index) & np.uint64(1)).astype(np.float64) for part in (x, y)]
+            yield from series.look(*bits)
+            for database, part in enumerate(bits):
+                runs = (part - part.mean())[: len(part) // RUN * RUN].reshape(-1, RUN)
+                yield from self._joint(index, database, runs, part.var(), series.name)
+
+    def _joint(self, index: int, database: int, runs: FloatArray, variance: float, name: str) -> Iterator[str]:
+        products = np.array([runs[:, subset].prod(axis=1).sum() for subset in self._subsets])
+        sizes = np.array([len(subset) for subset in self._subsets])
+        spread, largest = len(runs) * variance**sizes, float(np.abs(runs).max()) ** sizes
+        before = self._sums.get((index, database), (0.0, 0.0))
+        products, spread = self._sums[index, database] = before[0] + products, before[1] + spread
+        for subset, total, *bounds in zip(self._subsets, products, spread, largest, strict=True):
+            if abs(total) > _bernstein(*bounds):
+                places = ", ".join(str(place + 1) for place in subset)
+                yield f"on input {database}, {name} depends on that of others within {RUN} reports in a row ({places})"
 
 
 @dataclass(eq=False)

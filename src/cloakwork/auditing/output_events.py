@@ -147,7 +147,7 @@ def number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def joined(parts: Sequence[str], *, of: int | None = None) -> str:
+def joined(parts: Sequence[str], *, of: int | None = None, by: str = "or") -> str:
     """A list of alternatives: "a", "a or b", "a, b, or one of 3 others".
 
     >>> joined(["1"]), joined(["1", "2"]), joined(["1", "2"], of=9)
@@ -157,7 +157,7 @@ def joined(parts: Sequence[str], *, of: int | None = None) -> str:
     others = (len(parts) if of is None else of) - len(shown)
     if others > 0:
         return f"{', '.join(shown)}, or one of {others} others"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {by} {shown[-1]}"
 
 
 def describe_value(feature: Feature, value: Any, past: Past) -> str:

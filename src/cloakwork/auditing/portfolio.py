@@ -30,23 +30,28 @@ from cloakwork.auditing.features import (
     PLACES,
     SPECIAL,
     VALUE,
+    Lattice,
     combination,
     entry,
     figure,
+    joint_bits,
     low_bits,
     lowest_bit,
     mantissa_zeros,
+    product,
     residue,
     spacing_of,
 )
 from cloakwork.auditing.learning import learn, telling_entries
-from cloakwork.auditing.output_events import HalfLine
-from cloakwork.auditing.report_samples import Feature, Past, ReportKind
+from cloakwork.auditing.output_events import HalfLine, joined
+from cloakwork.auditing.report_samples import RUN, Feature, Past, ReportKind
 
 Search: TypeAlias = Callable[[Feature, Past, AuditedClaim], Candidates]
 Features: TypeAlias = Callable[[Past], list[Feature]]
 _SCREEN = 1_000
 _MOST_FEATURES = 16
+_FEW_ENTRIES = 4
+_HIGHEST = 16.0  # e^16 reports are more than anyone draws
 
 normal = partial(model_half_line, NORMAL)
 laplace = partial(model_half_line, LAPLACE)
@@ -56,21 +61,27 @@ laplace = partial(model_half_line, LAPLACE)
 class EventFamily:
     """A family of events: its name, its share of the stake, and its search in past reports.
 
-    A plain family has events that a person can check by eye.
+    A plain family has events that a person can check by eye. Events of `span` > 1 are about that many of the `RUN`
+    reports of a run, and are bets against what the claim says of so many together.
     """
 
     source: str
     share: float
     choose: Callable[[Past, AuditedClaim], Candidates]
     plain: bool = True
+    span: int = 1
 
 
-def portfolio(kind: ReportKind, width: int, given: Feature | None) -> list[EventFamily]:
-    """The families for reports of this kind, shares adding up to 1; `given` is the ratio of the caller's densities."""
+def portfolio(kind: ReportKind, width: int, given: Feature | None, *, epsilon: float = 0.0) -> list[EventFamily]:
+    """The families for reports of this kind, shares adding up to 1; `given` is the ratio of the caller's densities.
+
+    Runs of reports are left out where k `epsilon` is too much for any number of reports to test.
+    """
     if kind is ReportKind.TEXT:
         families = [*_atoms(), EventFamily("half-lines", 1.0, partial(half_line, VALUE))]
     else:
         families = _of_scalars(kind) if width == 1 else _of_rows(kind)
+        families += [family for family in _of_runs(width) if family.span * epsilon < _HIGHEST]
     if given is not None:
         families = [
             EventFamily("likelihood ratio above the claim", 12.0, partial(_likelier, given)),
@@ -120,6 +131,52 @@ def _of_rows(kind: ReportKind) -> list[EventFamily]:
         *_atoms(),
         EventFamily("low bits of entries", 0.5, partial(_screened, [interval], partial(_entry_bits, kind))),
     ]
+
+
+def _of_runs(width: int) -> list[EventFamily]:
+    """Families about several reports of a run: their low bits together, and differences and products of two."""
+    bits = [
+        EventFamily(
+            f"low bits of {span} reports together",
+            0.25,
+            partial(_screened, [some_values], partial(_run_bits, width, span)),
+            span=span,
+        )
+        for span in range(2, RUN + 1)
+    ]
+    steps = partial(_screened, [half_line, interval], partial(_run_steps, width))
+    return [*bits, EventFamily("differences and products of consecutive reports", 0.25, steps, span=2)]
+
+
+def _run_bits(width: int, span: int, past: Past) -> list[Feature]:
+    found = []
+    for index in range(min(width, _FEW_ENTRIES)):
+        lattice = Lattice.of(past.x.values[:_SCREEN, index::width])
+        for places in combinations(range(RUN), span):
+            words = _run_words(places, index, width)
+            ways = [("XOR", 1), ("XOR", 3), ("XOR", 8), ("difference", 3), ("sum", 3)] if span == 2 else [("XOR", 1)]
+            indices = tuple(place * width + index for place in places)
+            found += [joint_bits(lattice, bits, combine, indices, words) for combine, bits in ways]
+    return found
+
+
+def _run_steps(width: int, past: Past) -> list[Feature]:
+    found = []
+    for index in range(min(width, _FEW_ENTRIES)):
+        values = past.x.values[:_SCREEN, index::width]
+        usable = values[np.isfinite(values)]
+        centre = float(np.median(usable)) if len(usable) else 0.0
+        for place in (0, 1):  # a device that pairs its reports may begin at either
+            first, second = place * width + index, (place + 1) * width + index
+            words = _run_words((place, place + 1), index, width)
+            difference = combination(second, first, -1, RUN * width)
+            found += [replace(difference, name=f"the difference of {words}"), product(first, second, centre, words)]
+    return found
+
+
+def _run_words(places: tuple[int, ...], index: int, width: int) -> str:
+    entries = "" if width == 1 else f"entry {index + 1} of "
+    return f"{entries}reports {joined([str(place + 1) for place in places], by='and')} of each {RUN} in a row"
 
 
 def _atoms() -> list[EventFamily]:

@@ -20,6 +20,7 @@ WordArray: TypeAlias = NDArray[np.object_]
 Answers: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 Mechanism: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 
+RUN = 4  # reports in a row that are looked at together
 _KEPT_ROWS = 1 << 16
 _KEPT_NUMBERS = 1 << 20
 _WORD = (1 << 64) - 1
@@ -81,17 +82,23 @@ class Reports:
         words = None if self.words is None else self.words[which]
         return Reports(self.kind, self.values[which], self.codes[which], words)
 
+    def runs(self) -> "Reports":
+        """Each `RUN` reports in a row as one row; what is left over at the end is not in it."""
+        size, width = len(self) // RUN, RUN * self.width
+        whole = slice(size * RUN)
+        return Reports(self.kind, self.values[whole].reshape(size, width), self.codes[whole].reshape(size, width))
+
     def as_floats(self) -> "Reports":
         """Whole numbers as floats, once floats have come too."""
         return Reports(ReportKind.FLOAT, self.values, self.values.view(np.uint64), self.words)
 
 
 class Past:
-    """The auditor's memory: a uniform sample of all pairs of reports so far, of bounded size."""
+    """The auditor's memory: a uniform sample of all pairs of reports (or of runs of them) so far, of bounded size."""
 
-    def __init__(self, x: Reports, y: Reports, rng: np.random.Generator) -> None:
-        self._most = max(2_000, min(_KEPT_ROWS, _KEPT_NUMBERS // x.width))
-        self._rng = rng
+    def __init__(self, x: Reports, y: Reports, rng: np.random.Generator, *, run: int = 1) -> None:
+        self._most = max(2_000, min(_KEPT_ROWS // run, _KEPT_NUMBERS // x.width))
+        self.rng = rng
         self.seen = len(x)
         self.x, self.y = x, y
 
@@ -101,7 +108,7 @@ class Past:
         if room:
             self.x, self.y = _joined(self.x, x.take(slice(room))), _joined(self.y, y.take(slice(room)))
         late = np.arange(room, len(x))
-        places = (self._rng.random(len(late)) * (self.seen + late + 1)).astype(np.int64)
+        places = (self.rng.random(len(late)) * (self.seen + late + 1)).astype(np.int64)
         kept = places < self._most
         if kept.any():
             self.x, self.y = (
@@ -116,7 +123,7 @@ class Past:
     def every_other(self, first: int) -> "Past":
         """Half of the memory: one half is for learning, the other for judging."""
         half = slice(first, None, 2)
-        return Past(self.x.take(half), self.y.take(half), self._rng)
+        return Past(self.x.take(half), self.y.take(half), self.rng)
 
 
 def ask(mechanism: Mechanism, size: int, rng: np.random.Generator, *, width: int | None = None) -> Answers:

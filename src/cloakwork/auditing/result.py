@@ -41,6 +41,8 @@ class Witness:
         How often the event happened on inputs 0 and 1, and among how many reports of each.
     source
         The kind of event, one of `Audit.events`.
+    span
+        The number of reports that one event is about; `reports` counts runs of reports where it is more than 1.
 
     Notes
     -----
@@ -53,6 +55,7 @@ class Witness:
     counts: tuple[int, int]
     reports: int
     source: str
+    span: int = 1
 
     def __post_init__(self) -> None:
         if self.direction not in {"0->1", "1->0"}:
@@ -69,6 +72,11 @@ class Witness:
         return self.counts[0] / max(self.reports, 1), self.counts[1] / max(self.reports, 1)
 
     @property
+    def counted(self) -> str:
+        """The things that `reports` counts, in words."""
+        return "reports" if self.span == 1 else "runs of reports"
+
+    @property
     def favoured(self) -> tuple[float, float]:
         """Frequency of the event on the input where it is too likely, and on the other."""
         first, second = self.frequencies
@@ -76,7 +84,7 @@ class Witness:
 
     def __str__(self) -> str:
         first, second = (f"{100 * frequency:.4g} %" for frequency in self.frequencies)
-        return f"{self.event}: {first} of the reports on input 0, {second} on input 1"
+        return f"{self.event}: {first} of the {self.counted} on input 0, {second} on input 1"
 
 
 @dataclass(frozen=True, kw_only=True)

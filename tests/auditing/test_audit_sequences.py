@@ -1,0 +1,83 @@
+"""Leaks that show in several reports together: the lowest bits of reports in a row, each of which has the right law."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.features import Lattice
+from cloakwork.auditing.report_samples import ReportKind, Reports
+from tests.auditing.sequence_leaks import HonestDevice, ParityLeak
+
+EPSILON, DELTA = 1.0, 1e-3
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        ParityLeak(),
+        ParityLeak(begin=1),
+        ParityLeak(lag=2),
+        ParityLeak(bit=2),
+        ParityLeak(unit=0.001),
+    ],
+    ids=str,
+)
+def test_a_bit_hidden_in_two_reports_is_a_violation(leak: ParityLeak) -> None:
+    result = audit(leak, epsilon=EPSILON, delta=DELTA, reports=20_000, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.VIOLATION
+    assert result.witness is not None
+    assert result.witness.span == 2
+    assert "reports" in result.witness.event
+    favoured, other = result.witness.favoured
+    assert favoured > np.exp(2 * EPSILON) * other + 2 * DELTA
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        ParityLeak(reports=3),
+        ParityLeak(reports=4),
+        ParityLeak(lag=7),
+        ParityLeak(share=0.3),
+        ParityLeak(epsilon=6.0),
+    ],
+    ids=str,
+)
+def test_low_bits_that_depend_on_each_other_never_pass(leak: ParityLeak) -> None:
+    result = audit(leak, epsilon=leak.epsilon, delta=1e-3, reports=40_000, rng=np.random.default_rng(1))
+    assert result.verdict is not Verdict.NONE_FOUND
+    assert "bit" in (result.dependence or str(result.witness))
+
+
+def test_the_leak_is_in_no_report_alone() -> None:
+    rng = np.random.default_rng(1)
+    for database in (0, 1):
+        first, second = (source(database, 400_000, rng) for source in (ParityLeak(), HonestDevice(1.0)))
+        values = np.union1d(first, second)
+        counts = [np.bincount(np.searchsorted(values, part), minlength=len(values)) for part in (first, second)]
+        usual = counts[0] + counts[1] > 50
+        away = (counts[0] - counts[1])[usual] ** 2 / (counts[0] + counts[1])[usual]
+        assert away.mean() < 1.2  # the statistic of chi squared, by its degrees of freedom
+
+
+def test_a_lattice_is_found_whatever_its_origin() -> None:
+    rng = np.random.default_rng(2)
+    steps = rng.integers(-3_000, 3_000, 500)
+    values = np.array(0.0137 + 0.1 * steps, dtype=np.float64)
+    lattice = Lattice.of(values)
+    assert lattice.spacing == pytest.approx(0.1)
+    reports = Reports(ReportKind.FLOAT, values[:, None], values.view(np.uint64)[:, None])
+    places = lattice.places(reports, 0).view(np.int64)
+    np.testing.assert_array_equal(np.diff(places), np.diff(steps))
+    assert Lattice.of(rng.normal(size=500)).spacing == 0.0
+
+
+def test_an_honest_device_with_a_biased_bit_is_not_taken_for_dependent() -> None:
+    def mostly_even(database: int, size: int, rng: np.random.Generator) -> Any:
+        noise = 2 * HonestDevice(1.0)(database, size, rng)
+        return noise + (rng.random(size) < 0.1)
+
+    result = audit(mostly_even, epsilon=2.0, delta=1e-3, reports=20_000, rng=np.random.default_rng(1))
+    assert result.verdict is Verdict.NONE_FOUND
