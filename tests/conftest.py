@@ -18,6 +18,7 @@ collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-attacks", action="store_true", help="run tests/attacks at full size and print their table")
+    parser.addoption("--attacks-page", metavar="PAGE", help="write the table of --full-attacks into this page")
 
 
 @pytest.fixture

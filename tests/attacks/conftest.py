@@ -1,17 +1,36 @@
 """Attacks on the product's claims: each compares what an attacker reaches with what is claimed.
 
 Each test of this folder is one attack. The first line of its docstring says what it tries, the rest which claim it
-tests. `make attacks` runs all of them at full size and prints the table; `make test` runs them at a smaller size.
+tests. `make attacks` runs all of them at full size, prints a line for each and then the table, and writes the table
+into docs/security.md; `make test` runs them at a smaller size.
 """
 
 import time
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-RESULT = "attack"
+BEGIN, END = "<!-- table of attacks -->", "<!-- end of the table of attacks -->"
+
+
+class Row(NamedTuple):
+    """One line of the table; `ratio` is 0 where an attack can only succeed or fail, and failed."""
+
+    title: str
+    tried: int
+    ratio: float
+    seconds: float
+
+    def __str__(self) -> str:
+        shown = "held" if self.ratio == 0 else f"{self.ratio:.4f}"
+        return f"| {self.title} | {self.tried:,} | {shown} | {self.seconds:.0f} |"
+
+
+ROWS = pytest.StashKey[list[Row]]()
 
 
 class Attack:
@@ -41,31 +60,48 @@ class Attack:
 @pytest.fixture
 def attack(request: pytest.FixtureRequest) -> Iterator[Attack]:
     """The record of this test; the test fails if it tried nothing, or if a ratio exceeds 1."""
-    record = Attack(full=request.config.getoption("--full-attacks"))
+    config = request.config
+    record = Attack(full=config.getoption("--full-attacks"))
     began = time.perf_counter()
     yield record
     title = (request.function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-    row = (title, record.tried, record.ratio, time.perf_counter() - began)
-    request.node.user_properties.append((RESULT, row))
+    row = Row(title, record.tried, record.ratio, time.perf_counter() - began)
+    config.stash.setdefault(ROWS, []).append(row)
+    if record.full:
+        with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            config.get_terminal_writer().line(f" {row}")
     assert title, "the docstring says what the attack tries"
     assert record.tried, "the attack tried nothing"
     assert record.ratio <= 1, f"the claim is broken: the truth is {record.ratio:.6g} times what is claimed"
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> Generator[None, None, None]:
     yield
-    if not terminalreporter.config.getoption("--full-attacks"):
+    if not config.getoption("--full-attacks"):
         return
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    kept = [name_and_row for report in reports for name_and_row in getattr(report, "user_properties", ())]
-    for line in table([row for name, row in kept if name == RESULT]):
+    lines = table(config.stash.get(ROWS, []))
+    for line in lines:
         terminalreporter.write_line(line)
+    page = config.getoption("--attacks-page")
+    if page and exitstatus == 0 and not terminalreporter.stats.get("skipped"):
+        write_table(Path(page), lines)
+        terminalreporter.write_line(f"{page} has this table now.")
+    elif page:
+        terminalreporter.write_line(f"{page} keeps its table: an attack failed or was skipped.")
 
 
-def table(rows: list[tuple[str, int, float, float]]) -> list[str]:
-    """The lines of the table of attacks, in Markdown."""
-    lines = ["| attack | tried | largest ratio of true to claimed | seconds |", "|---|---:|---:|---:|"]
-    for title, tried, ratio, seconds in rows:
-        lines.append(f"| {title} | {tried:,} | {'none' if ratio == 0 else f'{ratio:.4f}'} | {seconds:.1f} |")
-    return lines
+def table(rows: list[Row]) -> list[str]:
+    """The lines of the table of attacks, in Markdown: those that came nearest to the claim first."""
+    head = ["| attack | tried | largest ratio of true to claimed | seconds |", "|---|---:|---:|---:|"]
+    return [*head, *map(str, sorted(rows, key=lambda row: (-row.ratio, row.title)))]
+
+
+def write_table(page: Path, lines: list[str]) -> None:
+    """Replace the table between the markers of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    text = "\n".join([before + BEGIN, "", *lines, "", END + after])
+    page.write_text(text, encoding="utf-8")

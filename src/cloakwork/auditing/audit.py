@@ -7,7 +7,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, as_number, count, not_negative
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book, counts_of
-from cloakwork.auditing.event_search import AuditedClaim
+from cloakwork.auditing.event_search import NO_CANDIDATES, AuditedClaim, Candidates
 from cloakwork.auditing.features import IDENTITY, likelihood_ratio
 from cloakwork.auditing.independence import BitCheck, IndependenceCheck
 from cloakwork.auditing.output_events import describe_value
@@ -151,7 +151,8 @@ class _Session:
         self._runs = Past(x.runs(), y.runs(), self._past.rng, run=RUN)
         self._families = self._portfolio()
         self._book = Book(self._families, epsilon=claim.epsilon, delta=claim.delta, confidence=confidence)
-        self._used, self._chosen_at = _FIRST, 0
+        self._used = _FIRST
+        self._begin()
         self._constant = self._are_one(x, y)
 
     def run(self, progress: Progress | None) -> Audit:
@@ -188,10 +189,20 @@ class _Session:
         return left if left - size < RUN else size  # fewer would be no run
 
     def _choose(self) -> None:
-        """Choose events anew when there is more to choose from; rows cost more to look through."""
-        if self._used >= self._chosen_at * (1.2 if self._width == 1 else 1.5):
-            self._book.choose([family.choose(*self._view(family)) for family in self._families])
-            self._chosen_at = self._used
+        """Choose events anew when there is more to choose from; rows cost more to look through, and runs most."""
+        if self._used < self._chosen_at * (1.2 if self._width == 1 else 1.5):
+            return
+        again = self._used >= self._runs_chosen_at * 2
+        for place, family in enumerate(self._families):
+            if family.span == 1 or again:
+                self._choices[place] = family.choose(*self._view(family))
+        self._book.choose(self._choices)
+        self._chosen_at = self._used
+        self._runs_chosen_at = self._used if again else self._runs_chosen_at
+
+    def _begin(self) -> None:
+        self._choices: list[Candidates] = [NO_CANDIDATES] * len(self._families)
+        self._chosen_at, self._runs_chosen_at = 0, 0
 
     def _portfolio(self) -> list[EventFamily]:
         return portfolio(self._kind, self._width, self._given, epsilon=self._claim.epsilon)
@@ -225,7 +236,7 @@ class _Session:
         self._runs.as_floats()
         self._families = self._portfolio()
         self._book.reopen(self._families)
-        self._chosen_at = 0
+        self._begin()
 
     def _result(self) -> Audit:
         withheld, violation = bool(self._dependence), self._book.violation

@@ -14,11 +14,6 @@ from cloakwork.errors import InputError
 
 FROM_ONE = "(counted from 1)"  # in words only
 _MOST_STEPS = 1e6  # beyond these, rounding errors of floats look like places between the points of a lattice
-JOINT: dict[str, Callable[[Codes, Codes], Codes]] = {
-    "XOR": np.bitwise_xor,
-    "difference": np.subtract,
-    "sum": np.add,
-}
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 SPECIALS = ("an ordinary value", "not a number", "plus infinity", "minus infinity", "minus zero", "zero", "subnormal")
 PLACES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {  # of an entry, from 0; in words they are counted from 1
@@ -172,15 +167,15 @@ class Lattice:
         return np.where(usable, steps, 0.0).astype(np.int64).view(np.uint64)
 
 
-def _joint_bits(reports: Reports, lattice: Lattice, bits: int, combine: str, indices: tuple[int, ...]) -> FloatArray:
-    total = reduce(JOINT[combine], (lattice.places(reports, index) for index in indices))
+def _joint_bits(reports: Reports, lattice: Lattice, bits: int, indices: tuple[int, ...]) -> FloatArray:
+    total = reduce(np.bitwise_xor, (lattice.places(reports, index) for index in indices))
     return (total & np.uint64((1 << bits) - 1)).astype(np.float64)
 
 
-def joint_bits(lattice: Lattice, bits: int, combine: str, indices: tuple[int, ...], entries: str) -> Feature:
-    """The lowest bits of the XOR, difference or sum of some entries, each counted in steps of a lattice."""
+def joint_bits(lattice: Lattice, bits: int, indices: tuple[int, ...], entries: str) -> Feature:
+    """The lowest bits of the XOR of some entries, each counted in steps of a lattice."""
     what = "the lowest bit" if bits == 1 else f"the number in the lowest {bits} bits"
-    return Feature(f"{what} of the {combine} of {entries}", _joint_bits, (lattice, bits, combine, indices))
+    return Feature(f"{what} of the XOR of {entries}", _joint_bits, (lattice, bits, indices))
 
 
 def _product(reports: Reports, first: int, second: int, centre: float) -> FloatArray:

@@ -51,6 +51,7 @@ Features: TypeAlias = Callable[[Past], list[Feature]]
 _SCREEN = 1_000
 _MOST_FEATURES = 16
 _FEW_ENTRIES = 4
+_TWO_OF_RUN = ((0, 1), (1, 2), (0, 2), (0, 3))  # a device that pairs its reports may begin at either of the first
 _HIGHEST = 16.0  # e^16 reports are more than anyone draws
 
 normal = partial(model_half_line, NORMAL)
@@ -149,14 +150,13 @@ def _of_runs(width: int) -> list[EventFamily]:
 
 
 def _run_bits(width: int, span: int, past: Past) -> list[Feature]:
-    found = []
+    found, depths = [], (1, 3, 8) if span == 2 and width == 1 else (1,)
     for index in range(min(width, _FEW_ENTRIES)):
         lattice = Lattice.of(past.x.values[:_SCREEN, index::width])
-        for places in combinations(range(RUN), span):
+        for places in _TWO_OF_RUN if span == 2 else combinations(range(RUN), span):
             words = _run_words(places, index, width)
-            ways = [("XOR", 1), ("XOR", 3), ("XOR", 8), ("difference", 3), ("sum", 3)] if span == 2 else [("XOR", 1)]
             indices = tuple(place * width + index for place in places)
-            found += [joint_bits(lattice, bits, combine, indices, words) for combine, bits in ways]
+            found += [joint_bits(lattice, bits, indices, words) for bits in (depths)]
     return found
 
 
@@ -166,9 +166,9 @@ def _run_steps(width: int, past: Past) -> list[Feature]:
         values = past.x.values[:_SCREEN, index::width]
         usable = values[np.isfinite(values)]
         centre = float(np.median(usable)) if len(usable) else 0.0
-        for place in (0, 1):  # a device that pairs its reports may begin at either
-            first, second = place * width + index, (place + 1) * width + index
-            words = _run_words((place, place + 1), index, width)
+        for places in _TWO_OF_RUN[:2]:
+            first, second = (place * width + index for place in places)
+            words = _run_words(places, index, width)
             difference = combination(second, first, -1, RUN * width)
             found += [replace(difference, name=f"the difference of {words}"), product(first, second, centre, words)]
     return found
