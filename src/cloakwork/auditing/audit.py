@@ -202,7 +202,8 @@ class _Session:
 
     def _begin(self) -> None:
         self._choices: list[Candidates] = [NO_CANDIDATES] * len(self._families)
-        self._chosen_at, self._runs_chosen_at = 0, 0
+        self._chosen_at: int = 0
+        self._runs_chosen_at: int = 0
 
     def _portfolio(self) -> list[EventFamily]:
         return portfolio(self._kind, self._width, self._given, epsilon=self._claim.epsilon)
