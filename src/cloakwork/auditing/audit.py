@@ -198,12 +198,13 @@ class _Session:
                 self._choices[place] = family.choose(*self._view(family))
         self._book.choose(self._choices)
         self._chosen_at = self._used
-        self._runs_chosen_at = self._used if again else self._runs_chosen_at
+        if again:
+            self._runs_chosen_at = self._used
 
     def _begin(self) -> None:
         self._choices: list[Candidates] = [NO_CANDIDATES] * len(self._families)
-        self._chosen_at: int = 0
-        self._runs_chosen_at: int = 0
+        self._chosen_at = 0
+        self._runs_chosen_at = 0
 
     def _portfolio(self) -> list[EventFamily]:
         return portfolio(self._kind, self._width, self._given, epsilon=self._claim.epsilon)
