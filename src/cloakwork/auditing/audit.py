@@ -155,6 +155,11 @@ class _Session:
         self._begin()
         self._constant = self._are_one(x, y)
 
+    def _begin(self) -> None:
+        self._choices: list[Candidates] = [NO_CANDIDATES] * len(self._families)
+        self._chosen_at = 0
+        self._runs_chosen_at = 0
+
     def run(self, progress: Progress | None) -> Audit:
         """Bet until the claim is rejected, the reports run out, or they turn out to depend on each other."""
         while self._used < self._ceiling and not self._dependence:
@@ -200,11 +205,6 @@ class _Session:
         self._chosen_at = self._used
         if again:
             self._runs_chosen_at = self._used
-
-    def _begin(self) -> None:
-        self._choices: list[Candidates] = [NO_CANDIDATES] * len(self._families)
-        self._chosen_at = 0
-        self._runs_chosen_at = 0
 
     def _portfolio(self) -> list[EventFamily]:
         return portfolio(self._kind, self._width, self._given, epsilon=self._claim.epsilon)
