@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.features import Lattice
+from cloakwork.auditing.features import ReportLattice
 from cloakwork.auditing.report_samples import ReportKind, Reports
 from tests.auditing.sequence_leaks import HonestDevice, ParityLeak
 
@@ -66,12 +66,12 @@ def test_a_lattice_is_found_whatever_its_origin() -> None:
     rng = np.random.default_rng(2)
     steps = rng.integers(-3_000, 3_000, 500)
     values = np.array(0.0137 + 0.1 * steps, dtype=np.float64)
-    lattice = Lattice.of(values)
+    lattice = ReportLattice.of(values)
     assert lattice.spacing == pytest.approx(0.1)
     reports = Reports(ReportKind.FLOAT, values[:, None], values.view(np.uint64)[:, None])
     places = lattice.places(reports, 0).view(np.int64)
     np.testing.assert_array_equal(np.diff(places), np.diff(steps))
-    assert Lattice.of(rng.normal(size=500)).spacing == 0.0
+    assert ReportLattice.of(rng.normal(size=500)).spacing == 0.0
 
 
 def test_an_honest_device_with_a_biased_bit_is_not_taken_for_dependent() -> None:

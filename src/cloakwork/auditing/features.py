@@ -140,14 +140,14 @@ def residue(spacing: float) -> Feature:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class ReportLattice:
     """The points `origin` + k `spacing`; without a spacing a report's code stands for its k."""
 
     spacing: float
     origin: float
 
     @classmethod
-    def of(cls, values: FloatArray) -> "Lattice":
+    def of(cls, values: FloatArray) -> "ReportLattice":
         """The lattice that all these values lie on, without a spacing where there is none."""
         different = np.unique(values[np.isfinite(values)])
         if len(different) > 1:
@@ -167,12 +167,12 @@ class Lattice:
         return np.where(usable, steps, 0.0).astype(np.int64).view(np.uint64)
 
 
-def _joint_bits(reports: Reports, lattice: Lattice, bits: int, indices: tuple[int, ...]) -> FloatArray:
+def _joint_bits(reports: Reports, lattice: ReportLattice, bits: int, indices: tuple[int, ...]) -> FloatArray:
     total = reduce(np.bitwise_xor, (lattice.places(reports, index) for index in indices))
     return (total & np.uint64((1 << bits) - 1)).astype(np.float64)
 
 
-def joint_bits(lattice: Lattice, bits: int, indices: tuple[int, ...], entries: str) -> Feature:
+def joint_bits(lattice: ReportLattice, bits: int, indices: tuple[int, ...], entries: str) -> Feature:
     """The lowest bits of the XOR of some entries, each counted in steps of a lattice."""
     what = "the lowest bit" if bits == 1 else f"the number in the lowest {bits} bits"
     return Feature(f"{what} of the XOR of {entries}", _joint_bits, (lattice, bits, indices))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.features import IDENTITY, VALUE, Lattice, combination, entry, figure
+from cloakwork.auditing.features import IDENTITY, VALUE, ReportLattice, combination, entry, figure
 from cloakwork.auditing.report_samples import RUN, Codes, Feature, ReportKind, Reports
 
 LEVEL = 1e-4  # of all tests of an audit together
@@ -106,7 +106,7 @@ class BitCheck:
 
     def __init__(self) -> None:
         self.dependence = ""
-        self._lattices: list[Lattice] = []
+        self._lattices: list[ReportLattice] = []
         self._series: list[_Series] = []
         self._subsets = [subset for size in range(2, RUN + 1) for subset in combinations(range(RUN), size)]
         self._sums: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
@@ -118,7 +118,7 @@ class BitCheck:
 
     def _seen(self, x: Reports, y: Reports) -> Iterator[str]:
         if not self._lattices:
-            self._lattices = [Lattice.of(x.values[:, index]) for index in range(min(x.width, _MOST_ENTRIES))]
+            self._lattices = [ReportLattice.of(x.values[:, index]) for index in range(min(x.width, _MOST_ENTRIES))]
             self._series = [_Series(f"the lowest bit of {entry(k, x.width).name}") for k in range(len(self._lattices))]
         for index, (lattice, series) in enumerate(zip(self._lattices, self._series, strict=True)):
             bits = [(lattice.places(part, index) & np.uint64(1)).astype(np.float64) for part in (x, y)]

@@ -30,7 +30,7 @@ from cloakwork.auditing.features import (
     PLACES,
     SPECIAL,
     VALUE,
-    Lattice,
+    ReportLattice,
     combination,
     entry,
     figure,
@@ -152,7 +152,7 @@ def _of_runs(width: int) -> list[EventFamily]:
 def _run_bits(width: int, span: int, past: Past) -> list[Feature]:
     found, depths = [], (1, 3, 8) if span == 2 and width == 1 else (1,)
     for index in range(min(width, _FEW_ENTRIES)):
-        lattice = Lattice.of(past.x.values[:_SCREEN, index::width])
+        lattice = ReportLattice.of(past.x.values[:_SCREEN, index::width])
         for places in _TWO_OF_RUN if span == 2 else combinations(range(RUN), span):
             words = _run_words(places, index, width)
             indices = tuple(place * width + index for place in places)
