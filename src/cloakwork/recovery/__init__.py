@@ -4,9 +4,12 @@ from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_PATH_PLACES
+from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
+from cloakwork.recovery.track_list import Track, Tracked
+from cloakwork.recovery.tracker import Tracker, Tracking, track
 from cloakwork.recovery.vicinity import Source, read_off
 
 __all__ = [
@@ -17,6 +20,7 @@ __all__ = [
     "Bregman",
     "Estimator",
     "Fit",
+    "Motion",
     "PointSources",
     "Problem",
     "Progress",
@@ -25,8 +29,13 @@ __all__ = [
     "Solution",
     "Source",
     "Status",
+    "Track",
+    "Tracked",
+    "Tracker",
+    "Tracking",
     "joint_p_value",
     "noticed",
     "read_off",
     "recover",
+    "track",
 ]

@@ -116,7 +116,8 @@ class Lattice:
         finer = len(self.positions) // len(self.space) if self.between else 1
         return np.repeat(np.arange(len(self.space)), finer)
 
-    def _columns(self, positions: FloatArray) -> FloatArray:
+    def columns(self, positions: FloatArray) -> FloatArray:
+        """Whitened columns of sources at these positions, one per row; of the places if sources are at places only."""
         problem = self.problem
         columns = problem.physics.columns_at(positions)
         if columns is None:
@@ -135,12 +136,12 @@ class Lattice:
     @cached_property
     def coarse(self) -> FloatArray:
         """Whitened columns of the coarse candidates, one per row."""
-        return self._of_places if self.parts == 1 else self._columns(self.coarse_positions)
+        return self._of_places if self.parts == 1 else self.columns(self.coarse_positions)
 
     @cached_property
     def fine(self) -> FloatArray:
         """Whitened columns of the fine candidates, one per row."""
-        return self._columns(self.positions) if self.between else self.coarse
+        return self.columns(self.positions) if self.between else self.coarse
 
     @cached_property
     def arrays(self) -> Any:

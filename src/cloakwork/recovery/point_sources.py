@@ -161,7 +161,7 @@ class _Model:
     def lattice(self) -> Lattice:
         """The candidates, with the noise widened for this trouble and for the limits of their resolution."""
         sigma, step = self.problem.sigma.tobytes(), self.problem.step.tobytes()
-        return _lattice(self.problem.physics, sigma, step, self.estimator.prior.high, self.trouble.inflation)
+        return lattice_for(self.problem.physics, sigma, step, self.estimator.prior.high, self.trouble.inflation)
 
     def solve(
         self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
@@ -220,7 +220,8 @@ def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readi
 
 
 @lru_cache(maxsize=16)
-def _lattice(physics: Physics, sigma: bytes, step: bytes, strongest: float, inflation: float) -> Lattice:
+def lattice_for(physics: Physics, sigma: bytes, step: bytes, strongest: float, inflation: float) -> Lattice:
+    """The candidates for a noise, kept for the next frame; arrays are given as bytes."""
     plain = Lattice(Problem(physics, np.frombuffer(sigma), np.frombuffer(step)), strongest)
     return replace(plain, heat=plain.blur * inflation)
 

@@ -154,7 +154,7 @@ def recover(
     >>> [(source.at, round(source.weight, 2)) for source in result.sources]
     [(0.3, 0.99)]
     """
-    problem = _problem(model, sigma)
+    problem = stated_problem(model, sigma)
     values = frames("readings", readings, problem.physics.sensors, error=ReadingError)
     if values.ndim > 2:
         raise ReadingError(f"readings has shape {values.shape}: give (m,) or (frames, m).", shape=values.shape)
@@ -176,7 +176,8 @@ def _short(at: object) -> str:
     return "(" + ", ".join(_short(value) for value in at) + ")" if isinstance(at, tuple) else str(at)
 
 
-def _problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
+def stated_problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
+    """The problem that a cloak states, or a physics together with its noise."""
     if isinstance(model, Physics):
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.", sigma=None)

@@ -1,0 +1,198 @@
+"""How sources move: how long they stay, how fast they walk, and how often they come and go."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import IntArray
+from cloakwork.errors import InputError
+
+Beliefs = NDArray[np.float32]
+HOUR = 3600.0
+FARTHEST = 2.0  # a walker goes at most so many times as far as its usual speed allows
+PATCH = 0.25  # places within this part of a walk are one patch: a walker may come to any of them alike
+MOST_INTERVALS = 16
+
+
+@dataclass(frozen=True)
+class Motion:
+    """How sources move; times in seconds, distances in the unit of the space, along paths that no wall cuts.
+
+    A source sits or walks. In an interval of t seconds, a sitting source begins to walk with probability
+    1 - exp(-t/stay), and a walking source sits down with probability 1 - exp(-t/walk). A walk to a place at distance d
+    has a weight of exp(-d^2 / (2 (speed t)^2)), up to twice as far as the speed allows. A source that is there
+    disappears at a rate of 1/present, and one that is not appears at a rate of 1/absent.
+
+    Parameters
+    ----------
+    stay
+        How long a source usually sits, in seconds; infinite for sources that never move.
+    walk
+        How long it usually walks, in seconds.
+    speed
+        How fast it walks, straight on, in units of the space per second.
+    present
+        How long a source is usually there, in seconds.
+    absent
+        How long one that has gone takes to return, in seconds, for each of the sources that there can be.
+    entrances
+        Positions or labels of the places where sources come and go; None for anywhere.
+
+    >>> Motion.still().stay
+    inf
+    """
+
+    stay: float = 300.0
+    walk: float = 10.0
+    speed: float = 0.7
+    present: float = 2 * HOUR
+    absent: float = 2 * HOUR
+    entrances: tuple[object, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("stay", "walk", "speed", "present", "absent"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+                raise InputError(f"{name}={value!r}: give a number above 0.", **{name: value})
+        if self.entrances is not None and not len(self.entrances):
+            raise InputError("entrances is empty: give at least one place, or None for anywhere.", entrances=())
+
+    @classmethod
+    def still(cls, *, present: float = 24 * HOUR, absent: float = 24 * HOUR) -> "Motion":
+        """Sources that appear and disappear but never move, such as leaks and machines."""
+        return cls(stay=math.inf, present=present, absent=absent)
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """The probabilities of one interval, over states: sits at each place, walks at each place, absent.
+
+    `patch` (n,) is the patch of each place, `reach` (patches, patches) the symmetric weight of a walk between a place
+    of one patch and a place of another, `mass` (n,) the total weight of all walks from a place. `leave` and `arrive`
+    (n,) are the probability to disappear from a place, and where an absent source appears if it does (`appear`).
+    """
+
+    patch: IntArray
+    reach: Beliefs
+    mass: Beliefs
+    begin: float
+    settle: float
+    leave: Beliefs
+    arrive: Beliefs
+    appear: float
+
+    def predict(self, beliefs: Beliefs) -> Beliefs:
+        """The beliefs (rows, 2n + 1) after the interval."""
+        n = len(self.mass)
+        sits, walks, absent = beliefs[:, :n], beliefs[:, n:-1], beliefs[:, -1:]
+        kept = 1 - self.leave
+        moved = self._spread((self.begin * sits + walks) * (kept / self.mass))
+        moved += absent * (self.appear * self.arrive)
+        after = np.empty_like(beliefs)
+        after[:, :n] = sits * ((1 - self.begin) * kept) + self.settle * moved
+        after[:, n:-1] = (1 - self.settle) * moved
+        after[:, -1:] = absent * (1 - self.appear) + (sits + walks) @ self.leave[:, None]
+        return after
+
+    def _spread(self, weights: Beliefs) -> Beliefs:
+        """Walk from each place to all others, shape (rows, n)."""
+        rows, patches = len(weights), len(self.reach)
+        if patches == len(self.mass):
+            return np.asarray(weights @ self.reach)
+        keys = (self.patch + patches * np.arange(rows)[:, None]).ravel()
+        together = np.bincount(keys, weights=weights.ravel(), minlength=rows * patches).reshape(rows, patches)
+        return np.asarray((together.astype(np.float32) @ self.reach)[:, self.patch])
+
+    def back(self, values: Beliefs) -> Beliefs:
+        """The expected value (rows, 2n + 1) from each state, given the value of each state after the interval."""
+        n = len(self.mass)
+        ended = self.settle * values[:, :n] + (1 - self.settle) * values[:, n:-1]
+        kept, gone = 1 - self.leave, self.leave * values[:, -1:]
+        walked = self._spread(ended) * (kept / self.mass)
+        before = np.empty_like(values)
+        before[:, :n] = (1 - self.begin) * kept * values[:, :n] + self.begin * walked + gone
+        before[:, n:-1] = walked + gone
+        before[:, -1:] = (1 - self.appear) * values[:, -1:] + self.appear * (ended @ self.arrive[:, None])
+        return before
+
+    def towards(self, states: IntArray) -> Beliefs:
+        """The probability to come to the given states (rows,) from each state, shape (rows, 2n + 1)."""
+        n = len(self.mass)
+        gone = states == 2 * n
+        place = np.where(gone, 0, states % n)
+        ends = np.where(states < n, self.settle, 1 - self.settle).astype(np.float32)
+        kept = 1 - self.leave
+        weights = np.empty((len(states), 2 * n + 1), dtype=np.float32)
+        weights[:, n:-1] = ends[:, None] * self.reach[self.patch[place]][:, self.patch] * (kept / self.mass)
+        weights[:, :n] = self.begin * weights[:, n:-1]
+        sitting = np.flatnonzero(states < n)
+        weights[sitting, place[sitting]] += (1 - self.begin) * kept[place[sitting]]
+        weights[:, -1] = ends * self.appear * self.arrive[place]
+        weights[gone, :n] = weights[gone, n:-1] = self.leave
+        weights[gone, -1] = 1 - self.appear
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
+class MotionModel:
+    """A motion on given places: `distances` (n, n) along paths, and `spacing` between neighbouring places.
+
+    `doors` (n,) is the distance of each place from the nearest entrance, None if sources come and go anywhere.
+    """
+
+    motion: Motion
+    distances: NDArray[np.float32]
+    spacing: float
+    doors: NDArray[np.float32] | None = None
+    _made: dict[int, Transitions] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Beliefs:
+        """Where a source is, and whether it sits, before any reading: shape (2n,)."""
+        motion, n = self.motion, len(self.distances)
+        sits = 1.0 if math.isinf(motion.stay) else motion.stay / (motion.stay + motion.walk)
+        return np.repeat(np.array([sits / n, (1 - sits) / n], dtype=np.float32), n)
+
+    def over(self, seconds: float) -> Transitions:
+        """The transitions of an interval."""
+        key = max(1, round(1000 * seconds))
+        if key not in self._made:
+            if len(self._made) >= MOST_INTERVALS:
+                self._made.clear()
+            self._made[key] = self._transitions(key / 1000)
+        return self._made[key]
+
+    def _transitions(self, seconds: float) -> Transitions:
+        motion = self.motion
+        n, still = len(self.distances), math.isinf(motion.stay)
+        length = self.spacing if still else max(motion.speed * seconds, self.spacing)
+        centres, patch = _patches(self.distances, PATCH * length)
+        far = self.distances[np.ix_(centres, centres)] / np.float32(length)
+        reach = np.where(far > FARTHEST, 0, np.exp(-(np.minimum(far, FARTHEST) ** 2) / 2)).astype(np.float32)
+        near = np.ones(n, dtype=bool) if self.doors is None else self.doors <= max(length, float(self.doors.min()))
+        often = motion.present / (motion.present + motion.absent)
+        changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
+        return Transitions(
+            patch=patch,
+            reach=reach,
+            mass=(reach @ np.bincount(patch).astype(np.float32))[patch],
+            begin=-math.expm1(-seconds / motion.stay),
+            settle=1.0 if still else -math.expm1(-seconds / motion.walk),
+            # as many leave as without entrances, but only there
+            leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
+            arrive=(near / near.sum()).astype(np.float32),
+            appear=often * changed,
+        )
+
+
+def _patches(distances: NDArray[np.float32], radius: float) -> tuple[IntArray, IntArray]:
+    """Cut places into patches of a radius: the place in the middle of each patch, and the patch of each place."""
+    patch = np.full(len(distances), -1, dtype=np.int64)
+    centres: list[int] = []
+    for place in range(len(distances)):
+        if patch[place] < 0:
+            patch[(patch < 0) & (distances[place] <= radius)] = len(centres)
+            centres.append(place)
+    return np.array(centres), patch

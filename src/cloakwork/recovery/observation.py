@@ -1,0 +1,143 @@
+"""What the readings of one frame say about a source at each place, with sensors missing or set aside."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import InputError
+from cloakwork.physics import Metric
+from cloakwork.recovery.fit import Misfit
+from cloakwork.recovery.lattice import MOST_COARSE, Lattice
+from cloakwork.recovery.motion import Beliefs
+from cloakwork.recovery.point_sources import lattice_for
+from cloakwork.recovery.problem import Problem
+
+KEPT = 4  # sets of missing sensors whose columns are at hand
+FARTHER = 4  # unconnected parts are so many times as far apart as places within one
+
+
+@dataclass(frozen=True, eq=False)
+class Observer:
+    """Turns readings into gains of log likelihood, for sources of one strength at candidate places."""
+
+    problem: Problem
+    strength: float
+    _known: LRUCache[tuple[frozenset[int], float], tuple[FloatArray, Beliefs]] = field(
+        default_factory=lambda: LRUCache(KEPT)
+    )
+
+    def __post_init__(self) -> None:
+        places = len(self.problem.physics.space)
+        if places > MOST_COARSE:
+            raise InputError(
+                f"{places:,} places: a tracker takes at most {MOST_COARSE:,}. Use larger cells.", places=places
+            )
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The candidates, with all sensors."""
+        return self._lattice(self.problem, 1.0)
+
+    @property
+    def positions(self) -> FloatArray:
+        """Coordinates of the candidates."""
+        return self.lattice.coarse_positions
+
+    @cached_property
+    def place(self) -> IntArray:
+        """The place of each candidate."""
+        places = len(self.problem.physics.space)
+        return np.repeat(np.arange(places), max(1, len(self.positions) // places))
+
+    @cached_property
+    def distances(self) -> NDArray[np.float32]:
+        """Distances between all candidates."""
+        space = self.problem.physics.space
+        if space.metric is not Metric.PATH:
+            return np.asarray(cdist(self.positions, self.positions), dtype=np.float32)
+        table = space.distance_table
+        apart = np.isinf(table)
+        return np.where(apart, FARTHER * table[~apart].max(initial=1.0), table).astype(np.float32)
+
+    @property
+    def spacing(self) -> float:
+        """The usual distance between neighbouring candidates."""
+        lengths = self.problem.physics.space.lengths
+        return float(np.median(lengths)) / self.lattice.parts if len(lengths) else 1.0
+
+    def observe(self, readings: FloatArray, aside: frozenset[int], inflation: float = 1.0) -> "Observation":
+        """Weigh the readings of one frame (m,); those of sensors in `aside` do not count."""
+        problem = self._without(aside)
+        columns, overlap = self._columns(aside, inflation)
+        kept = np.where(np.isin(np.arange(len(readings)), list(aside)), 0.0, readings)
+        if problem is None:
+            return Observation(self, kept, aside, inflation, np.zeros(len(self.positions), dtype=np.float32), overlap)
+        lattice = self._lattice(problem, inflation)
+        seen = columns @ lattice.whiten(problem.project(kept[None]).inside[0])
+        alone = np.asarray(seen - np.diagonal(overlap) / 2, dtype=np.float32)
+        return Observation(self, kept, aside, inflation, alone, overlap)
+
+    def _columns(self, aside: frozenset[int], inflation: float) -> tuple[FloatArray, Beliefs]:
+        """The whitened columns of the candidates, and their inner products."""
+        key = (aside, inflation)
+        if key not in self._known:
+            problem = self._without(aside)
+            if problem is None:
+                columns = np.zeros((len(self.positions), 1))
+            else:
+                columns = self.strength * self._lattice(problem, inflation).columns(self.positions)
+            self._known[key] = (columns, np.asarray(columns @ columns.T, dtype=np.float32))
+        return self._known[key]
+
+    def _without(self, aside: frozenset[int]) -> Problem | None:
+        """The problem without some sensors; None without any sensor."""
+        if len(aside) == self.problem.physics.sensors:
+            return None
+        sigma = self.problem.sigma.copy()
+        sigma[list(aside)] = np.inf
+        return replace(self.problem, sigma=sigma)
+
+    def _lattice(self, problem: Problem, inflation: float) -> Lattice:
+        sigma, step = problem.sigma.tobytes(), problem.step.tobytes()
+        return lattice_for(problem.physics, sigma, step, self.strength, inflation)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One frame: its readings, the sensors set aside, the factor on the noise, and the gains of sources.
+
+    `alone` (n,) is the gain of log likelihood by a lone source at each candidate, `overlap` (n, n) what two lose
+    together.
+    """
+
+    observer: Observer
+    readings: FloatArray
+    aside: frozenset[int]
+    inflation: float
+    alone: Beliefs
+    overlap: Beliefs
+
+    def misfit(self, placements: list[IntArray]) -> Misfit:
+        """The misfit of the best of some placements, each the candidates of its sources."""
+        gains = [float(self.alone[at].sum() - self._shared(at)) for at in placements]
+        at = placements[int(np.argmax(gains))]
+        observer = self.observer
+        physics, lattice = observer.problem.physics, observer.lattice
+        columns = physics.columns_at(observer.positions[at])
+        explained = observer.strength * (physics.matrix[:, at] if columns is None else columns).sum(axis=1)
+        rest = (self.readings - explained) / (observer.problem.effective_sigma * lattice.blur * self.inflation)
+        rest[list(self.aside)] = 0.0
+        inside = rest @ observer.problem.range.basis
+        fitted = len(at) * physics.space.dimension
+        sensors = physics.sensors - len(self.aside)
+        return Misfit(rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)
+
+    def _shared(self, at: IntArray) -> float:
+        """What the sources of a placement lose together."""
+        table = self.overlap[np.ix_(at, at)]
+        return float((table.sum() - np.trace(table)) / 2)

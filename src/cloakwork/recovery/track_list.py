@@ -1,0 +1,217 @@
+"""Tracks: which source of a draw is which, where each is, and how sure that is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.recovery.estimator import Status
+from cloakwork.recovery.fit import Fit
+from cloakwork.recovery.motion import Beliefs
+from cloakwork.recovery.observation import Observer
+from cloakwork.recovery.vicinity import Source, position
+
+EXISTS = 0.5  # a track with this probability is a source
+FOLLOWED = 0.1  # a track below this probability has ended
+NEGLIGIBLE = 1e-3  # places this much less likely than the best do not count for a centre
+
+
+@dataclass(frozen=True)
+class Track:
+    """One source over time.
+
+    `label` names it. `places` and `positions` say where it was at each of `times`, the first of which is when the track
+    began. `probability` is that of its existence now, `same` that it is still the source with which the track began.
+    """
+
+    label: int
+    times: tuple[float, ...] = field(repr=False)
+    places: tuple[int, ...] = field(repr=False)
+    positions: tuple[object, ...] = field(repr=False)
+    probability: float
+    same: float
+
+    @property
+    def since(self) -> float:
+        """The time at which the track began."""
+        return self.times[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """What is known of one moment.
+
+    `map` (n,) has each source at its most central place, `intensity` (n,) is the expected number of sources at each
+    place, `counts` the probability of 0, 1, 2, ... sources. `sources` are those that exist more likely than not, with
+    vicinities that hold them with the stated probability; `labels` are the labels of their tracks. `tracks` are all
+    tracks that go on. `gap` is the mean distance between the same sources in two independent halves of the draws.
+    """
+
+    time: float
+    map: FloatArray
+    intensity: FloatArray
+    counts: FloatArray
+    sources: tuple[Source, ...]
+    labels: tuple[int, ...]
+    tracks: tuple[Track, ...]
+    fit: Fit
+    gap: float
+
+    @property
+    def status(self) -> Status:
+        """How the moment was solved."""
+        return Status.FOLLOWED if self.sources else Status.NOBODY
+
+
+@dataclass(eq=False)
+class Tally:
+    """What the draws of some sweeps say about one moment.
+
+    `places` (2, slots, n) is the probability of each candidate for each track, in two halves of the chains; `counts`
+    that of each number of sources; `kept` how often a track was in its own slot. All are sums.
+    """
+
+    places: Beliefs
+    counts: FloatArray
+    kept: FloatArray
+    sweeps: int = 0
+
+    @classmethod
+    def empty(cls, slots: int, n: int) -> "Tally":
+        """A tally of no draws."""
+        return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots))
+
+    def count(self, absent: Beliefs, others: IntArray) -> None:
+        """Add the law of the count: one source is `absent` with this probability, beside `others`, in each chain."""
+        np.add.at(self.counts, others, absent)
+        np.add.at(self.counts, others + 1, 1 - absent)
+
+    def add(self, slot: int, law: Beliefs, order: IntArray) -> None:
+        """Add the law of one slot in each chain (chains, n); `order` (chains, slots) are the slots of the tracks."""
+        tracks = np.argmax(order == slot, axis=1)
+        halves = np.repeat([0, 1], [len(law) // 2, len(law) - len(law) // 2])
+        np.add.at(self.places, (halves, tracks), law * np.float32(2 / len(law)))
+        self.kept[slot] += (tracks == slot).mean()
+
+    @property
+    def law(self) -> NDArray[np.float64]:
+        """The probability of each candidate for each track, (slots, n)."""
+        return np.asarray(self.places.sum(axis=0) / (2 * max(self.sweeps, 1)), dtype=np.float64)
+
+
+def match(centres: IntArray, states: IntArray, distances: Beliefs) -> IntArray:
+    """The slot of each track in each chain, (chains, slots), at the least sum of distances.
+
+    `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent.
+    """
+    strange = float(distances.max()) / 2
+    order = np.empty_like(states)
+    for row, places in enumerate(states):
+        cost = np.array(distances[np.ix_(centres, places)], dtype=np.float64)
+        cost[centres < 0] = cost[:, places < 0] = strange
+        cost[np.ix_(centres < 0, places < 0)] = 0.0
+        order[row] = linear_sum_assignment(cost)[1]
+    return order
+
+
+def centre(law: FloatArray, distances: Beliefs) -> int:
+    """The candidate with the least expected distance to a source of this law; -1 if it hardly exists."""
+    if law.sum() < FOLLOWED:
+        return -1
+    likely = np.flatnonzero(law > NEGLIGIBLE * law.max())
+    return int(likely[np.argmin(distances[np.ix_(likely, likely)] @ law[likely])])
+
+
+@dataclass(eq=False)
+class TrackList:
+    """The tracks that the slots of a sampler follow."""
+
+    observer: Observer
+    slots: int
+    level: float
+    labels: int = 0
+    tracks: list[Track | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tracks = [None] * self.slots
+
+    def centres(self, tally: Tally) -> IntArray:
+        """The place of each track, -1 if there is none."""
+        return np.array([centre(law, self.observer.distances) for law in tally.law])
+
+    def extend(self, time: float, centres: IntArray, law: FloatArray) -> None:
+        """Continue each track to a moment, begin new ones, and end those that hardly exist."""
+        observer = self.observer
+        for slot, at in enumerate(centres):
+            track, probability = self.tracks[slot], min(1.0, float(law[slot].sum()))
+            if at < 0 or (track is None and probability < EXISTS):
+                self.tracks[slot] = None
+                continue
+            place = int(observer.place[at])
+            where = position(observer.positions[at], place, observer.problem.physics.space)
+            if track is None:
+                self.labels += 1
+                self.tracks[slot] = Track(self.labels, (time,), (place,), (where,), probability, 1.0)
+            else:
+                self.tracks[slot] = replace(
+                    track,
+                    times=(*track.times, time),
+                    places=(*track.places, place),
+                    positions=(*track.positions, where),
+                    probability=probability,
+                )
+
+    def doubt(self, same: FloatArray) -> None:
+        """Multiply the probability of each track to be still the source with which it began."""
+        for slot, track in enumerate(self.tracks):
+            if track is not None:
+                self.tracks[slot] = replace(track, same=track.same * float(same[slot]))
+
+    def summary(self, time: float, tally: Tally, centres: IntArray, fit: Fit) -> Tracked:
+        """Summarise a moment."""
+        law, place = tally.law, self.observer.place
+        n = len(self.observer.problem.physics.space)
+        listed = [k for k in np.argsort(-law.sum(axis=1), kind="stable") if law[k].sum() >= EXISTS]
+        sources = tuple(self._source(law[k], int(centres[k])) for k in listed)
+        tracks = [self.tracks[k] for k in listed]
+        weights = np.array([source.weight * source.probability for source in sources])
+        return Tracked(
+            time=time,
+            map=np.bincount([source.place for source in sources], weights=weights, minlength=n).astype(float),
+            intensity=np.bincount(place, weights=law.sum(axis=0), minlength=n).astype(float),
+            counts=tally.counts / max(tally.counts.sum(), 1e-300),
+            sources=sources,
+            labels=tuple(track.label for track in tracks if track is not None),
+            tracks=tuple(track for track in self.tracks if track is not None),
+            fit=fit,
+            gap=self._gap(tally, listed),
+        )
+
+    def _source(self, law: FloatArray, at: int) -> Source:
+        """A source, with the smallest set of places that holds it with the stated probability."""
+        observer = self.observer
+        space = observer.problem.physics.space
+        by_place = np.bincount(observer.place, weights=law, minlength=len(space))
+        order = np.argsort(-by_place, kind="stable")
+        reached = np.cumsum(by_place[order]) >= self.level * by_place.sum()
+        vicinity = np.sort(order[: int(np.argmax(reached)) + 1])
+        inside = np.isin(observer.place, vicinity)
+        place = int(observer.place[at])
+        return Source(
+            place=place,
+            at=position(observer.positions[at], place, space),
+            weight=observer.strength,
+            radius=float(observer.distances[at][inside].max()),
+            vicinity=vicinity,
+            probability=min(1.0, float(law.sum())),
+        )
+
+    def _gap(self, tally: Tally, listed: Sequence[int]) -> float:
+        if not listed:
+            return 0.0
+        scale = max(tally.sweeps, 1)
+        pairs = [[centre(half[slot] / scale, self.observer.distances) for half in tally.places] for slot in listed]
+        return float(np.mean([self.observer.distances[a, b] for a, b in pairs]))

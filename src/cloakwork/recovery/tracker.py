@@ -1,0 +1,343 @@
+"""Follow sources over time: a filter and a smoother over private readings."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import InputError, ReadingError
+from cloakwork.physics import FloorPlan, Physics
+from cloakwork.recovery.estimator import Progress
+from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
+from cloakwork.recovery.motion import Beliefs, Motion, MotionModel
+from cloakwork.recovery.observation import Observation, Observer
+from cloakwork.recovery.path_sampler import Frame, PathSampler, chances
+from cloakwork.recovery.point_sources import MOST_SOURCES
+from cloakwork.recovery.problem import CloakLike
+from cloakwork.recovery.recover import stated_problem
+from cloakwork.recovery.track_list import Tally, Track, Tracked, TrackList, match
+
+CHAINS = 8
+WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
+RECENT = 3  # frames that the second sweep of a step draws again
+FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
+STARTING = 3
+SMOOTHING = 20  # sweeps over all frames
+SETTLING = 4  # more before the first that counts
+IDLE = 0.001  # a slot this unlikely to hold a source is left alone
+ASIDE = 10  # at most one sensor in so many is set aside
+
+
+class Tracker:
+    """Follow sources from frame to frame.
+
+    Parameters
+    ----------
+    model
+        The cloak that released the readings, or a physics together with `sigma`.
+    motion
+        How sources move: by default `Motion()`, which fits people, on a floor plan, and `Motion.still()` elsewhere.
+    strength
+        The weight of every source, in units of the physics.
+    most
+        Largest number of sources at one time.
+    level
+        The probability with which a vicinity holds its source.
+    sigma
+        With a physics: the noise of each reading.
+    seed
+        Seed of the random numbers.
+
+    Notes
+    -----
+    A tracker only processes released readings, so it costs no privacy. Over the last few frames, it draws the paths of
+    all sources from their joint posterior; it holds earlier frames as one belief per source. With one source, or while
+    all frames fit into the window, this is the exact posterior up to the number of draws.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> tracker = Tracker(line, sigma=0.5, most=2)
+    >>> for minute in range(5):
+    ...     now = tracker.step(line.apply(sources(line, [0.3])), 60.0 * minute)
+    >>> [round(source.at, 1) for source in now.sources], int(now.counts.argmax())
+    ([0.3], 1)
+    """
+
+    def __init__(
+        self,
+        model: CloakLike | Physics,
+        *,
+        motion: Motion | None = None,
+        strength: float = 1.0,
+        most: int = 4,
+        level: float = 0.9,
+        sigma: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not (isinstance(most, int) and 1 <= most <= MOST_SOURCES):
+            raise InputError(f"most={most!r}: give a whole number from 1 to {MOST_SOURCES}.", most=most)
+        if not (isinstance(strength, int | float) and 0 < strength < math.inf):
+            raise InputError(f"strength={strength!r}: give one number above 0.", strength=strength)
+        if not 0 < level < 1:
+            raise InputError(f"level={level}: give a number between 0 and 1; 0.9 is usual.", level=level)
+        self.problem = stated_problem(model, sigma)
+        self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
+        self._observer = observer = Observer(self.problem, float(strength))
+        self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
+        self._sampler = _sampler(self._moves, most, seed)
+        self._list = TrackList(observer, most, level)
+        self._seen = 0
+        self._centres = np.full(most, -1)  # the place of each track now
+        self._reported: list[IntArray] = []  # and at each frame of the window, when it was the last
+        self._before: float | None = None  # the time of the last frame before the window
+        self._past: list[_Past] | None = None  # what has left the window, for smoothing
+
+    def _doors(self) -> Beliefs | None:
+        """The distance of each candidate from the nearest entrance."""
+        observer, entrances = self._observer, self.motion.entrances
+        if entrances is None:
+            return None
+        places = self.problem.physics.space.indices(list(entrances))
+        return np.asarray(observer.distances[np.isin(observer.place, places)].min(axis=0))
+
+    def step(self, readings: ArrayLike, time: float) -> Tracked:
+        """Take the readings of one frame and return what is known now.
+
+        `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds. A frame that
+        comes late is worked in as long as its time is within the last frames.
+        """
+        values = self._checked(readings)
+        index = self._index(time)
+        missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
+        observation = self._observer.observe(values, missing)
+        self._insert(index, observation, time)
+        tally = self._swept()
+        misfit = observation.misfit([row[row >= 0] for row in self._sampler.candidates(index)])
+        fit = Fit(misfit.p_value, misfit.inside, misfit.rank)
+        if misfit.p_value < DOUBTFUL:
+            aside, inflation = _remedy(misfit, missing)
+            fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
+            self._replace(index, self._observer.observe(values, aside, inflation))
+            tally = self._swept()
+        return self._finished(tally, fit)
+
+    def smooth(self, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> "Tracking":
+        """Take frames in the order of their times, and judge each moment from all of them."""
+        self._past = []
+        shown = progress or (lambda *_: None)
+        total = len(frames) + SETTLING + SMOOTHING
+        fits: list[Fit] = []
+        for readings, time in frames:
+            fits.append(self.step(readings, time).fit)
+            shown(len(fits), total)
+        while self._sampler.frames:
+            self._shorten()
+        past, sampler = self._past, self._sampler
+        sampler.frames, sampler.beliefs = [entry.frame for entry in past], None
+        sampler.states = np.stack([entry.states for entry in past], axis=2)
+        tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
+        for sweep in range(SETTLING + SMOOTHING):
+            self._sweep_past(past, tallies if sweep >= SETTLING else [])
+            shown(len(fits) + sweep + 1, total)
+        moments, tracks = [], TrackList(self._observer, sampler.slots, self._list.level)
+        for tally, entry, fit in zip(tallies, past, fits, strict=True):
+            centres = tracks.centres(tally)
+            tracks.extend(entry.frame.time, centres, tally.law)
+            tracks.doubt(tally.kept / tally.sweeps)
+            moments.append(tracks.summary(entry.frame.time, tally, centres, fit))
+        return Tracking(tuple(moments))
+
+    def _sweep_past(self, past: "Sequence[_Past]", tallies: Sequence[Tally]) -> None:
+        """Draw the path of each source over all frames."""
+        sampler, distances = self._sampler, self._observer.distances
+        orders = [match(entry.centres, sampler.candidates(t), distances) for t, entry in enumerate(past)]
+        for slot in sampler.rng.permutation(self._active()).tolist():
+            laws = sampler.redraw_all(slot)
+            for t, tally in enumerate(tallies):
+                tally.count(laws[t][:, -1], sampler.others(slot, t))
+                tally.add(slot, chances(laws[t]), orders[t])
+        for tally in tallies:
+            tally.sweeps += 1
+        for _ in past[::WINDOW]:
+            sampler.exchange()
+
+    def _checked(self, readings: ArrayLike) -> FloatArray:
+        values = np.asarray(readings, dtype=np.float64)
+        sensors = self.problem.physics.sensors
+        if values.shape != (sensors,):
+            raise ReadingError(
+                f"readings has shape {values.shape}: give one for each of the {sensors} sensors, NaN where missing.",
+                shape=values.shape,
+            )
+        if np.isinf(values).any():
+            raise ReadingError("a reading is infinite: give NaN for a missing reading.", readings=math.inf)
+        return values
+
+    def _index(self, time: float) -> int:
+        """Where in the window a frame of this time belongs."""
+        times = [frame.time for frame in self._sampler.frames]
+        if not (isinstance(time, int | float) and math.isfinite(time)):
+            raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
+        if time in times or time == self._before:
+            raise InputError(f"time={time:g}: there is a frame of this time already.", time=time)
+        if self._before is not None and time < times[0]:
+            raise InputError(
+                f"time={time:g}: this frame comes too late, before the last {len(times)} frames, which begin at "
+                f"{times[0]:g}. Leave it out.",
+                time=time,
+            )
+        return sum(before < time for before in times)
+
+    def _insert(self, index: int, observation: Observation, time: float) -> None:
+        frames, moves = self._sampler.frames, self._moves
+        before = frames[index - 1].time if index else self._before
+        transitions = moves.over(1.0 if before is None else time - before)
+        self._sampler.insert(index, Frame(time, observation.alone, observation.overlap, transitions))
+        self._reported.insert(index, self._reported[index - 1] if index else self._centres)
+        if index + 1 < len(frames):
+            after = frames[index + 1]
+            frames[index + 1] = replace(after, transitions=moves.over(after.time - time))
+        self._seen += 1
+
+    def _replace(self, index: int, observation: Observation) -> None:
+        frames = self._sampler.frames
+        frames[index] = replace(frames[index], alone=observation.alone, overlap=observation.overlap)
+
+    def _swept(self) -> Tally:
+        """Draw paths over the window, and add up what they say about its last frame."""
+        sampler = self._sampler
+        tally = Tally.empty(sampler.slots, sampler.places)
+        if self._seen > STARTING:
+            recent = max(0, len(sampler.frames) - RECENT)
+            self._sweep(recent, Tally.empty(sampler.slots, sampler.places))  # takes up the new frame
+            for start in (0, recent):
+                self._sweep(start, tally)
+            return tally
+        for sweep in range(FIRST_SWEEPS):
+            if sweep == FIRST_SWEEPS // 2:
+                tally = Tally.empty(sampler.slots, sampler.places)
+            self._sweep(0, tally)
+            self._centres = self._list.centres(tally)
+        return tally
+
+    def _sweep(self, start: int, tally: Tally) -> None:
+        """Draw the path of each source from a frame of the window on."""
+        sampler = self._sampler
+        laws = {}
+        for slot in sampler.rng.permutation(self._active()).tolist():
+            laws[slot] = law = sampler.redraw(slot, start)
+            tally.count(law[:, -1], sampler.others(slot, -1))
+        sampler.exchange()
+        now = sampler.candidates(-1)
+        if (self._centres < 0).all():
+            self._centres = now[0]
+        order = match(self._centres, now, self._observer.distances)
+        for slot, law in laws.items():
+            tally.add(slot, chances(law), order)
+        tally.sweeps += 1
+        if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
+            sampler.relabel(order)
+
+    def _active(self) -> IntArray:
+        """The slots that any chain uses, and one more."""
+        sampler = self._sampler
+        used = (sampler.states < sampler.absent).any(axis=(0, 2))
+        if sampler.beliefs is not None:
+            used |= sampler.beliefs[:, -1] < 1 - IDLE
+        spare = np.flatnonzero(~used)[:1] if self._seen > STARTING else np.flatnonzero(~used)
+        return np.concatenate([np.flatnonzero(used), spare])
+
+    def _finished(self, tally: Tally, fit: Fit) -> Tracked:
+        """Summarise the last frame, and take the first out of the window if it is full."""
+        sampler, time = self._sampler, self._sampler.frames[-1].time
+        self._centres = self._reported[-1] = self._list.centres(tally)
+        self._list.extend(time, self._centres, tally.law)
+        tracked = self._list.summary(time, tally, self._centres, fit)
+        while len(sampler.frames) > WINDOW:
+            self._shorten()
+        return tracked
+
+    def _shorten(self) -> None:
+        """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
+        sampler = self._sampler
+        centres = self._reported.pop(0)
+        order = match(centres, sampler.candidates(0), self._observer.distances)
+        sampler.relabel(order)
+        self._list.doubt((order == np.arange(sampler.slots)).mean(axis=0))
+        self._before = sampler.frames[0].time
+        frame, states = sampler.frames[0], sampler.drop_first()
+        if self._past is not None:
+            self._past.append(_Past(frame, states, centres))
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """A frame that has left the window: its draws (chains, slots), and the place of each track as it was reported."""
+
+    frame: Frame
+    states: IntArray
+    centres: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """The whole past, smoothed: each moment given all readings, before and after it."""
+
+    moments: tuple[Tracked, ...]
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """Every track, as it was when it ended."""
+        last = {track.label: track for moment in self.moments for track in moment.tracks}
+        return tuple(last.values())
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+
+def track(
+    frames: ArrayLike,
+    model: CloakLike | Physics,
+    *,
+    times: Sequence[float],
+    motion: Motion | None = None,
+    strength: float = 1.0,
+    most: int = 4,
+    level: float = 0.9,
+    sigma: ArrayLike | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Tracking:
+    """Follow sources through frames (frames, m) of given times, each moment judged from all frames.
+
+    The parameters are those of `Tracker`; `progress` is called with (steps done, steps in total).
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> frames = [line.apply(sources(line, [0.3]))] * 4
+    >>> past = track(frames, line, sigma=0.5, times=[0, 60, 120, 180], most=2)
+    >>> len(past), [round(source.at, 1) for source in past.moments[0].sources]
+    (4, [0.3])
+    """
+    tracker = Tracker(model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed)
+    readings = np.atleast_2d(np.asarray(frames, dtype=np.float64))
+    if len(readings) != len(times):
+        raise InputError(f"{len(readings)} frames but {len(times)} times: give one time per frame.", times=len(times))
+    order = np.argsort(np.asarray(times, dtype=np.float64), kind="stable")
+    return tracker.smooth([(readings[k], float(times[k])) for k in order], progress)
+
+
+def _sampler(moves: MotionModel, most: int, seed: int) -> PathSampler:
+    """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
+    odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
+    return PathSampler(moves.first, odds, CHAINS, np.random.default_rng(seed))
+
+
+def _remedy(misfit: Misfit, missing: frozenset[int]) -> tuple[frozenset[int], float]:
+    """The sensors to set aside and the factor on the noise for a frame that does not fit."""
+    if misfit.worst_p_value < OUTLYING:
+        return missing | {misfit.worst}, 1.0
+    return missing, misfit.excess

@@ -1,0 +1,199 @@
+"""Tracks: the exact law on small spaces, and what a tracker does with bad input."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+import cloakwork as cw
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError, ReadingError
+
+PLACES, SENSORS = 4, 3
+TIMES = [0.0, 20.0, 50.0, 60.0, 100.0]  # unequal intervals
+MOTION = cw.Motion(stay=60.0, walk=15.0, speed=0.02, present=200.0, absent=120.0)
+
+
+def small() -> cw.HeatLine:
+    return cw.HeatLine(n=PLACES, m=SENSORS, T=0.02)
+
+
+def one_source(seconds: float) -> FloatArray:
+    """Transition probabilities of one source, from the definition in `Motion`: states (sits, walks, absent)."""
+    n = PLACES
+    at = np.arange(1, n + 1) / n
+    begin, settle = 1 - math.exp(-seconds / MOTION.stay), 1 - math.exp(-seconds / MOTION.walk)
+    rates = np.array([[-1 / MOTION.present, 1 / MOTION.present], [1 / MOTION.absent, -1 / MOTION.absent]])
+    [_, leave], [appear, _] = expm(seconds * rates)
+    length = max(MOTION.speed * seconds, 1 / n)
+    table = np.zeros((2 * n + 1, 2 * n + 1))
+    for i in range(n):
+        far = np.abs(at - at[i])
+        walk = np.where(far <= 2 * length, np.exp(-(far**2) / (2 * length**2)), 0)
+        walk /= walk.sum()
+        for state, moving in ((i, begin), (n + i, 1.0)):
+            table[state, :n] += (1 - leave) * moving * settle * walk
+            table[state, n:-1] += (1 - leave) * moving * (1 - settle) * walk
+            table[state, -1] = leave
+        table[i, i] += (1 - leave) * (1 - begin)
+    table[-1, :n], table[-1, n:-1], table[-1, -1] = appear * settle / n, appear * (1 - settle) / n, 1 - appear
+    assert np.allclose(table.sum(axis=1), 1)
+    return table
+
+
+def exact(readings: FloatArray, sigma: float, most: int, *, smoothed: bool) -> tuple[FloatArray, FloatArray]:
+    """Expected sources at each place and probabilities of counts at each time, summed over all joint states."""
+    n, model = PLACES, small()
+    single = 2 * n + 1
+    joint = list(product(range(single), repeat=most))
+    counts = np.array([sum(state < 2 * n for state in states) for states in joint])
+    sits = MOTION.stay / (MOTION.stay + MOTION.walk)
+    places = np.concatenate([np.full(n, sits / n), np.full(n, (1 - sits) / n), [1.0]])
+    law = np.array([math.prod(places[s] for s in states) for states in joint])
+    law /= np.array([math.comb(most, k) for k in counts])  # each count alike
+    law /= law.sum()
+    forward, steps = [], []
+    for t, frame in enumerate(readings):
+        if t:
+            table = one_source(TIMES[t] - TIMES[t - 1])
+            step = np.array([[1.0]])
+            for _ in range(most):
+                step = np.kron(step, table)
+            steps.append(step)
+            law = law @ step
+        columns = np.concatenate([model.matrix, model.matrix, np.zeros((SENSORS, 1))], axis=1)
+        means = np.array([columns[:, list(states)].sum(axis=1) for states in joint])
+        likelihood = np.exp(-((frame - means) ** 2).sum(axis=1) / (2 * sigma**2))
+        law = law * likelihood / (law @ likelihood)
+        forward.append((law, likelihood))
+    laws = [law for law, _ in forward]
+    if smoothed:
+        later = np.ones(len(joint))
+        for t in range(len(readings) - 2, -1, -1):
+            later = steps[t] @ (forward[t + 1][1] * later)
+            later /= later.max()
+            laws[t] = forward[t][0] * later / (forward[t][0] @ later)
+    present = np.array([np.bincount([s % n for s in states if s < 2 * n], minlength=n) for states in joint])
+    number = np.eye(most + 1)[counts]
+    return np.array([law @ present for law in laws]), np.array([law @ number for law in laws])
+
+
+@pytest.mark.parametrize(("most", "smoothed"), [(1, False), (2, False), (2, True)])
+def test_the_law_is_the_exact_one_over_all_placements(most: int, smoothed: bool, rng: np.random.Generator) -> None:
+    """Sources that sit, walk, appear and disappear, against forward-backward sums over all joint states."""
+    model, sigma = small(), 1.5
+    truth = [[0], [0], [0, 3], [3, 3], [3]]
+    clean = np.array([model.matrix[:, places[:most]].sum(axis=1) for places in truth])
+    readings = clean + sigma * rng.standard_normal(clean.shape)
+    intensity, counts = exact(readings, sigma, most, smoothed=smoothed)
+    seeds = 4 if most == 1 else 16
+    drawn = []
+    for seed in range(seeds):
+        if smoothed:
+            past = cw.track(readings, model, times=TIMES, sigma=sigma, motion=MOTION, most=most, seed=seed)
+            drawn.append([(moment.intensity, moment.counts) for moment in past.moments])
+        else:
+            tracker = cw.Tracker(model, sigma=sigma, motion=MOTION, most=most, seed=seed)
+            moments = [tracker.step(frame, time) for frame, time in zip(readings, TIMES, strict=True)]
+            drawn.append([(moment.intensity, moment.counts) for moment in moments])
+    for t in range(len(TIMES)):
+        assert np.mean([moments[t][0] for moments in drawn], axis=0) == pytest.approx(intensity[t], abs=0.03)
+        assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
+
+
+def steps(readings: FloatArray, times: list[float], model: cw.Physics | None = None, **settings: object) -> cw.Tracked:
+    """The last result of a tracker that takes these frames."""
+    settings = {"sigma": 1.0, "motion": MOTION, "most": 1} | settings
+    tracker = cw.Tracker(model or small(), **settings)  # type: ignore[arg-type]
+    for frame, time in zip(readings, times, strict=True):
+        now = tracker.step(frame, time)
+    return now
+
+
+def test_a_late_frame_counts_like_one_in_time(rng: np.random.Generator) -> None:
+    readings = small().matrix[:, [1] * 5].T + rng.standard_normal((5, SENSORS))
+    late = [0, 1, 3, 4, 2]
+    in_time = steps(readings, TIMES)
+    assert steps(readings[late], [TIMES[k] for k in late]).intensity == pytest.approx(in_time.intensity, abs=1e-5)
+
+
+def test_a_missing_sensor_says_nothing(rng: np.random.Generator) -> None:
+    """A frame without one sensor has the law of a physics without it; one without any sensor only lets time pass."""
+    model = small()
+    readings = model.matrix[:, [1] * 5].T + rng.standard_normal((5, SENSORS))
+    all_sensors, fewer = (cw.Matrix(matrix, space=model.space) for matrix in (model.matrix, model.matrix[1:]))
+    readings[:, 0] = np.nan
+    whole, part = steps(readings, TIMES, all_sensors), steps(readings[:, 1:], TIMES, fewer)
+    assert whole.intensity == pytest.approx(part.intensity, abs=1e-5)
+    hour = [200.0 + 60 * k for k in range(60)]
+    silent = steps(np.concatenate([readings, np.full((60, SENSORS), np.nan)]), TIMES + hour)
+    assert silent.fit.p_value == 1
+    # after an hour without readings, only how often sources are there is known
+    assert silent.counts[1] == pytest.approx(MOTION.present / (MOTION.present + MOTION.absent), abs=0.01)
+
+
+def test_a_gap_of_a_week_forgets_where_sources_were() -> None:
+    line = cw.HeatLine(n=50, m=25, T=0.05)
+    tracker = cw.Tracker(line, sigma=0.3, motion=cw.Motion(speed=0.01), most=2)
+    for time, at in ((0.0, 0.2), (3.0, 0.2), (7 * 86400.0, 0.8)):
+        now = tracker.step(line.apply(cw.sources(line, [at])), time)
+    assert [source.at for source in now.sources] == pytest.approx([0.8], abs=0.03)
+    assert now.fit.p_value > 0.01
+
+
+def test_what_the_model_excludes_shows_in_the_fit() -> None:
+    """Three sources where two are allowed, and a sensor that nothing explains."""
+    line = cw.HeatLine(n=50, m=25, T=0.05)
+    three = line.apply(cw.sources(line, [0.2, 0.5, 0.8]))
+    assert cw.Tracker(line, sigma=0.2, most=2).step(three, 0.0).fit.doubtful
+    broken = line.apply(cw.sources(line, [0.5]))
+    broken[7] += 10
+    now = cw.Tracker(line, sigma=0.2, most=2).step(broken, 0.0)
+    assert now.fit.set_aside == (7,)
+    assert [source.at for source in now.sources] == pytest.approx([0.5], abs=0.03)
+
+
+def test_a_track_keeps_its_label_while_its_source_is_there() -> None:
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    tracker = cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion(speed=0.01, present=60.0, absent=60.0))
+    scene = [[0.2, 0.8]] * 6 + [[0.2]] * 6 + [[0.2, 0.6]] * 6
+    moments = [tracker.step(line.apply(cw.sources(line, at)), 3.0 * k) for k, at in enumerate(scene)]
+    stays, goes = ({track.label for track in moments[k].tracks} for k in (5, 11))
+    assert len(stays) == 2
+    assert len(goes) == 1
+    assert goes < stays
+    [first] = goes
+    last = {track.label: track for track in moments[-1].tracks}
+    assert set(last) - stays, "the third source has a label of its own"
+    assert last[first].since == 0
+    assert len(last[first].times) == len(scene)
+    assert last[first].same > 0.9
+    assert all(len(moment.labels) == len(moment.sources) for moment in moments)
+
+
+def test_wrong_input_is_refused_and_changes_nothing() -> None:
+    line = small()
+    tracker = cw.Tracker(line, sigma=1.0, motion=MOTION, most=1)
+    zero = np.zeros(SENSORS)
+    for k in range(10):
+        tracker.step(zero, 10.0 * k)
+    for time in (90.0, -5.0, math.nan):  # a second frame of one time, too late, no time
+        with pytest.raises(InputError) as problem:
+            tracker.step(zero, time)
+        assert problem.value.values["time"] == pytest.approx(time, nan_ok=True)
+    for readings in (np.zeros(SENSORS + 1), np.full(SENSORS, np.inf)):
+        with pytest.raises(ReadingError):
+            tracker.step(readings, 100.0)
+    again = cw.Tracker(line, sigma=1.0, motion=MOTION, most=1)
+    for k in range(10):
+        again.step(zero, 10.0 * k)
+    assert tracker.step(zero, 100.0).intensity == pytest.approx(again.step(zero, 100.0).intensity)
+    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}):
+        with pytest.raises(InputError):
+            cw.Tracker(line, sigma=1.0, **wrong)
+    with pytest.raises(InputError):
+        cw.track(np.zeros((3, SENSORS)), line, sigma=1.0, times=[0.0, 1.0])
+    with pytest.raises(InputError):
+        cw.Motion(stay=0.0)
