@@ -16,7 +16,7 @@ SMALLEST = np.float32(1e-37)
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class WeighedFrame:
     """A frame as the paths see it: what a source at each place adds to its log likelihood.
 
     `alone` (n,) is the gain of a lone source at each place, `overlap` (n, n) what two sources lose together.
@@ -42,7 +42,7 @@ class PathSampler:
     odds: FloatArray
     chains: int
     rng: np.random.Generator
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
     states: IntArray = field(init=False)
 
@@ -71,7 +71,7 @@ class PathSampler:
         """How many sources other than this one are there at frame t, shape (chains,)."""
         return np.asarray((np.delete(self.states[:, :, t], slot, axis=1) < self.absent).sum(axis=1))
 
-    def insert(self, index: int, frame: Frame) -> None:
+    def insert(self, index: int, frame: WeighedFrame) -> None:
         """Insert a frame into the window; each source first stays in the state before it."""
         self.frames.insert(index, frame)
         before = self.states[:, :, index - 1] if index else np.full(self.states.shape[:2], self.absent)

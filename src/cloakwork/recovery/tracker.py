@@ -14,7 +14,7 @@ from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.motion import Beliefs, Motion, MotionModel
 from cloakwork.recovery.observation import Observation, Observer
-from cloakwork.recovery.path_sampler import Frame, PathSampler, chances
+from cloakwork.recovery.path_sampler import WeighedFrame, PathSampler, chances
 from cloakwork.recovery.point_sources import MOST_SOURCES
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
@@ -195,7 +195,7 @@ class Tracker:
         frames, moves = self._sampler.frames, self._moves
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
-        self._sampler.insert(index, Frame(time, observation.alone, observation.overlap, transitions))
+        self._sampler.insert(index, WeighedFrame(time, observation.alone, observation.overlap, transitions))
         self._reported.insert(index, self._reported[index - 1] if index else self._centres)
         if index + 1 < len(frames):
             after = frames[index + 1]
@@ -277,7 +277,7 @@ class Tracker:
 class _Past:
     """A frame that has left the window: its draws (chains, slots), and the place of each track as it was reported."""
 
-    frame: Frame
+    frame: WeighedFrame
     states: IntArray
     centres: IntArray
 
