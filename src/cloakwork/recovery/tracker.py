@@ -14,7 +14,7 @@ from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.motion import Beliefs, Motion, MotionModel
 from cloakwork.recovery.observation import Observation, Observer
-from cloakwork.recovery.path_sampler import WeighedFrame, PathSampler, chances
+from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame, chances
 from cloakwork.recovery.point_sources import MOST_SOURCES
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
