@@ -29,6 +29,7 @@ from .physics import Pulse as Pulse
 from .physics import Rooms as Rooms
 from .physics import Space as Space
 from .physics import Steady as Steady
+from .physics import Timing as Timing
 from .physics import Tolerance as Tolerance
 from .physics import sources as sources
 from .privacy import Calibration as Calibration

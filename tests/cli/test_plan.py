@@ -58,7 +58,7 @@ def row(text: str, name: str) -> list[float]:
 
 
 def test_equal_and_designed_noise_stand_side_by_side(run: Run, tmp_path: Path) -> None:
-    code, out, err = run("plan", written(tmp_path, ROOMS))
+    code, out, err = run("plan", written(tmp_path, ROOMS + "speed = 0\n"))
     assert (code, err) == (0, "")
     report = load_site(tmp_path / "site.toml").cloak().design_report
     assert row(out, "mean variance over all places") == pytest.approx(
@@ -80,7 +80,7 @@ def test_a_plan_with_equal_noise_shows_that_alone(run: Run, tmp_path: Path) -> N
 
 
 def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
-    _, out, _ = run("plan", written(tmp_path, ROOMS), "--json")
+    _, out, _ = run("plan", written(tmp_path, ROOMS + "speed = 0\n"), "--json")
     values = json.loads(out)
     assert len(values["sigma"]) == 12
     design = values["design"]

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
-from cloakwork.site import Schedule, make_schedule, parse_site
+from cloakwork.physics import Timing
+from cloakwork.site import Schedule, load_site, make_schedule, parse_site
 from cloakwork.site.schedule import CLOCK_RATE
 
 SITE = """name = "corridor"
@@ -207,3 +208,11 @@ def test_a_unit_that_means_nothing_is_refused(unit: str) -> None:
     with pytest.raises(SiteError) as caught:
         parse_site(SITE.format(top=f"unit = {unit}", privacy=""))
     assert caught.value.values["lines"] == {"unit": 3}
+
+
+def test_people_on_a_floor_plan_walk_and_pulses_stay() -> None:
+    assert parse_site(SITE.format(top="", privacy="")).timing == Timing(0.3, 0.0)
+    assert parse_site(SITE.format(top="", privacy='speed = "any"')).timing == Timing(0.3, "any")
+    flat = load_site("src/cloakwork/demo/flat.toml")
+    assert flat.timing == Timing(0.3, 1.5)
+    assert flat.cloak().family.timing == flat.timing

@@ -92,6 +92,8 @@ def plan_values(
         "step": cloak.step,
         "resolution": cloak.resolution,
         "resolution_cost": cloak.resolution_cost,
+        "timing": asdict(cloak.family.timing),
+        "timing_cost": cloak.timing_cost,
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
         "schedule": asdict(plan.schedule),
@@ -191,6 +193,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("step of the hardware", "none" if cloak.resolution is None else f"{cloak.resolution:g}{unit}"),
         ("step in which readings are sent", _range(cloak.steps) + unit),
         ("cost of the steps", f"{100 * cloak.resolution_cost:.3g} % more noise"),
+        ("cost of measuring within " + _duration(plan.schedule.spread), f"{100 * cloak.timing_cost:.3g} % more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
@@ -273,7 +276,8 @@ def _print_design(cloak: Cloak) -> None:
         table(LOCATING, ("", "equal noise"), list(zip(names, equal, strict=True)))
         return
     table(LOCATING, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
-    say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound or 0.0, 3)}.)\n")
+    if report.bound is not None:
+        say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")
 
 
 def _range(values: FloatArray) -> str:

@@ -10,9 +10,11 @@ from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, Side, SpectralBound
+from cloakwork.physics.timing import AT_ONCE, Timing
 from cloakwork.physics.tolerance import Family, Tolerance
 
 __all__ = [
+    "AT_ONCE",
     "Description",
     "Family",
     "FloorPlan",
@@ -31,6 +33,7 @@ __all__ = [
     "Space",
     "SpectralBound",
     "Steady",
+    "Timing",
     "Tolerance",
     "column_differences",
     "heat_kernel",

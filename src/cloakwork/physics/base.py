@@ -158,6 +158,47 @@ class Physics(ABC):
                 steepest = np.maximum(steepest, (np.abs(columns) / self.space.lengths[which]).max(axis=1))
         return np.asarray((steepest + self._slack(error)) * (1 + 1e-12))
 
+    @property
+    def stretch(self) -> float:
+        """How much longer a straight line can be when it is measured in the metric of the space."""
+        return 1.0
+
+    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
+        """The steepest change of each sensor's reading within each region, shape (m, regions), not rounded up.
+
+        Every connected set of positions with a diameter of at most `travel` lies within one region. Between neighbours
+        a source counts as shared by both. The error is that of a single slope.
+
+        Notes
+        -----
+        A set that contains a place k touches only pairs with an end within `travel` of k; any other set lies between
+        the two places of one pair. So a region is a place with all pairs that meet within `travel` of it.
+        """
+        steepest = self._steepest_at_places(displacement)
+        regions = np.zeros_like(steepest.values)
+        for place in range(len(self.space)):
+            near = self.space.distances(place, within=travel) <= travel * (1 + 1e-9)
+            regions[:, place] = steepest.values[:, near].max(axis=1)
+        return CertifiedRows(regions, steepest.error)
+
+    def sensor_pair_slopes(self, displacement: float = 0.0) -> CertifiedRows:
+        """|M_li - M_lj| / d(i, j) of each sensor and neighbour pair, shape (m, p), with the error of one slope."""
+        if displacement > 0:
+            moved = self._displaced(displacement)
+            return CertifiedRows(moved.values / self.space.lengths, self._slack(moved.error))
+        slopes = np.empty((self.sensors, len(self.space.pairs)))
+        for which, columns in self.pair_columns():
+            slopes[:, which] = np.abs(columns) / self.space.lengths[which]
+        return CertifiedRows(slopes, self._slack(self.error))
+
+    def _steepest_at_places(self, displacement: float) -> CertifiedRows:
+        """The steepest slope of each sensor over the pairs of each place, shape (m, n)."""
+        slopes = self.sensor_pair_slopes(displacement)
+        steepest = np.zeros((self.sensors, len(self.space)))
+        for end in self.space.pairs.T:
+            np.maximum.at(steepest.T, end, slopes.values.T)
+        return CertifiedRows(steepest, slopes.error)
+
     def _slack(self, error: float) -> float:
         """The effect on a slope of an error of M in the spectral norm."""
         return float(np.sqrt(2) * error / self.space.lengths.min(initial=np.inf))

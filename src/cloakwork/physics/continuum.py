@@ -9,11 +9,14 @@ bound and r half the grid's diagonal.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
 
 FINEST_LINE = 2**17
 FINEST_PLANE = 2**10
+MOST_CENTRES = 4_000_000  # centres of swept regions times sensors
+FINE = 0.05  # distance of such centres, in standard deviations of the kernel
 ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinement stops
 
 
@@ -77,6 +80,26 @@ def plane_peak(sensors: FloatArray, T: float, size: tuple[float, float], weights
         if bound[best] <= squared.max() * (1 + 100 * ENOUGH) or points > FINEST_PLANE:
             return CertifiedMaximum(float(np.sqrt(bound[best])), (float(axes[0][best[0]]), float(axes[1][best[1]])))
         points = 2 * points - 1
+
+
+def swept_kernel(
+    sensors: FloatArray, T: float, size: tuple[float, ...], radius: float, height: float
+) -> NDArray[np.float64]:
+    """Largest slope of each sensor's kernel within `radius` of each centre, shape (m, centres), rounded up.
+
+    Every point of the domain lies within `radius` of some centre's surroundings: the centres form a grid, and half its
+    diagonal is added to the radius. The slope at a distance r is `height` r/2T exp(-r^2/4T), which grows up to
+    r = sqrt(2T) and falls from there.
+    """
+    peak = np.sqrt(2 * T)
+    most = max(9, int((MOST_CENTRES / len(sensors)) ** (1 / len(size))))
+    counts = [min(most, max(2, int(side / (peak * FINE)) + 2)) for side in size]
+    axes = [np.linspace(0, side, k) for side, k in zip(size, counts, strict=True)]
+    cover = radius + np.sqrt(sum((side / (k - 1) / 2) ** 2 for side, k in zip(size, counts, strict=True)))
+    centres = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    apart = np.sqrt(sum((sensors[:, k, None] - centres[:, k]) ** 2 for k in range(len(size))))
+    r = np.clip(peak, apart - cover, apart + cover)
+    return np.asarray(height * r / (2 * T) * np.exp(-(r**2) / (4 * T)) * (1 + 1e-12))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,13 @@
 """Rooms with walls and doors."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy import sparse
+from scipy import ndimage, sparse
 
 from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, points, positive
 from cloakwork.errors import PhysicsError
@@ -139,6 +140,34 @@ class FloorPlan(Physics):
         apart = np.maximum(np.abs(self.space.places - self.sensor_positions[:, None]) - half, 0.0)
         close = (apart**2).sum(axis=2) <= (distance * (1 + 1e-9)) ** 2
         return [np.flatnonzero(row) for row in close]
+
+    @property
+    def stretch(self) -> float:
+        return math.sqrt(2)  # distance is measured along the axes
+
+    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
+        """The steepest change of each sensor's reading within each square box of cells, shape (m, boxes).
+
+        Notes
+        -----
+        A source between cell centres covers up to four cells by its shares of them, so its reading is bilinear in its
+        position, and its slopes are means of those along the sides of the square of four centres around it. Positions
+        that extend over at most k cells along each axis lie within a box of k + 1 such squares on a side.
+        """
+        slopes = self.sensor_pair_slopes(displacement)
+        rows, columns = self.rooms.grid.shape
+        squares = min(math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1, max(rows, columns))
+        ends = self.rooms.grid_positions[self.rooms.pairs]
+        along_x = ends[:, 0, 0] == ends[:, 1, 0]
+        boxes = np.zeros((self.sensors, rows, columns))
+        for chosen, sizes in ((along_x, (squares + 1, squares)), (~along_x, (squares, squares + 1))):
+            table = np.zeros_like(boxes)
+            first = ends[chosen].min(axis=1)
+            table[:, first[:, 0], first[:, 1]] = slopes.values[:, chosen]
+            for axis, size in enumerate(sizes, start=1):
+                table = ndimage.maximum_filter1d(table, size, axis, mode="constant", origin=-(size // 2))
+            np.maximum(boxes, table, out=boxes)
+        return CertifiedRows(boxes.reshape(self.sensors, -1), slopes.error)
 
     def with_spread(self, factor: float) -> Self:
         scale = float(np.sqrt(factor))

@@ -11,7 +11,8 @@ import numpy as np
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, steepest_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, steepest_kernel, swept_kernel
+from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Space
 
 
@@ -119,6 +120,12 @@ class HeatLine(Physics):
         i = min(max(int(peak.at[0] / self.length * self.n) - 1, 0), self.n - 1)
         return Slope((peak.value + shift) * (1 + 1e-12), (i, min(i + 1, self.n - 1)))
 
+    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
+        """The steepest change of each sensor's reading within half of `travel` of any point, shape (m, points)."""
+        radius = travel / 2 + displacement
+        slopes = swept_kernel(self.sensor_positions[:, None], self.T, (self.length,), radius, self.gain * self._height)
+        return CertifiedRows(slopes, 0.0)
+
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         ceiling = self.gain * steepest_kernel(self.T) * (1 + 1e-12)
         if self.placement is Placement.ANYWHERE:
@@ -128,4 +135,8 @@ class HeatLine(Physics):
     @property
     def _sharpest(self) -> float:
         """Largest |g''|: the change of a slope per unit of displacement of a sensor."""
-        return float(heat_kernel(np.zeros(1), self.T)[0] / (2 * self.T))
+        return self._height / (2 * self.T)
+
+    @property
+    def _height(self) -> float:
+        return float(heat_kernel(np.zeros(1), self.T)[0])

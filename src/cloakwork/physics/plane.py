@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, count, frozen, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, plane_peak, steepest_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, plane_peak, steepest_kernel, swept_kernel
+from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 
 
@@ -116,6 +117,12 @@ class HeatPlane(Physics):
         squared = ((self.space.places - np.asarray(peak.at)) ** 2).sum(axis=1)
         nearest = np.argsort(squared)[:2]
         return Slope((peak.value + shift) * (1 + 1e-12), (int(nearest[0]), int(nearest[-1])))
+
+    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
+        """The steepest change of each sensor's reading within half of `travel` of any point, shape (m, points)."""
+        radius = travel / 2 + displacement
+        slopes = swept_kernel(self.sensor_positions, self.T, self.size, radius, self.gain * self._height)
+        return CertifiedRows(slopes, 0.0)
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         del displacement  # the bound holds wherever the sensor is

@@ -115,6 +115,12 @@ class Rooms:
         lengths = np.full(len(self.pairs), self.cell)
         return Space(_centres(self.grid, self.cell), self.pairs, lengths, Metric.PATH)
 
+    @cached_property
+    def grid_positions(self) -> IntArray:
+        """Row and column of each cell in `grid`, shape (n, 2)."""
+        positions = np.argwhere(self.grid >= 0)
+        return frozen(positions[np.argsort(self.grid[self.grid >= 0])])
+
     def shut(self, doors: Sequence[int]) -> "Rooms":
         """The same rooms with some doors shut; cells that become unreachable stay places."""
         open_pairs = ~np.isin(self.door, doors)

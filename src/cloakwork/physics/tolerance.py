@@ -10,7 +10,10 @@ from cloakwork._checks import FloatArray, not_negative
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.floorplan import FloorPlan
+from cloakwork.physics.space import Metric
+from cloakwork.physics.timing import AT_ONCE, Timing
 
+SHARES = 4  # parts of the way between two paths over which a mean is taken, each at its upper end
 SPREADS = 9  # diffusion values evaluated over the declared interval
 MOST_DOORS = 6  # at most 2^6 plans are evaluated
 
@@ -61,6 +64,7 @@ class Family:
 
     physics: Physics
     tolerance: Tolerance = Tolerance()
+    timing: Timing = AT_ONCE
 
     @property
     def members(self) -> tuple[Physics, ...]:
@@ -93,6 +97,55 @@ class Family:
     def _slopes(self) -> dict[bytes | None, Slope]:
         return {}
 
+    def frame_slope(self, alpha: float, weights: FloatArray | None = None) -> float:
+        """The largest shift of a frame by neighbours within `alpha`, over alpha, if sources move between its readings.
+
+        Notes
+        -----
+        Let sources travel at most l while a frame is measured, and S(l) be the largest l2 norm of the slopes of all
+        sensors, each at its steepest within a region of diameter l. For any two paths within alpha of each other, the
+        points at the same share of the way from one to the other lie within a region of diameter l on a line or plane,
+        and l + 2 alpha min(share, 1 - share) where shortest paths may jump. So the mean of S over the share bounds the
+        shift over alpha. So does the slope at one instant plus what both paths add later, S(l) l/alpha; and so does
+        the norm of each sensor's steepest slope anywhere, S(infinity). The least of the three counts.
+        """
+        if self.timing.travel == 0:
+            return self.joint_slope(weights).value
+        factors = np.ones(self.physics.sensors) if weights is None else weights
+        key = (alpha, factors.tobytes())
+        if key not in self._frame_slopes:
+            self._frame_slopes[key] = self._steepest_frame(alpha, factors)
+        return self._frame_slopes[key]
+
+    @cached_property
+    def _frame_slopes(self) -> dict[tuple[float, bytes], float]:
+        return {}
+
+    def _steepest_frame(self, alpha: float, weights: FloatArray) -> float:
+        anywhere = float(np.sqrt(((self.sensor_slopes() * weights) ** 2).sum())) * (1 + 1e-12)
+        if self.timing.travel == np.inf:
+            return anywhere
+        steepest = 0.0
+        for spreads in self._by_doors:
+            values = np.array([self._frame_slope_of(member, alpha, weights) for member in spreads])
+            steepest = max(steepest, float(values.max() + _between(values)))
+        return min(steepest * (1 + self.tolerance.gain), anywhere)
+
+    def _frame_slope_of(self, member: Physics, alpha: float, weights: FloatArray) -> float:
+        travel = self.timing.travel
+
+        def swept(diameter: float) -> float:
+            return _swept(member, diameter, self.tolerance.position, weights)
+
+        def later() -> float:
+            return member.stretch * travel / alpha * swept(travel)
+
+        at_once = member.joint_slope(weights, displacement=self.tolerance.position).value
+        if member.covers_the_plane or member.space.metric is Metric.LINE:
+            return min(swept(travel), at_once + later())
+        shares = np.arange(1, SHARES + 1) / SHARES
+        return min(float(np.mean([swept(travel + alpha * share) for share in shares])), at_once + later())
+
     def _steepest(self, weights: FloatArray | None) -> Slope:
         move = self.tolerance.position
         steepest = Slope(0.0, (0, 0))
@@ -117,6 +170,14 @@ class Family:
             values = np.stack([member.sensor_slopes(displacement=move) for member in spreads])
             steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
         return np.asarray(steepest * (1 + self.tolerance.gain))
+
+
+def _swept(member: Physics, diameter: float, displacement: float, weights: FloatArray) -> float:
+    """Largest norm of the weighted slopes of all sensors, each at its steepest within one region, rounded up."""
+    slopes = member.swept_slopes(diameter, displacement=displacement)
+    squares = weights**2 @ slopes.values**2
+    slack = float(np.sqrt((weights**2).sum())) * slopes.error
+    return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)
 
 
 def _between(values: FloatArray) -> FloatArray:

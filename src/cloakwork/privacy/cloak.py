@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
-from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.physics import AT_ONCE, Family, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, per_sensor, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
@@ -53,6 +53,9 @@ class Cloak(Immutable):
         Noise to use instead of the calibrated noise, one for all or one per sensor; refused if it misses the claim.
     tolerance
         How wrong the model may be; the claim then holds over the whole declared set.
+    timing
+        How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
+        all sensors measure at the same instant.
     design
         How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
         source best at the same guarantee. Not together with `sigma`.
@@ -85,6 +88,7 @@ class Cloak(Immutable):
         readings_per_window: int = 1,
         sigma: ArrayLike | None = None,
         tolerance: Tolerance | None = None,
+        timing: Timing = AT_ONCE,
         design: Design | str | None = None,
     ) -> None:
         check_claim(epsilon, delta)
@@ -94,7 +98,7 @@ class Cloak(Immutable):
         self.scope = _choice(Scope, "scope", scope)
         self.calibration = _choice(Calibration, "calibration", calibration)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
-        self.family = Family(physics, tolerance or Tolerance())
+        self.family = Family(physics, tolerance or Tolerance(), timing)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
@@ -174,6 +178,13 @@ class Cloak(Immutable):
     def resolution_cost(self) -> float:
         """How much more noise the steps take, those of the hardware included, as a fraction."""
         return self._frame_mu / self._frame_mu_without_rounding() - 1
+
+    @property
+    def timing_cost(self) -> float:
+        """How much more noise sources take that move between the readings of a frame, as a fraction, at equal noise."""
+        if self.scope is Scope.SENSOR:
+            return 0.0
+        return self.family.frame_slope(self.alpha) / self.family.joint_slope().value - 1
 
     @cached_property
     def design_report(self) -> DesignReport:

@@ -234,8 +234,18 @@ def exceeding(family: Family, weights: FloatArray, limit: float) -> FloatArray:
 
 
 def squared_slopes(family: Family) -> Iterator[FloatArray]:
-    """Every move of every model of the set, in pieces: (dM_l / length)^2, one row per move, one column per sensor."""
+    """Every move of every model of the set, in pieces: (dM_l / length)^2, one row per move, one column per sensor.
+
+    If sources move between the readings of a frame, a row has the steepest slopes within one region.
+    """
+    travel = family.timing.travel
+    if travel == math.inf:
+        yield family.sensor_slopes()[None] ** 2
+        return
     for member in family.members:
+        if travel:
+            yield member.swept_slopes(travel, displacement=family.tolerance.position).values.T ** 2
+            continue
         for slopes in _slopes(member, family.tolerance.position):
             yield np.ascontiguousarray(slopes.T**2)
 

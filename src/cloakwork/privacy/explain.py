@@ -61,6 +61,8 @@ class ExplainableCloak(Protocol):
     @property
     def resolution_cost(self) -> float: ...
     @property
+    def timing_cost(self) -> float: ...
+    @property
     def design_report(self) -> DesignReport: ...
 
 
@@ -82,6 +84,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         f"The guarantee is on weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"a source of weight 2 only within {cloak.alpha / 2:g}.",
         *_distance(cloak.physics),
+        *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
         else "The claim covers the model exactly as stated. Declare a tolerance to cover errors of the model.",
@@ -153,6 +156,12 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
         f"most {rounded_up(cloak.sensitivity)}.",
         _steps(cloak),
     ]
+    if cloak.timing_cost:
+        lines.append(
+            "Sources can move while the sensors measure one after another. This takes "
+            f"{100 * cloak.timing_cost:.0f} % more noise than measuring at the same instant would, if all sensors had "
+            "the same noise."
+        )
     if cloak.readings_per_window > 1:
         lines.append(
             f"Covering {cloak.readings_per_window} frames takes {rounded_up(root, 3)} times the noise of covering one."
@@ -200,7 +209,7 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
     kept = weights.copy()
     kept[top] = 0.0
     if len(top) < len(weights):
-        saved = 1 - cloak.family.joint_slope(kept).value / cloak.family.joint_slope(weights).value
+        saved = 1 - cloak.family.frame_slope(cloak.alpha, kept) / cloak.family.frame_slope(cloak.alpha, weights)
         if saved >= 0.01:
             lines.append(f"Without these sensors, the others would need {100 * saved:.0f} % less noise.")
     return tuple(lines)

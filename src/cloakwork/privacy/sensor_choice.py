@@ -10,7 +10,7 @@ from scipy.cluster import vq
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import CalibrationError, PhysicsError
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Tolerance
+from cloakwork.physics import AT_ONCE, FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Scope
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
@@ -64,6 +64,7 @@ def choose_sensors(
     resolution: float | None = None,
     readings_per_window: int = 1,
     tolerance: Tolerance | None = None,
+    timing: Timing = AT_ONCE,
     progress: Callable[[float], None] | None = None,
 ) -> SensorChoice:
     """Choose the `count` sensors of a model that locate a lone source best at a given guarantee.
@@ -74,7 +75,7 @@ def choose_sensors(
         A model with all candidates as its sensors.
     count
         Number of sensors to keep.
-    epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance
+    epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance, timing
         The claim, as for `Cloak`.
     progress
         Called with the fraction of the work that is done, from 0 to 1.
@@ -109,6 +110,7 @@ def choose_sensors(
             resolution=resolution,
             readings_per_window=readings_per_window,
             tolerance=tolerance,
+            timing=timing,
             design=Design.LEAST_ERROR,
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
-from cloakwork.physics import Metric, Physics, Space, Tolerance
+from cloakwork.physics import Metric, Physics, Space, Timing, Tolerance
 from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
 from cloakwork.recovery import MOST_PATH_PLACES, MOST_SOURCES, BasisPursuit, Estimator, PointSources
 from cloakwork.site.build import Model, build
@@ -20,6 +20,7 @@ from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
 
+WALKING_SPEED = 1.5  # metres per second
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
@@ -115,10 +116,27 @@ class Site:
         return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
 
     @property
+    def timing(self) -> Timing:
+        """How far apart the sensors of a frame measure, and how fast sources move.
+
+        People on a floor plan walk; a pulse stays where it was emitted. The unit of a matrix is not known, so its
+        lasting sources may move at any speed.
+        """
+        spread, speed = self.schedule.spread, self.spec.privacy.speed
+        if speed is not None:
+            return Timing(spread, speed)
+        if self.spec.sources.kind == "pulse":
+            return Timing(spread)
+        return Timing(spread, "any" if self.spec.physics.kind == "matrix" else WALKING_SPEED)
+
+    @property
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
         keys = ("epsilon", "delta", "alpha", "scope", "calibration", "resolution", "readings_per_window")
-        return {key: getattr(self.spec.privacy, key) for key in keys} | {"tolerance": self.tolerance}
+        return {key: getattr(self.spec.privacy, key) for key in keys} | {
+            "tolerance": self.tolerance,
+            "timing": self.timing,
+        }
 
     def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
         """Choose the `count` sensors of the site that locate a lone source best at the site's claim."""

@@ -188,6 +188,7 @@ class PrivacySpec(_Table):
     period: Period | None = None
     late: Seconds | None = None
     clock: Seconds = USUAL_CLOCK_MS / 1000
+    speed: NotNegative | Literal["any"] | None = None
 
 
 class ZoneSpec(_Table):

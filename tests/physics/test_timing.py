@@ -1,0 +1,65 @@
+"""How far sources travel while the sensors of one frame measure."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cloakwork as cw
+from cloakwork.physics import Family
+
+PLAN = cw.FloorPlan(
+    cw.Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))]),
+    [(1, 1), (3, 2), (3, 1)],
+    cw.Steady(reach=1.0),
+    footprint=0.5,
+)
+
+
+def test_travel_is_speed_times_spread() -> None:
+    assert cw.Timing(spread=0.5, speed=2.0).travel == 1.0
+    assert cw.Timing(spread=0.5, speed="any").travel == math.inf
+    assert cw.Timing(spread=0.5).travel == cw.Timing(speed="any").travel == 0.0
+
+
+@pytest.mark.parametrize("values", [{"spread": -1.0}, {"speed": -1.0}, {"speed": "fast"}, {"spread": math.nan}])
+def test_a_timing_that_means_nothing_is_refused(values: dict[str, float]) -> None:
+    with pytest.raises(cw.PhysicsError):
+        cw.Timing(**values)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [PLAN, cw.HeatLine(n=20, m=5, T=0.01), cw.HeatPlane(n=(8, 8), m=(3, 3), T=0.01)],
+    ids=["rooms", "line", "plane"],
+)
+def test_the_slope_of_a_frame_grows_from_that_of_one_instant_to_that_of_any_speed(model: cw.Physics) -> None:
+    weights = np.linspace(1, 2, model.sensors)
+    anywhere = float(np.linalg.norm(model.sensor_slopes() * weights))
+    slopes = [Family(model, timing=cw.Timing(1.0, speed)).frame_slope(0.1, weights) for speed in (0, 1e-9, 0.2, 5.0)]
+    assert slopes[0] == model.joint_slope(weights).value
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-6)
+    assert slopes[0] < slopes[1] < slopes[2] < slopes[3] <= anywhere * (1 + 1e-9)
+    assert Family(model, timing=cw.Timing(1.0, "any")).frame_slope(0.1, weights) == pytest.approx(anywhere)
+
+
+def test_the_noise_of_either_design_meets_the_claim_with_the_timing() -> None:
+    timing = cw.Timing(spread=0.3, speed=1.5)
+    for design in ("equal", "least-error"):
+        cloak = cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, design=design, timing=timing)
+        assert cloak.profile.delta(2) <= 1e-5
+        at_once = cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, design=design)
+        with pytest.raises(cw.CalibrationError, match="multiply sigma"):
+            cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, sigma=at_once.sigmas, timing=timing)
+    assert "within 0.3 s" in str(cloak.explain())
+    assert "at the same instant" in str(at_once.explain())
+    assert cloak.timing_cost > 0.1
+    assert at_once.timing_cost == 0
+
+
+def test_one_sensor_alone_needs_no_timing() -> None:
+    cloaks = [
+        cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, scope="sensor", timing=timing)
+        for timing in (cw.Timing(), cw.Timing(1.0, "any"))
+    ]
+    assert cloaks[0].sigma == cloaks[1].sigma
