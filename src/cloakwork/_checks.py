@@ -49,10 +49,11 @@ def as_number(name: str, value: Any, *, error: type[InputError] = InputError) ->
         raise error(f"{name}={value!r}: give a number.", **{name: value}) from None
 
 
-def count(name: str, value: int, *, error: type[InputError] = InputError) -> int:
-    """Return `value` as an int; refuse it unless it is a whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise error(f"{name}={value!r}: give a whole number, 1 or above.", **{name: value})
+def count(name: str, value: int, *, least: float = 1, error: type[InputError] = InputError) -> int:
+    """Return `value` as an int; refuse it unless it is a whole number of at least `least`, which may be -infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        allowed = f", {least:g} or above" if math.isfinite(least) else ""
+        raise error(f"{name}={value!r}: give a whole number{allowed}.", **{name: value})
     return int(value)
 
 
@@ -142,13 +143,6 @@ def array_or_none(values: object) -> NDArray[Any] | None:
         return np.asarray(values)
     except (TypeError, ValueError):
         return None
-
-
-def whole_number(name: str, value: object, meaning: str) -> int:
-    """Convert to an int of any sign; `meaning` says what the number stands for."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name}={describe_argument(value)}: give {meaning}, a whole number.")
-    return int(value)
 
 
 def instance_of(name: str, value: object, kind: type[T], example: str) -> T:

@@ -64,7 +64,7 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("untimed.csv", "--counts", "n", *HOURS), "--rows"),
     ((*COUNTS, "--every", "1h"), "--every"),
     ((*COUNTS, "--contribution", 1.5), "--contribution 1.5"),
-    ((*COUNTS, "--filter", "running-sum"), "--filter: running-sum"),
+    ((*COUNTS, "--filter", "running-sum"), "--filter, --names: two columns would be called running-sum"),
     ((*COUNTS, "--filter", "sum"), "--filter sum"),
     ((*COUNTS, "--filter", "decay:1"), "--filter decay:1"),
     ((*COUNTS, "--filter", "none.csv"), "--filter none.csv"),

@@ -257,7 +257,6 @@ def test_rows_of_a_parquet_file_are_numbered_from_1(tmp_path: Path) -> None:
         ("time,n", {"series_by": "n", "names": ["a", "a"]}, "names"),
         ("time,n", {"value": "n", "most_per_event": 5, "step": 9}, "most_per_event"),
         ("time,n", {"value": "n", "most_per_event": 1e300}, "most_per_event"),
-        ("time,n", {"person": "n", "most_per_person": 2.5}, "most_per_person"),
     ],
 )
 def test_a_refusal_names_the_parameter_to_change(

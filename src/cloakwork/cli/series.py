@@ -2,16 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from cloakwork.cli.arguments import Json, no_password
-from cloakwork.cli.moments import parse_moment
+from cloakwork.cli.moments import parse_moment, parse_span
 from cloakwork.cli.output import as_json, bar, busy, note, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.errors import InputError
 from cloakwork.series import (
@@ -24,19 +23,13 @@ from cloakwork.series import (
     describe_coefficients,
     filter_costs,
     parse_filters,
-    parse_span,
     read_counts,
     span_text,
     utc_text,
     write_published,
 )
 
-if TYPE_CHECKING:
-    from cloakwork.collect import Store
-    from cloakwork.series import RecoveredSources, SourceCount
-
-_PICTURES = {".png", ".svg", ".pdf"}
-_PAGE = 500  # results at a time
+_FORMS = {"out": (".csv", ".parquet"), "plot": (".png", ".svg", ".pdf")}
 _OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to", "zones": "--zone"}  # others have their own names
 _PARAMETER = re.compile(
     r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit|rows)=(?=\S)"
@@ -71,6 +64,16 @@ _NEEDS = (  # options that need one of some others
     ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
     ("counts", {"rows", "every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
 )
+
+
+def _check_output(option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before the work rather than after it."""
+    forms = _FORMS[option.name or ""]
+    if path is not None and path.suffix.lower() not in forms:
+        raise InputError(f"{option.opts[0]} {path.name}: give a name that ends in {', '.join(forms)}.")
+    if path is not None:
+        refuse_unwritable(option.opts[0], path)
+    return path
 
 
 def series(
@@ -153,8 +156,12 @@ def series(
     most_at_once: Annotated[
         float | None, typer.Option(metavar="K", help="Of a store: the most that counts at once; 1 in a zone.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv or .parquet.")] = Path("published.csv"),
-    plot: Annotated[Path | None, typer.Option(help="Picture to write, with a band for the error.")] = None,
+    out: Annotated[Path, typer.Option("--out", callback=_check_output, help="File to write: .csv or .parquet.")] = Path(
+        "published.csv"
+    ),
+    plot: Annotated[
+        Path | None, typer.Option(callback=_check_output, help="Picture to write, with a band for the error.")
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Draw the true series as well. Not private: do not share it.")
     ] = False,
@@ -164,64 +171,72 @@ def series(
 
     For example: cloakwork series visits.csv --filter average:24 --from 2026-10-01 --to 2026-11-01 --plot visits.png
     """
-    with _option_names():
+    bound = "contribution"
+    try:
         made = parse_filters(filters)
         _check_options(context.params)
-        _check_outputs(out, plot, (source, *(Path(text) for text in filters if text.lower().endswith(".csv"))))
-        for text, used in zip(filters, made, strict=True):
-            if isinstance(used, Coefficients):
-                note(f"{text}: {describe_coefficients(used)}")
+        listed = [] if names is None else [name.strip() for name in names.split(",")]
         added = 1.0 if contribution is None else contribution
         if counts is not None and rows is not None:
             counted = read_counts(source, counts, rows, contribution=added)
-        elif start is None or end is None:
-            raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
         else:
-            first, last = parse_moment("--from", start), parse_moment("--to", end)
-            width = HOUR if every is None else parse_span("every", every)
-            if from_store is not None:
-                from cloakwork.series import SourceCount  # noqa: PLC0415 - a file needs no site
-                from cloakwork.site import load_site  # noqa: PLC0415
+            bins = Bins.between(
+                parse_moment("--from", start or ""),
+                parse_moment("--to", end or ""),
+                every=HOUR if every is None else parse_span("--every", every),
+                series=max(len(listed), len(zone or []), 1),
+            )
+            size = source.stat().st_size if from_store is None and source.is_file() else bins.end - bins.start
+            with bar("reading", size) as progress:
+                if from_store is not None:
+                    from cloakwork.cli.series_store import count_store  # noqa: PLC0415 - a file needs no database
 
-                counting = SourceCount.chosen(load_site(source), zones=zone or (), count=count, most=most_at_once)
-                bins = Bins.between(first, last, every=width, series=len(counting.names))
-                counted = _count_store(
-                    from_store, counting, bins, width if visit is None else parse_span("visit", visit)
-                )
-            else:
-                listed = [] if names is None else [name.strip() for name in names.split(",")]
-                bins = Bins.between(first, last, every=width, series=max(len(listed), 1))
-                with bar("reading", source.stat().st_size if source.is_file() else 1) as progress:
-                    if counts is not None:
-                        counted = read_counts(
-                            source,
-                            counts,
-                            bins,
-                            contribution=added,
-                            time=time,
-                            series_by=series_by,
-                            names=listed,
-                            progress=progress,
-                        )
-                    else:
-                        counted = count_events(
-                            source,
-                            bins,
-                            time=time,
-                            value=value,
-                            most_per_event=most_per_event,
-                            step=step,
-                            person=person,
-                            most_per_person=most_per_person,
-                            series_by=series_by,
-                            names=listed,
-                            progress=progress,
-                        )
-    old = [path for path in (out, plot) if path is not None and path.is_file()]
-    with busy("publishing"), _option_names(counted.bound):
-        cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
-        published = cloak.release(counted.series.values)
-        _write(counted, published, out, plot, compare=compare)
+                    counted = count_store(
+                        from_store,
+                        source,
+                        bins,
+                        zones=zone or (),
+                        count=count,
+                        most=most_at_once,
+                        visit=bins.every if visit is None else parse_span("--visit", visit),
+                        progress=progress,
+                    )
+                elif counts is not None:
+                    counted = read_counts(
+                        source,
+                        counts,
+                        bins,
+                        contribution=added,
+                        time=time,
+                        series_by=series_by,
+                        names=listed,
+                        progress=progress,
+                    )
+                else:
+                    counted = count_events(
+                        source,
+                        bins,
+                        time=time,
+                        value=value,
+                        most_per_event=most_per_event,
+                        step=step,
+                        person=person,
+                        most_per_person=most_per_person,
+                        series_by=series_by,
+                        names=listed,
+                        progress=progress,
+                    )
+        bound = counted.bound
+        old = [path for path in (out, plot) if path is not None and path.is_file()]
+        with busy("publishing"):
+            cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
+            published = cloak.release(counted.series.values)
+            _write(counted, published, out, plot, compare=compare)
+    except InputError as problem:
+        raise _in_options(problem, bound) from None
+    for text, used in zip(filters, made, strict=True):
+        if isinstance(used, Coefficients):
+            note(f"{text}: {describe_coefficients(used)}")
     _note_input(counted, time, counts, person)
     if json:
         as_json(_summary(counted, published, out, plot))
@@ -243,89 +258,33 @@ def _check_options(options: Mapping[str, Any]) -> None:
     for name, one_of, text in _NEEDS:
         if name in given and not given & one_of:
             raise InputError(f"{_option(name)}: {text}")
+    if "rows" not in given and not {"start", "end"} <= given:
+        raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
+    inputs = (options["source"], *(Path(text) for text in options["filters"] if text.lower().endswith(".csv")))
+    for path in (options["out"], options["plot"] or options["out"]):
+        refuse_input(path, *inputs)
     if "from_store" not in given and options["source"].suffix == ".toml":
         raise InputError(
             f"{options['source']} is a site file: give --from-store with the address of a collector's store."
         )
 
 
-def _check_outputs(out: Path, plot: Path | None, inputs: Sequence[Path]) -> None:
-    """Refuse files that cannot be written, before the work rather than after it."""
-    if out.suffix not in {".csv", ".parquet"}:
-        raise InputError(f"--out {out.name}: give a name that ends in .csv or .parquet.")
-    if plot is not None and plot.suffix.lower() not in _PICTURES:
-        raise InputError(f"--plot {plot.name}: give a name that ends in .png, .svg or .pdf.")
-    for option, path in (("--out", out), ("--plot", plot)):
-        if path is not None:
-            refuse_input(path, *inputs)
-            refuse_unwritable(option, path)
-
-
-@contextmanager
-def _option_names(bound: str = "contribution") -> Iterator[None]:
-    """Report errors about parameters in terms of options; `bound` is the parameter behind the contribution."""
-    try:
-        yield
-    except InputError as problem:
-        text = _PARAMETER.sub(
-            lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), str(problem)
-        )
-        parameter: Any = problem.values.get("parameter", ())
-        named = [_option(name, bound) for name in ((parameter,) if isinstance(parameter, str) else parameter)]
-        missing = ", ".join(option for option in named if option not in text)
-        text = f"{missing}: {text}" if missing else text
-        raise InputError(text + _REMEDIES.get(str(problem.values.get("remedy")), ""), **problem.values) from None
+def _in_options(problem: InputError, bound: str) -> InputError:
+    """The same error in terms of options; `bound` is the parameter behind the contribution."""
+    text = _PARAMETER.sub(
+        lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), str(problem)
+    )
+    parameter: Any = problem.values.get("parameter", ())
+    named = [_option(name, bound) for name in ((parameter,) if isinstance(parameter, str) else parameter)]
+    missing = ", ".join(option for option in named if option not in text)
+    text = f"{missing}: {text}" if missing else text
+    return InputError(text + _REMEDIES.get(str(problem.values.get("remedy")), ""), **problem.values)
 
 
 def _option(parameter: str, bound: str = "contribution") -> str:
     if parameter == "contribution" and bound != parameter:
         return _option(bound) if bound else "a contribution of"
     return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
-
-
-def _count_store(url: str, counting: "SourceCount", bins: Bins, visit: int) -> CountedSeries:
-    """Count recovered sources in a collector's store."""
-    from cloakwork.collect import open_store  # noqa: PLC0415 - a file needs no database
-    from cloakwork.series import count_visits  # noqa: PLC0415
-
-    name = counting.site.name
-    with open_store(url, make=False) as store, bar("reading", bins.end - bins.start) as progress:
-        known = store.sites()
-        if name not in known:
-            raise InputError(
-                f"the store has no result of {name}; it holds: {', '.join(known) or 'nothing'}. A collector stores "
-                "results while it runs: check that this is the right store."
-            )
-        return count_visits(counting, _recovered_frames(store, counting, bins, progress), bins, visit=visit)
-
-
-def _recovered_frames(
-    store: "Store", counting: "SourceCount", bins: Bins, progress: Callable[[int], None]
-) -> "Iterator[RecoveredSources]":
-    """All frames of a site in these bins, including those from which nothing could be recovered.
-
-    Leaves out frames at odd times that few sensors share: one device could make any number of them. Which sensors share
-    a frame is public.
-    """
-    from cloakwork.collect import enough_agree, unpack_map  # noqa: PLC0415
-    from cloakwork.series import RecoveredSources  # noqa: PLC0415
-
-    site, maps, after = counting.site, bool(counting.zones), None
-    while True:
-        page = store.results.page(
-            site.name, since=bins.start, until=bins.end, limit=_PAGE, after=after, maps=maps, failed=True
-        )
-        for result in page.items:
-            progress(result.time - bins.start)
-            if result.time % site.period_ms and not enough_agree(result.sensors, result.expected):
-                continue
-            odds = result.counts
-            sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))
-            weights = None if result.map is None else unpack_map(result.map)
-            yield RecoveredSources(result.time, None if result.failed else sources, weights)
-        after = page.next
-        if after is None:
-            return
 
 
 def _note_input(counted: CountedSeries, time: str | None, counts: str | None, person: str | None) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -39,28 +40,29 @@ class CsvLines:
     -----
     A line ends with \n, \r or both, within quotation marks too: otherwise an unclosed mark would swallow other lines.
     A line above `LONGEST_LINE` is replaced by a broken one, a single quotation mark, so that memory stays bounded.
-    `bytes_read` and the first line, `head`, are known once the file is open.
+    Once the file is open, `head` is its first line, `blocks` iterates over all others, and `bytes_read` counts.
     """
 
     def __init__(self, path: Path, *, block: int) -> None:
         self.path, self.bytes_read, self.head = path, 0, b""
+        self.blocks: Iterator[bytes] = iter(())
         self._size = block
-        self._start = b""
 
     def __enter__(self) -> Self:
         try:
             self._file = FileIO(self.path)
         except OSError as problem:
             raise ReadingError(f"{self.path}: {problem.strerror}.", path=str(self.path)) from None
-        self._blocks = self._whole_lines()
+        blocks = self._whole_lines()
         try:
-            first = next(self._blocks, b"").removeprefix(_BOM)
+            first = next(blocks, b"").removeprefix(_BOM)
         except BaseException:
             self._file.close()
             raise
         end = _LINE_END.search(first)
         size = len(first) if end is None else end.end() + first.startswith(b"\r\n", end.start())
-        self.head, self._start = first[:size].rstrip(b"\r\n"), first[size:]
+        self.head, rest = first[:size].rstrip(b"\r\n"), first[size:]
+        self.blocks = chain([rest], blocks) if rest else blocks
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,13 +87,8 @@ class CsvLines:
                 path=str(self.path),
             ) from None
 
-    def blocks(self) -> Iterator[bytes]:
-        """All lines after the first, in blocks that end where a line ends."""
-        if self._start:
-            yield self._start
-        yield from self._blocks
-
     def _whole_lines(self) -> Iterator[bytes]:
+        """The whole file in blocks that end where a line ends."""
         rest, too_long, data = b"", False, b"\n"
         while data:
             try:

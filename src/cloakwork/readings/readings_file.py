@@ -119,7 +119,7 @@ class ReadingsFile:
         with CsvLines(self.path, block=_BLOCK) as lines:
             self._check_header(lines.head)
             number = 1
-            for block in lines.blocks():
+            for block in lines.blocks:
                 self.bytes_read = lines.bytes_read
                 for line in lines_of(block, errors="replace"):
                     number += 1

@@ -167,7 +167,7 @@ class _Recording:
 
     def _texts(self) -> Iterator[list[str]]:
         number, read = 2, self._cells if self.sequence_numbers is None else self._values
-        for block in self._lines.blocks():
+        for block in self._lines.blocks:
             rows, broken = [], False
             try:
                 for line in lines_of(block, errors="backslashreplace"):

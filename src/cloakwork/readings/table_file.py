@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,17 +48,6 @@ class TableFile:
         else:
             raise InputError(f"{path.name}: the name tells the format. Give a file that ends in .csv or .parquet.")
 
-    def column(self, name: str) -> str:
-        """The file's own spelling of a column name; blanks around it do not matter.
-
-        Raises an error that carries `column` if the file has no such column, or several.
-        """
-        matches = [own for own in self.names if own.strip() == name.strip()]
-        if len(matches) != 1:
-            fault = "is in the file more than once" if matches else "is no column of the file"
-            raise InputError(f"{name[:64]} {fault}. It has: {', '.join(self.names)[:500]}.", column=name)
-        return matches[0]
-
     def place(self, row: int) -> str:
         """Where in the file a row is, counted from 0 as it was read, for messages."""
         return f"row {row + 1}" if self._header is None else f"line {self._line_of(row, self._header)}"
@@ -69,12 +58,17 @@ class TableFile:
         A row is one line with as many cells as there are names. `progress` receives the number of bytes read.
         """
         columns, size = list(dict.fromkeys(names)), self.path.stat().st_size
-        tables, done, readable = [], 0, True
+        tables, readable = [], True
         try:
-            for table, read in self._parquet(columns) if self._header is None else self._csv(columns, self._header):
-                tables.append(table)
-                done += read
-                progress(min(done, size))
+            if self._header is None:
+                for batch in pq.ParquetFile(self.path).iter_batches(columns=columns):
+                    tables.append(pa.Table.from_batches([batch]))
+                    progress(min(sum(table.nbytes for table in tables), size))
+            else:
+                with CsvLines(self.path, block=_BLOCK) as lines:
+                    for block in lines.blocks:
+                        tables.append(self._block_rows(block, columns, self._header.delimiter))
+                        progress(lines.bytes_read)
         except pa.ArrowException as problem:
             problem.args = ()  # Arrow's own messages show cells
             readable = False
@@ -84,48 +78,43 @@ class TableFile:
         whole = pa.concat_tables(tables) if tables else dict.fromkeys(columns, pa.chunked_array([], pa.string()))
         return {name: whole[name] for name in columns}
 
-    def _csv(self, columns: list[str], header: Header) -> Iterator[tuple[Any, int]]:
-        """Tables of rows, one after the other, and how many bytes each stands for."""
+    def _block_rows(self, block: bytes, columns: list[str], delimiter: str) -> Any:
+        """The rows of a block of lines as a table of texts; lines that are not a row are left out and counted."""
+        text, between = b"", _BETWEEN.encode()
+        try:
+            block.decode()
+            plain = b'"' not in block
+        except UnicodeDecodeError:
+            plain = False
+        if plain:
+            text = block.replace(delimiter.encode(), between)
+        else:
+            lines = [_plain_line(line, delimiter) for line in block.splitlines()]  # of bytes: at no other places
+            self.left_out += lines.count(None)
+            text = b"\n".join(line for line in lines if line is not None)
 
         def skip(_: object) -> str:
             self.left_out += 1
             return "skip"
 
-        with CsvLines(self.path, block=_BLOCK) as lines:
-            for block in lines.blocks():
-                text = b"\n" + self._plain(
-                    block, header.delimiter
-                )  # Arrow would take a byte order mark off the first row
-                self._rows.append(0)
-                if text.strip(b"\r\n"):
-                    table = pa_csv.read_csv(
-                        pa.BufferReader(text),
-                        pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
-                        pa_csv.ParseOptions(delimiter=_BETWEEN, quote_char=False, invalid_row_handler=skip),
-                        pa_csv.ConvertOptions(
-                            include_columns=columns,
-                            column_types=dict.fromkeys(columns, pa.string()),
-                            strings_can_be_null=False,
-                        ),
-                    )
-                    self._rows[-1] = table.num_rows
-                    yield table, len(block)
-
-    def _plain(self, block: bytes, delimiter: str) -> bytes:
-        """A block without quotation marks around cells; broken lines and those not in UTF-8 are left out."""
-        if b'"' not in block:
-            with suppress(UnicodeDecodeError):
-                block.decode()
-                return block.replace(delimiter.encode(), _BETWEEN.encode())
-        lines = [_plain_line(line, delimiter) for line in block.splitlines()]  # of bytes: at no other places
-        self.left_out += lines.count(None)
-        return b"\n".join(line for line in lines if line is not None)
+        texts = dict.fromkeys(columns, pa.string())
+        rows = pa.table({name: pa.array([], pa.string()) for name in columns})
+        if text.strip(b"\r\n"):
+            text = b"\n" + text  # else Arrow takes a byte order mark off the first row
+            rows = pa_csv.read_csv(
+                pa.BufferReader(text),
+                pa_csv.ReadOptions(block_size=len(text) + 1, column_names=self.names, use_threads=False),
+                pa_csv.ParseOptions(delimiter=_BETWEEN, quote_char=False, invalid_row_handler=skip),
+                pa_csv.ConvertOptions(include_columns=columns, column_types=texts, strings_can_be_null=False),
+            )
+        self._rows.append(rows.num_rows)
+        return rows
 
     def _line_of(self, row: int, header: Header) -> int:
         """The line of a row, from 1. Only one block is read line by line."""
         first = 2
         with CsvLines(self.path, block=_BLOCK) as csv_lines:
-            for block, rows in zip(csv_lines.blocks(), self._rows, strict=False):
+            for block, rows in zip(csv_lines.blocks, self._rows, strict=False):
                 lines = block.splitlines()
                 if row < rows:
                     places = [place for place, line in enumerate(lines) if _is_row(line, header)]
@@ -139,10 +128,6 @@ class TableFile:
             return list(pq.read_schema(self.path).names)
         except pa.ArrowException:
             raise InputError(f"{self.path} is not a Parquet file.", path=str(self.path)) from None
-
-    def _parquet(self, columns: list[str]) -> Iterator[tuple[Any, int]]:
-        for batch in pq.ParquetFile(self.path).iter_batches(columns=columns):
-            yield pa.Table.from_batches([batch]), batch.nbytes
 
 
 def _plain_line(line: bytes, delimiter: str) -> bytes | None:
@@ -162,7 +147,7 @@ def _is_row(line: bytes, header: Header) -> bool:
 
 def column_times(column: Any, name: str) -> IntArray:
     """Unix milliseconds of each cell, -1 where there is no time: ISO 8601 (UTC without a zone) or Unix time."""
-    column = _decoded(column)
+    column = column if pa.types.is_string(column.type) else _decoded(column)
     if pa.types.is_float64(column.type):
         values = column.fill_null(math.nan).to_numpy()
         with np.errstate(invalid="ignore", over="ignore"):
@@ -186,11 +171,11 @@ def column_times(column: Any, name: str) -> IntArray:
 
 def column_numbers(column: Any, name: str) -> FloatArray:
     """The number in each cell, NaN where there is none."""
-    column = _decoded(column)
+    column = column if pa.types.is_string(column.type) else _decoded(column)
     if pa.types.is_float64(column.type):
         return np.asarray(column.fill_null(math.nan).to_numpy(), dtype=np.float64)
     if pa.types.is_string(column.type):
-        return np.asarray(_each(column, _number, math.nan), dtype=np.float64)
+        return np.asarray(_each(column, float, math.nan), dtype=np.float64)
     raise InputError(f"column {name} holds {column.type}: give a column of numbers.")
 
 
@@ -219,28 +204,23 @@ def _decoded(column: Any) -> Any:
 
 
 def _each(column: Any, read: Callable[[str], float], missing: float) -> Any:
-    """The result of `read` for each cell; equal cells are read once."""
+    """The result of `read` for each cell, `missing` where it raises an error; equal cells are read once."""
     coded = column.fill_null("").combine_chunks().dictionary_encode()
-    results = np.array([read(text) for text in coded.dictionary.to_pylist()] or [missing])
+    results = np.full(max(len(coded.dictionary), 1), missing)
+    for place, text in enumerate(coded.dictionary.to_pylist()):
+        with suppress(ValueError, OverflowError):
+            results[place] = read(text)
     return results[coded.indices.to_numpy()]
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def _moment(text: str) -> int:
-    number = _number(text)
-    if not math.isnan(number):
-        time = number if number >= _SECONDS_BELOW else 1000 * number
-        return math.floor(time) if 0 <= time < _LATEST else -1
+    """Unix milliseconds of a text, -1 where it is no time."""
     try:
+        number = float(text)
+    except ValueError:
         moment = datetime.fromisoformat(text.strip())
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         time = (aware - _EPOCH) // _MILLISECOND  # whole numbers: floats are off by one in some years
-    except (ValueError, OverflowError):
-        return -1
+    else:
+        time = math.floor(number if number >= _SECONDS_BELOW else 1000 * number)
     return time if 0 <= time < _LATEST else -1

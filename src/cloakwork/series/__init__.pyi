@@ -3,7 +3,6 @@ from .binary_marginals import MarginalsCloak as MarginalsCloak
 from .binary_marginals import marginals as marginals
 from .bins import HOUR as HOUR
 from .bins import Bins as Bins
-from .bins import parse_span as parse_span
 from .bins import span_text as span_text
 from .bins import utc_text as utc_text
 from .bounded import BoundedSeries as BoundedSeries

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, instance_of, numbers, positive, whole_numbers
+from cloakwork._checks import FloatArray, IntArray, count, describe_argument, frames, numbers, positive, whole_numbers
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series.bins import Bins
@@ -16,11 +16,11 @@ from cloakwork.series.filters import Filter
 from cloakwork.series.mechanisms import Mechanism
 from cloakwork.series.series_cloak import SeriesCloak
 
-_BINS = "Bins, such as Bins(start=0, every=3_600_000, n=24)"
+_BINS = "give Bins, such as Bins(start=0, every=3_600_000, n=24)"
 _TOLERANCE = 1e-12
 _SUM_TOLERANCE = 1e-9  # far more than the rounding error of sums
 _SMALLEST, _LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of everything computed from it
-_MOST_STEPS = 2.0**40  # of one event or person: beyond that no noise table is large enough
+_MOST_STEPS = 2**40  # of one event or person: beyond that no noise table is large enough
 _HASH_PURPOSE = b"cloakwork lot"
 _PERSONS = "persons: give a list of whole numbers or a list of texts, with one entry for each event."
 
@@ -74,7 +74,7 @@ class BoundedSeries:
     losses: Losses = field(default_factory=Losses, repr=False)
 
     def __post_init__(self) -> None:
-        values = numbers("values", self.values)
+        values = np.asarray(self.values, dtype=np.float64)  # `release` checks them
         if values.ndim != 2 or not values.size:
             raise InputError(f"values has shape {values.shape}: give (series, n).", shape=values.shape)
         values.setflags(write=False)
@@ -152,7 +152,9 @@ def tally(
     ([1.0, 0.0, 1.0], 1, 1)
     """
     when = whole_numbers("times", times)
-    places = instance_of("bins", bins, Bins, _BINS).places(when)
+    if not isinstance(bins, Bins):
+        raise InputError(f"bins={describe_argument(bins)}: {_BINS}.")
+    places = bins.places(when)
     which = np.zeros(len(when), dtype=np.int64) if series is None else whole_numbers("series", series, len(when))
     named = (which >= 0) & (which < count("names", names))
     kept = (places >= 0) & named
@@ -239,7 +241,9 @@ def mean_levels(
         raise ReadingError(f"values has shape {levels.shape}: give (k,) or (series, k).", shape=levels.shape)
     positive("most", most)
     clipped = np.clip(levels, 0.0, most)
-    places = instance_of("bins", bins, Bins, _BINS).places(when)
+    if not isinstance(bins, Bins):
+        raise InputError(f"bins={describe_argument(bins)}: {_BINS}.")
+    places = bins.places(when)
     inside = places >= 0
     if not inside.any():
         raise InputError("no sample lies within the bins: nothing can be published.")
@@ -311,13 +315,13 @@ def _limits(
         )
     if with_values:
         return limit, _in_steps("most_per_person", positive("most_per_person", most_per_person), fine), fine
-    if not 1 <= positive("most_per_person", most_per_person) <= _MOST_STEPS or most_per_person != int(most_per_person):
+    whole = isinstance(most_per_person, float) and most_per_person.is_integer()
+    events = count("most_per_person", int(most_per_person) if whole else most_per_person)  # type: ignore[arg-type]
+    if events > _MOST_STEPS:
         raise InputError(
-            f"most_per_person={most_per_person!r}: give a whole number of events, from 1 to {_MOST_STEPS:,.0f}.",
-            parameter="most_per_person",
-            most_per_person=most_per_person,
+            f"most_per_person={most_per_person:g}: give at most {_MOST_STEPS:,}.", most_per_person=most_per_person
         )
-    return limit, int(most_per_person), fine
+    return limit, events, fine
 
 
 def _value_limit(most: float | None, step: float | None) -> tuple[int, float]:

@@ -192,27 +192,34 @@ def read_counts(
         raise InputError(f"{table.left_out:,} of the lines of {path} cannot be read: {_BAD_LINES}. Repair the file.")
     amounts = column_numbers(cells[columns["counts"]], columns["counts"])
     everywhere = np.ones(len(amounts), dtype=bool)
-    n = bins.n if isinstance(bins, Bins) else count("rows", bins)
-    if not isinstance(bins, Bins) and len(amounts) != n:
-        raise InputError(
-            f"{path.name} does not have {n:,} rows. Counts without times need one row for each bin, zeros included.",
-            parameter="rows",
-        )
-    places = np.arange(n)
-    untimed = irregular = ~everywhere
+    which = np.zeros(len(amounts), dtype=np.int64)
     if isinstance(bins, Bins):
-        times = column_times(cells[columns["time"]], columns["time"])
-        places, untimed = bins.places(times), times < 0
-        irregular = (places >= 0) & ((times - bins.start) % bins.every != 0)
-    which = np.zeros_like(places) if not series_by else _series_of_rows(cells[columns["series_by"]], series_by, names)
-    kept = (places >= 0) & (which >= 0)
+        n, times = bins.n, column_times(cells[columns["time"]], columns["time"])
+        places, rest = np.divmod(times - bins.start, bins.every)
+        inside, untimed = (places >= 0) & (places < n), times < 0
+        if series_by is not None:
+            which = _series_of_rows(cells[columns["series_by"]], series_by, names)
+    else:
+        n, places, rest, inside, untimed = (
+            count("rows", bins),
+            np.arange(len(amounts)),
+            0 * which,
+            everywhere,
+            ~everywhere,
+        )
+        if len(amounts) != n:
+            raise InputError(
+                f"{path.name} does not have {n:,} rows. Counts without times need a row for each bin, zeros included.",
+                parameter="rows",
+            )
+    kept = inside & (which >= 0)
     slots = np.where(kept, which * n + places, -1 - np.arange(len(places)))
     repeated = everywhere.copy()
     repeated[np.unique(slots, return_index=True)[1]] = False
     for bad, fault, remedy in (
         (~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts)), f"{counts} is not a whole number", ""),
         (untimed, f"{columns.get('time', '').strip()} is not a time. Give {TIME_FORMS}", "rows"),
-        (irregular, "its time is not the start of a bin. Counts need one row for each bin, at its start", "rows"),
+        (inside & (rest != 0), "its time is not the start of a bin. Counts need one row for each bin", "rows"),
         (repeated, "an earlier row has the same time. Counts need one row for each bin and series", "series_by"),
     ):
         if bad.any():
@@ -222,8 +229,8 @@ def read_counts(
     values.flat[slots[kept]] = amounts[kept]
     losses = Losses(
         rows=len(amounts),
-        outside=int((places < 0).sum()),
-        other_names=int(((places >= 0) & (which < 0)).sum()),
+        outside=int((~inside).sum()),
+        other_names=int((inside & ~kept).sum()),
         empty_bins=values.size - int(kept.sum()),
     )
     together = f", in all {len(names)} series together" if len(names) > 1 else ""

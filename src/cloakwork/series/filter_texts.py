@@ -46,12 +46,12 @@ _FORMS: dict[str, tuple[Callable[[str], Filter], str, str, str]] = {  # how to m
 
 
 def parse_filters(texts: Sequence[str]) -> list[Filter]:
-    """Convert texts such as trend:24, or names of CSV files of coefficients, to filters with different names.
+    """Convert texts such as trend:24, or names of CSV files of coefficients, to filters.
 
     >>> [made.name for made in parse_filters(["running-sum", "seasonal:24x4"])]
     ['running-sum', 'seasonal-24x4']
     """
-    filters: dict[str, Filter] = {}
+    filters: list[Filter] = []
     for text in texts:
         kind, _, rest = text.partition(":")
         fault = f"there is no such filter. Give {FILTER_FORMS}"
@@ -73,12 +73,10 @@ def parse_filters(texts: Sequence[str]) -> list[Filter]:
                 pass
         if made is None:
             raise InputError(f"filters={text[:64]}: {fault}.", parameter="filters", filter=text[:64])
-        if made.name in filters:
-            raise InputError(f"{made.name} is there twice. Give it once.", parameter="filters", filter=made.name)
-        filters[made.name] = made
+        filters.append(made)
     if not filters:
         raise InputError(f"give at least one: {FILTER_FORMS}.", parameter="filters", filter=None)
-    return list(filters.values())
+    return filters
 
 
 def read_coefficients(path: Path) -> Coefficients:

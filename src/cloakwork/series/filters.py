@@ -1,12 +1,13 @@
 """Filters of a series. They are public."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, count, describe_argument, frozen, instance_of, numbers, positive, whole_number
+from cloakwork._checks import FloatArray, count, describe_argument, frozen, instance_of, numbers, positive
 from cloakwork.errors import InputError
 
 _NEGLIGIBLE = 2.0**-60
@@ -35,7 +36,7 @@ class Taps:
 
     def __post_init__(self) -> None:
         values = np.array(numbers("a filter's coefficients", self.values))
-        whole_number("first", self.first, "the lag of the first coefficient")
+        count("first", self.first, least=-math.inf)
         if values.ndim != 1 or not values.size or not np.isfinite(values).all():
             raise InputError("a filter needs a list of at least one finite coefficient.")
         if not values.any():

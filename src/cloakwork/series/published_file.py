@@ -67,7 +67,10 @@ def write_published(counted: CountedSeries, published: Published, path: Path, su
         for name, row in zip(counted.names or ("",), values, strict=True):
             column = f"{name}.{made.name}" if name else made.name
             if column in columns or f"{column}.within" in columns:
-                raise InputError(f"two columns would be called {column}: rename the series or the filter.")
+                raise InputError(
+                    f"two columns would be called {column}: give each filter once, and each series another name.",
+                    parameter=("filters", "names"),
+                )
             columns[column] = pa.array(np.round(row, decimals))
             columns[f"{column}.within"] = pa.array(np.round(within, decimals))
     if suffix == ".parquet":
