@@ -58,9 +58,9 @@ print(f"{few.sensors} sensors 2 m apart, or {many.sensors} sensors 1 m apart")
 #
 # A promise states how far someone may move unnoticed (`alpha`), and how alike the readings then look (`epsilon`: any
 # event that an observer looks for is at most e^epsilon times as likely in one case as in the other). Both take noise,
-# and noise hides useful information too. Ms Adler tries three promises. The last two columns show how well a person can
-# be located at best, as a standard deviation at a typical spot: with equal noise on all sensors, and with noise that is
-# designed for each sensor, at the same promise.
+# and noise hides useful information too. Ms Adler tries three promises. The last two columns show how well an unbiased
+# method can locate a person, as a standard deviation at a typical spot: with equal noise on all sensors, and with noise
+# that is designed for each sensor, at the same promise.
 
 # %%
 PROMISES = {
@@ -111,7 +111,7 @@ for axes, (name, readings) in zip(panels, located.items(), strict=True):
 
 # %% [markdown]
 # The weak promise reveals the chair. The strong one hides so much that the heating is wrong more often than right. With
-# the promise in between, the heating mostly learns the room, and no one learns the chair.
+# the promise in between, one reading mostly reveals the room, and not the chair.
 #
 # ## What it costs, in words
 #
@@ -125,7 +125,7 @@ print(cloaks["50 cm at epsilon 4"].explain())
 #
 # - The promise does not hide, and is not meant to hide, that people are at home, how many, and in which room.
 # - The promise covers one reading of all sensors. A person who sits still is measured again and again, and an observer
-#   who keeps all readings can average the noise away: "over many windows", above, shows how fast.
+#   who keeps all readings can average the noise away: the last two points under "not hidden", above, show how fast.
 # - The promise depends on the model of how warmth spreads. A declared tolerance covers errors of the model, and takes
 #   more noise.
 #

@@ -1,7 +1,7 @@
 """Cloakwork: privacy for physical sensors.
 
-Each sensor adds just enough noise to its own readings that no one can pinpoint a source, while an analyst with only the
-noisy readings still learns its general vicinity.
+Each sensor adds enough noise to its own readings to hide a small move of a source for a stated time, while an analyst
+with only the noisy readings still learns its general vicinity.
 
 Public names load on first use (`__init__.pyi` lists them), so `import cloakwork` is quick and `cloakwork.sensor` needs
 no NumPy.

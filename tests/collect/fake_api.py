@@ -240,6 +240,6 @@ def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -
     if parts[2] == "attack":
         frames = min(len(site.times(times[0] - int(1000 * site.info["window_s"]) + 1, times[0])), 100)
         found = site.result(times[0], frames=frames)
-        longer = {"seconds": 86_400.0, "epsilon": 19.6}
+        longer = {"seconds": 86_400.0, "epsilon": 19.6, "right_place": 0.853}
         return found | {"map": site.map(found), "frames": frames, "cut": site.cut, "longer": longer}
     raise Stop(404, "not-found", "There is nothing here.")

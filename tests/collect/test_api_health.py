@@ -166,6 +166,7 @@ def test_a_wrong_clock_does_not_move_the_window_of_an_attack(made: Bench) -> Non
     assert told["longer"]["seconds"] == 86_400
     assert told["longer"]["epsilon"] > 10 * watched().plan.claim.epsilon
     assert told["longer"]["epsilon"] == pytest.approx(longer_window(watched()).epsilon)
+    assert 0.5 < told["longer"]["right_place"] <= 1
 
 
 def test_a_window_with_too_many_readings_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

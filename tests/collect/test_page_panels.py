@@ -92,7 +92,7 @@ def test_over_budget_is_an_alarm_and_withdraws_the_claim(browser: Browser) -> No
         claim = page.locator("#claim")
         expect(claim).to_have_attribute("data-broken", "true")
         expect(claim).to_contain_text("s12")
-        assert "hidden to within" not in text(page, ".privacy")
+        assert "are hidden" not in text(page, ".privacy")
         expect(page.locator("#meaning")).to_be_hidden()
         assert text(page, "#budget").startswith("300 of 60")
         expect(page.locator("#plan [data-sensor=s12]")).to_have_class("sensor alarm")
@@ -105,7 +105,7 @@ def test_over_budget_is_an_alarm_and_withdraws_the_claim(browser: Browser) -> No
         api.advance(5 * HOUR_MS)
         api.tell("problem", {})
         expect(claim).to_have_attribute("data-broken", "false")
-        expect(claim).to_contain_text("hidden to within")
+        expect(claim).to_contain_text("are hidden")
 
 
 def test_texts_of_devices_never_become_markup_and_no_alarm_hides_another(browser: Browser) -> None:

@@ -167,10 +167,11 @@ def test_a_vicinity_of_one_place_has_the_size_of_that_place(
 @pytest.mark.parametrize("cut", [False, True])
 def test_the_view_of_a_window_states_its_limits(page: Page, cut: bool) -> None:
     attack = {"time": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "cut": cut}
-    longer = {"seconds": 86_400, "epsilon": 19.6}
+    longer = {"seconds": 86_400, "epsilon": 19.6, "right_place": 0.853}
     space = {"kind": "floorplan", "cell": 0.25}
     shown = call(page, "texts.js", "attackText", attack | {"longer": longer}, HOUR, space, NOW)
-    for fact in ("the 43 frames of the hour", "a cell (0.25 m) to 0.5 m", "of a day have epsilon 19.7, not 4"):
+    facts = ("the 43 frames of the hour", "a cell (0.25 m) to 0.5 m", "of a day have epsilon 19.7, not 4")
+    for fact in (*facts, "up to 86\u00a0% of cases"):
         assert fact in shown
     assert ("only the last" in shown) is cut
 

@@ -79,7 +79,7 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstrat
         )
         page = visit.page
         expect(page.locator("#plan .mark").first).to_be_visible(timeout=15_000)
-        expect(page.locator("#claim")).to_contain_text("hidden to within 0.1")
+        expect(page.locator("#claim")).to_contain_text("Moves of up to 0.1")
         expect(page.locator("#budget")).to_have_text(re.compile(r"\d+ of 20 readings used in the last minute"))
         before = marks(page)
         visit.picture("demo-first")

@@ -81,7 +81,7 @@ def top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Privacy for physical sensors: hide where a source is, still learn its vicinity."""
+    """Privacy for physical sensors: hide small moves of a source, still learn its vicinity."""
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import special
 
 from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk
@@ -76,11 +77,13 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     sensors = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, and no other,"
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
+    right = rounded_up(100 * float(special.ndtr(math.sqrt(k) * cloak.frame_mu / 2)), 3)
     tolerated = cloak.family.tolerance.sentences()
     return (
-        f"An observer who sees {window} from {sensors} cannot reliably tell whether a unit source moved by up to "
-        f"{cloak.alpha:g}: any event they look for is at most e^{cloak.epsilon:g} = {factor} times as likely in one "
-        f"case as in the other, plus {cloak.delta:g}.",
+        f"Whether a unit source moved by up to {cloak.alpha:g}, from an observer who sees {window} from {sensors} and "
+        f"nothing else: any event they look for is at most e^{cloak.epsilon:g} = {factor} times as likely in one case "
+        f"as in the other, plus {cloak.delta:g}. The best test between the two is right in at most {right} % of cases; "
+        "a coin is right in 50 %.",
         f"The guarantee is on weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"a source of weight 2 only within {cloak.alpha / 2:g}.",
         *_distance(cloak.physics),

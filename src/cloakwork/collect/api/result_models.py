@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from threading import Lock
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from cloakwork.accuracy import bayes_risk
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import Occupancy, occupancies
 from cloakwork.collect.solver import Attack, attack, unpack_map
@@ -87,10 +89,14 @@ class ResultBody(ResponseModel):
 
 
 class LongerBody(ResponseModel):
-    """The privacy loss, by the plan, to an attacker who keeps the readings of a longer time."""
+    """The privacy loss, by the plan, to an attacker who keeps the readings of a longer time.
+
+    The best guess of the place of a lone source that stays so long is right with at most the probability `right_place`.
+    """
 
     seconds: float = Field(examples=[86_400.0])
     epsilon: float = Field(examples=[5.79])
+    right_place: float = Field(examples=[0.86])
 
 
 class AttackBody(ResultBody):
@@ -120,12 +126,17 @@ def attack_body(watched: CollectedSite, found: Attack) -> AttackBody:
     return AttackBody(**fields | window, longer=longer_window(watched))
 
 
+@lru_cache(maxsize=MOST_ATTACKS)
 def longer_window(watched: CollectedSite) -> LongerBody:
-    """The epsilon of a day of readings, or of seven windows where that is longer."""
-    claim = watched.plan.claim
+    """How much a day of readings reveals, or seven windows where that is longer."""
+    claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(DAY, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
-    return LongerBody(seconds=seconds, epsilon=Profile(watched.cloak.frame_mu).times(readings).epsilon(claim.delta))
+    found = 1.0
+    if cloak.physics.places > 1:
+        found = bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place
+    epsilon = Profile(cloak.frame_mu).times(readings).epsilon(claim.delta)
+    return LongerBody(seconds=seconds, epsilon=epsilon, right_place=found)
 
 
 def _result_fields(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None) -> dict[str, Any]:

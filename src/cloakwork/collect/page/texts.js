@@ -173,10 +173,10 @@ export function claim(info, kind) {
     network: " from anyone who sees all sensors",
     sensor: " from anyone who sees one sensor and no other",
   };
-  const within = `${isNetwork(kind) ? "a distance of " : ""}${distance(info.alpha, kind)}`;
   const figures = `(epsilon ${number(info.epsilon, 3)}, delta ${number(info.delta, 3)})`;
   const who = kind === "floorplan" ? "person" : "source";
-  return `Each ${who}'s position is hidden to within ${within} ${inEvery(info.window_s)}${from[info.scope] ?? ""} ${figures}.`;
+  const moves = `Moves of up to ${distance(info.alpha, kind)} by one ${who} are hidden`;
+  return `${moves} ${inEvery(info.window_s)}${from[info.scope] ?? ""} ${figures}.`;
 }
 
 // by the code of a problem, in the singular and the plural
@@ -241,7 +241,7 @@ export function notHidden(info, kind) {
   ];
   if (kind === "floorplan") sentences.push("Which side of a wall someone is on.");
   const further = isOneUnit(info.window_s) ? window : `period of ${window}`;
-  sentences.push(`Anyone who stays for longer: each further ${further} reveals more.`);
+  sentences.push(`The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`);
   if (info.scope === "sensor") sentences.push("Anything, from anyone who combines several sensors, as this page does.");
   sentences.push("Anything, from anyone who holds the devices' keys, where there are keys: they can remove the noise.");
   sentences.push("Anything outside the model: a creaking door, a light in the window.");
@@ -261,10 +261,13 @@ export function attackText(attack, info, space, now) {
 }
 
 /** That data of more than one window reveal more, in numbers. */
-function longerText({ seconds, epsilon }, info) {
+function longerText({ seconds, epsilon, right_place }, info) {
   const most = number(epsilon * 1.005, 3); // never rounded down
   const readings = `the readings of ${isOneUnit(seconds) ? "a " : ""}${windowName(seconds)}`;
-  return `Data kept for longer reveal more: ${readings} have epsilon ${most}, not ${number(info.epsilon, 3)}.`;
+  return (
+    `Data kept for longer reveal more: ${readings} have epsilon ${most}, not ${number(info.epsilon, 3)}. If one source ` +
+    `stays that long, the best guess names its place in up to ${Math.ceil(100 * right_place)}\u00a0% of cases.`
+  );
 }
 
 /** How a source compares with the simulated truth that it is matched to. */
