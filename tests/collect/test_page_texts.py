@@ -73,9 +73,9 @@ def test_numbers_and_durations_are_rounded(page: Page, name: str, value: float, 
 @pytest.mark.parametrize(
     ("change", "kind", "facts"),
     [
-        ({}, "floorplan", ["person", "within 0.2 m", "every hour", "all sensors", "epsilon 4", "delta 1e-5"]),
+        ({}, "floorplan", ["person", "Moves of up to 0.2 m", "every hour", "all sensors", "epsilon 4", "delta 1e-5"]),
         ({"scope": "sensor", "window_s": 1800}, "line", ["source", "any 30 minutes", "one sensor and no other"]),
-        ({"scope": None, "alpha": 1}, "graph", ["source", "within a distance of 1 in every hour ("]),
+        ({"scope": None, "alpha": 1}, "graph", ["source", "Moves of up to 1 by one source are hidden in every hour ("]),
     ],
 )
 def test_the_claim_states_its_distance_window_and_observer(
@@ -171,7 +171,7 @@ def test_the_view_of_a_window_states_its_limits(page: Page, cut: bool) -> None:
     space = {"kind": "floorplan", "cell": 0.25}
     shown = call(page, "texts.js", "attackText", attack | {"longer": longer}, HOUR, space, NOW)
     facts = ("the 43 frames of the hour", "a cell (0.25 m) to 0.5 m", "of a day have epsilon 19.7, not 4")
-    for fact in (*facts, "up to 86\u00a0% of cases"):
+    for fact in (*facts, "up to 86 % of cases"):
         assert fact in shown
     assert ("only the last" in shown) is cut
 
