@@ -174,5 +174,6 @@ def test_a_process_killed_hundreds_of_times_repeats_no_number_and_overspends_no_
     assert report["killed"] == 200
     assert len(report["numbers"]) == len(set(report["numbers"]))
     assert len(report["numbers"]) > 50
-    window = (plan["window_slots"] * plan["period_ms"] - plan["late_ms"]) * 1_000_000
+    # in 10.1 s the device's clock counts one more, which plans allow for
+    window = (plan["window_slots"] * plan["period_ms"] - plan["late_ms"] - 1) * 1_000_000
     assert overspent(report["times"], window, plan["allowed"]) == []

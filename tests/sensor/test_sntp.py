@@ -1,19 +1,24 @@
 """Time from a server: the bound holds whatever the network does, and a server that cannot be right is refused."""
 
 import random
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cloakwork.sensor import sntp
-from cloakwork.sensor.clock import unix_ms
+from cloakwork.sensor.clock import GAIN, Clock, set_calendar, unix_ms
 from cloakwork.sensor.link import Datagrams
 from cloakwork.sensor.sntp import LONGEST, NetworkTime
+from cloakwork.site import clock_ms, make_schedule
 from tests import micropython
 from tests.clocks import VirtualBoard, VirtualServer, World, answer, running_time_server
+from tests.sensor.test_power_cuts import overspent
 
 SCHEDULE = {"period_ms": 2008, "offset_ms": 1000, "late_ms": 200, "clock_ms": 50, "window_slots": 30, "allowed": 30}
 
@@ -195,6 +200,33 @@ def test_a_computer_that_was_suspended_asks_again(monkeypatch: pytest.MonkeyPatc
     assert known.unix() == 0
     serve(known, world, 200)
     assert abs(known.unix() - world.now / 1000) <= known.error() <= 50
+
+
+@pytest.mark.parametrize("rate", [-1e-4, 0.0, 1e-4])
+def test_the_worst_oscillators_miss_no_slot_and_overspend_no_window(rate: float) -> None:
+    world = World()
+    schedule = asdict(make_schedule(window=300.0, allowed=10))
+    board = VirtualBoard(world, VirtualServer(world, lambda: (1000, 1000)), schedule=schedule, rate=rate)
+    board.run(3600)
+    found = board.measurements()
+    frames = {taken.frame // schedule["period_ms"] for taken in found}
+    assert len(found) == len(frames) >= max(frames) - min(frames)
+    assert len(frames) > 100
+    assert overspent([taken.began for taken in found], 300_000_000, 10) == []
+    # without the server nothing holds the clock back: with the fastest oscillator it counts what plans allow for
+    free = Clock(0, world.ticks(rate=rate), GAIN)
+    world.now += 300_000_000
+    assert 300_000 <= free.now() + 1 <= clock_ms(300.0)
+
+
+def test_a_board_that_learns_the_time_sets_its_calendar(monkeypatch: pytest.MonkeyPatch) -> None:
+    calendar: list[tuple[int, ...]] = []
+    rtc = SimpleNamespace(datetime=calendar.append)
+    monkeypatch.setitem(sys.modules, "machine", SimpleNamespace(RTC=lambda: rtc))
+    world = World(1_900_000_000_000_000)  # Sunday 17 March 2030, 17:46:40 UTC
+    server = VirtualServer(world, lambda: (1000, 1000))
+    serve(NetworkTime(server, 50, lambda _: None, ticks=world.ticks(), synchronised=set_calendar), world, 300)
+    assert calendar in ([(2030, 3, 17, 7, 17, 46, 40, 0)], [(2030, 3, 17, 7, 17, 46, 39, 0)])
 
 
 def test_requests_leave_at_times_that_do_not_depend_on_measuring() -> None:

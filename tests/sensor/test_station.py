@@ -30,7 +30,8 @@ def test_a_forged_clock_delays_readings_and_gains_none(tmp_path: Path, seed: int
 
     store = Folder(str(tmp_path))
     device = Device(read_config(store), store, lambda: now)
-    station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: forged)
+    line = Recorder()
+    station = Station(device, Outbox(store, 64), line, read, unix=lambda: forged)
     for _ in range(12_000):
         step = rng.choice([1, 2, 5])
         now += step
@@ -38,6 +39,8 @@ def test_a_forged_clock_delays_readings_and_gains_none(tmp_path: Path, seed: int
         station.step()
     station.stop()
     assert len(measured) > 20
+    frames = [read_reading(payload)[1] for payload in line.payloads]
+    assert frames == sorted(set(frames))  # no frame has two readings
     assert overspent(measured, 10 * 100 - 10, 4) == []
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 1000  # milliseconds to wait for an answer
+LONGEST_PAUSE = 64000  # milliseconds between requests until an answer is good enough
 SHORTEST, LONGEST = 16000, 1024000  # milliseconds between requests, once the time is known
 _1900_TO_2024 = 3913056000  # seconds; servers count from 1900 with 32 bits, which wrap in 2036
 _1970_TO_2024 = 1704067200
@@ -105,7 +106,7 @@ class NetworkTime:
 
     def _request(self, now: int) -> None:
         self._next = now + self._pause
-        self._pause = min(2 * self._pause, self._often)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
         if not self._open or not self.unix():  # looking up a name may take seconds: not while the time is good
             self._link.open()
             self._open = True
