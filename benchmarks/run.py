@@ -19,6 +19,7 @@ from benchmarks import (
     series_errors,
     start,
     timing,
+    tracking,
     transport,
 )
 
@@ -33,6 +34,7 @@ ALL = {
     "calibration": calibration.run,
     "design": design.run,
     "people": people.run,
+    "tracking": tracking.run,
     "collector": collector.run,
     "auditing": auditing.run,
     "auditors": auditors.run,
