@@ -191,8 +191,8 @@ def run() -> tuple[Table, bool]:
     good = True
     better: list[tuple[float, float]] = []
     scenes: list[tuple[str, Callable[[int], Scene], float | None]] = []
-    for people, goal in ((1, 0.10), (2, 0.16), (3, 0.22)):
-        scenes.append((f"{people} who sit and change seats", partial(sitting, people, 100), goal))
+    for people, near in ((1, 0.10), (2, 0.16), (3, 0.22)):
+        scenes.append((f"{people} who sit and change seats", partial(sitting, people, 100), near))
     scenes += [(f"{people} walking at 0.8 m/s", partial(strolling, people, 60), None) for people in (1, 2, 3)]
     path = data_file(POSITIONS)
     if path is not None:

@@ -302,7 +302,7 @@ def track(
     frames: ArrayLike,
     model: CloakLike | Physics,
     *,
-    times: Sequence[float],
+    times: ArrayLike,
     motion: Motion | None = None,
     strength: float = 1.0,
     most: int = 4,
@@ -323,11 +323,16 @@ def track(
     (4, [0.3])
     """
     tracker = Tracker(model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed)
-    readings = np.atleast_2d(np.asarray(frames, dtype=np.float64))
-    if len(readings) != len(times):
-        raise InputError(f"{len(readings)} frames but {len(times)} times: give one time per frame.", times=len(times))
-    order = np.argsort(np.asarray(times, dtype=np.float64), kind="stable")
-    return tracker.smooth([(readings[k], float(times[k])) for k in order], progress)
+    readings, moments = (
+        np.atleast_2d(np.asarray(frames, dtype=np.float64)),
+        np.ravel(np.asarray(times, dtype=np.float64)),
+    )
+    if len(readings) != len(moments):
+        raise InputError(
+            f"{len(readings)} frames but {len(moments)} times: give one time per frame.", times=len(moments)
+        )
+    order = np.argsort(moments, kind="stable")
+    return tracker.smooth([(readings[k], float(moments[k])) for k in order], progress)
 
 
 def _sampler(moves: MotionModel, most: int, seed: int) -> PathSampler:
