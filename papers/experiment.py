@@ -1,7 +1,7 @@
 """An experiment: a name, a title, and a function that makes a finding from a size and a seed."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -52,6 +52,21 @@ class Run:
         100
         """
         return {Size.FULL: full, Size.QUICK: quick, Size.PROBE: probe}[self.size]
+
+    def each(self, items: Iterable[T], *, after: int = 0, before: int = 0) -> Iterator[T]:
+        """Return the items one by one and report progress, where so many steps of the work come after and before.
+
+        >>> list(Run(progress=print).each("ab", before=1))
+        1 3
+        2 3
+        3 3
+        ['a', 'b']
+        """
+        steps = tuple(items)
+        for done, item in enumerate(steps):
+            self.progress(before + done, before + len(steps) + after)
+            yield item
+        self.progress(before + len(steps), before + len(steps) + after)
 
     def data(self, name: Path) -> Path | None:
         """Find a recording, or None where it is missing. A probe uses none, so that it is the same everywhere."""
@@ -125,15 +140,6 @@ def stream(seed: int, *keys: int) -> np.random.Generator:
     3
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=keys))
-
-
-def share_of(progress: Progress, before: int, size: int, total: int) -> Progress:
-    """Return the progress of one part of the work: `size` of `total`, after `before`.
-
-    >>> share_of(print, 10, 20, 40)(1, 2)
-    20 40
-    """
-    return lambda done, of: progress(before + size * done // max(of, 1), total)
 
 
 def pick(items: Iterable[T], **values: object) -> T:

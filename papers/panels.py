@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy import Calibration
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius
 from papers.drawing import greek, legend_below
-from papers.experiment import Run, pick, share_of, stream
+from papers.experiment import Run, pick, stream
 from papers.result import Claim, Finding, Measure, Table
 from papers.statistics import Mean, judge_upper
 from papers.sweeps import LEGEND, Sweep, draw_sweep, run_sweep
@@ -246,9 +246,8 @@ def run_panels(run: Run, axes: Sequence[Axis]) -> tuple[tuple[Sweep, ...], tuple
     panels = [(place, axis) for place in Place for axis in axes]
     trials = run.choose(TRIALS, QUICK_TRIALS, PROBE_TRIALS)
     sweeps = []
-    for number, (place, axis) in enumerate(panels):
-        progress = share_of(run.progress, 80 * number, 80, 100 * len(panels))
+    for number, (place, axis) in enumerate(run.each(panels, after=2)):  # the cells take as long as two panels
         values = run.choose(axis.values, axis.quick_values, axis.quick_values[:2])
         settings = {x: axis.setting(x, place) for x in values}
-        sweeps.append(run_sweep(axis.name, settings, trials, (run.seed, number), progress))
+        sweeps.append(run_sweep(axis.name, settings, trials, (run.seed, number)))
     return tuple(sweeps[: len(axes)]), tuple(sweeps[len(axes) :])

@@ -13,7 +13,7 @@ from cloakwork.accuracy import cramer_rao, le_cam
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Calibration
 from papers.drawing import FAINT, INK, SERIES, log_axes
-from papers.experiment import Progress, pick, stream
+from papers.experiment import pick, stream
 from papers.result import Measure, Table
 from papers.statistics import Mean, Slope, fit_slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Score, Setting, try_method, uniform_errors
@@ -122,20 +122,11 @@ class Sweep:
 
 
 def run_sweep(
-    name: str,
-    settings: Mapping[float, Setting],
-    trials: Mapping[Method, int],
-    key: tuple[int, ...],
-    progress: Progress,
+    name: str, settings: Mapping[float, Setting], trials: Mapping[Method, int], key: tuple[int, ...]
 ) -> Sweep:
     """Try methods on settings; `trials` gives the number of frames of each method."""
-    points = []
-    for number, (x, setting) in enumerate(settings.items()):
-        progress(number, len(settings))
-        with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
-            points.append(try_point(x, setting, trials, key))
-    progress(len(settings), len(settings))
-    return Sweep(name, tuple(points))
+    with threadpool_limits(1, user_api="blas"):  # the matrices are small: threads would only wait for each other
+        return Sweep(name, tuple(try_point(x, setting, trials, key) for x, setting in settings.items()))
 
 
 def try_point(x: float, setting: Setting, trials: Mapping[Method, int], key: tuple[int, ...]) -> Point:

@@ -23,9 +23,8 @@ _PARTS = {
 def all_errata(run: Run) -> tuple[Erratum, ...]:
     """Find every mistake that a number can show; each part has random numbers of its own."""
     found: list[Erratum] = []
-    for number, part in enumerate(Part):
+    for number, part in enumerate(run.each(Part)):
         found += _PARTS[part](run, (run.seed, number))
-        run.progress(number + 1, len(Part))
     return tuple(found)
 
 

@@ -21,6 +21,7 @@ WINDOWS = (2, 5, 10, WINDOW)
 GROWING = (Setting.LINE, Setting.DESIGNED)  # attacked with windows of all lengths
 DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)
 MOVED = (Setting.LINE, Setting.FLAT, Setting.CLUB, Setting.CAMERA)  # drawn with larger moves
+FRAMES, QUICK_FRAMES = 100_000, 8_000
 GENEROUS = 1.2  # times the noise that is needed: more is called loose
 SEARCHED = 1e-3  # relative difference of designed noise between machines: it results from a search
 _LEGEND: Any = {"fontsize": 7.5, "loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2, "handlelength": 1.2}
@@ -263,17 +264,16 @@ def _judge(one: Attack) -> Agreement:
 
 
 def _work(run: Run) -> Attacks:
-    frames = run.choose(100_000, 8_000, 200)
+    frames = run.choose(FRAMES, QUICK_FRAMES, 200)
     attacks: list[Attack] = []
     windows: list[Window] = []
-    for number, setting in enumerate(Setting):
+    for setting in run.each(Setting):
         single = attack.releases(setting, Calibration.EXACT, 1, frames, run.seed)
         papers = attack.releases(setting, Calibration.PAPER, 1, frames, run.seed)
         attacks.append(attack.attack_on(setting, Calibration.EXACT, single))
         attacks.append(attack.attack_on(setting, Calibration.PAPER, papers))
         lengths = WINDOWS if run.size is Size.FULL and setting in GROWING else (WINDOW,)
         windows += [attack.window_on(setting, k, single, frames, run.seed) for k in lengths]
-        run.progress(number + 1, len(Setting))
     moves = [move for setting in Setting if setting is not Setting.SENSOR for move in attack.moves_of(setting)]
     return Attacks(tuple(attacks), tuple(windows), tuple(moves), frames)
 

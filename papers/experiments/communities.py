@@ -300,7 +300,7 @@ def _work(run: Run) -> Communities:
     cells: list[networks.Cell] = []
     bests: list[networks.Best] = []
     ratios: list[networks.Ratio] = []
-    for number, scene in enumerate(scenes):
+    for scene in run.each(scenes, after=1):
         compared = scene.epsilon == EPSILON and scene.tau == (TAU if scene.number == 0 else NAMED_TAU)
         frames = sizes[("figure" if scene.number == 0 else "named") if compared else "other"]
         tried = [scene.tried(way, count, run.seed) for way, count in zip(RIVALS, frames, strict=True)]
@@ -308,7 +308,6 @@ def _work(run: Run) -> Communities:
         bests += [scene.best(way, run.seed) for way in RIVALS]
         if compared:
             ratios.append(scene.ratio(*tried))
-        run.progress(number + 1, len(scenes) + 1)
     figure = Scene(blocks[0], 0, TAU, EPSILON)
     pursuit, posterior = run.choose(FULL["figure"], QUICK["other"], PROBE["other"])
     for way in (way for way in Way if way not in RIVALS):

@@ -28,6 +28,7 @@ FILTERS: tuple[Filter, ...] = (
 CLAIMS = ((0.1, 1e-8), (1.0, 1e-6), (1.0, 0.01), (4.0, 1e-5), (10.0, 0.01))
 MENDED = ((RunningSum(), False), (PowerDecay(1.0), True))  # filters with the papers' noise, and whether on a circle
 MENDED_AT, MENDED_LENGTHS = (10.0, 0.01), (64, 256)
+TRIALS, QUICK_TRIALS = 400, 240  # releases of each filter
 STRAIGHT = 0.01  # a line that misses by less is straight
 LEVEL = 1.1  # a quantity that grows by less over the whole range does not grow
 BETTER = 3.0
@@ -287,15 +288,12 @@ def _draw_filters(axes: Any, filters: Sequence[Errors]) -> None:
 
 def _work(run: Run) -> Convolutions:
     lengths = run.choose((64, 256, 1024, 4096, 16384), (64, 256, 1024), (64, 256))
-    trials = run.choose(400, 240, 3)
+    trials = run.choose(TRIALS, QUICK_TRIALS, 3)
     counts, runs = run.choose((256, 400), (64, 100), (64, 100))
     jobs: list[tuple[Filter, int]] = [(RunningSum(), n) for n in lengths]
     jobs += [(one, run.choose(COMMON, COMMON, 128)) for one in FILTERS]
-    found = []
-    for number, (filter_, n) in enumerate(jobs):
-        run.progress(number, len(jobs) + 2)
-        found.append(errors(filter_, n, trials, (run.seed, number)))
-    run.progress(len(jobs), len(jobs) + 2)
+    each = enumerate(run.each(jobs, after=2))
+    found = [errors(filter_, n, trials, (run.seed, number)) for number, (filter_, n) in each]
     leaked = leak(counts, runs, EPSILON, DELTA, stream(run.seed, len(jobs)))
     mended = [
         Mended(filter_.name, n, MENDED_AT[1], mended_delta(filter_, n, *MENDED_AT, circular=circular))

@@ -14,7 +14,7 @@ from cloakwork.accuracy import cramer_rao
 from cloakwork.privacy import Calibration
 from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, Radius, recover
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
-from papers.experiment import Experiment, Run, pick, share_of, stream
+from papers.experiment import Experiment, Run, pick, stream
 from papers.gallery import Mixture, Refined
 from papers.result import Finding, Goal, Measure, Table, tabulate
 from papers.statistics import Mean
@@ -216,23 +216,18 @@ class Gallery(Finding):
 
 
 def _work(run: Run) -> Gallery:
-    draws, total = run.choose(FULL, QUICK, PROBE), len(Strengths) * len(COUNTS)
-    cases: list[Case] = []
-    for number, strengths in enumerate(Strengths):
-        for count in COUNTS:
-            part = Run(run.seed, run.size, share_of(run.progress, 100 * len(cases), 100, 100 * total))
-            cases.append(_case(part, strengths, count, draws, (run.seed, number, count)))
-    return Gallery(tuple(cases))
+    draws, kinds = run.choose(FULL, QUICK, PROBE), list(Strengths)
+    cases = run.each((kind, count) for kind in kinds for count in COUNTS)
+    return Gallery(tuple(_case(kind, count, draws, (run.seed, kinds.index(kind), count)) for kind, count in cases))
 
 
-def _case(run: Run, strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) -> Case:
+def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) -> Case:
     rng, places = stream(*key), SETTING.n
     truth = np.zeros((max(draws[strengths, method] for method in Method), places))
     for scene in truth:
         scene[rng.choice(places, count, replace=False)] = strengths.draw(rng, count)
     scores, errors = [], {}
-    for number, method in enumerate(Method):
-        run.progress(number, len(Method))
+    for method in Method:
         estimator = method.estimator(strengths, count)
         score, errors[method] = _score(method, estimator, truth[: draws[strengths, method]], key)
         scores.append(score)

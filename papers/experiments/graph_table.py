@@ -19,6 +19,7 @@ from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
 EPSILON, DELTA = 1.0, 1e-6  # the claim that is made with a printed sensitivity
 NODES, QUICK_NODES = (3, 4, 5, 6, 8, 10, 15, 20, 30, 50), (3, 5, 10, 50)
 TIMES, QUICK_TIMES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0), (0.05, 0.2, 0.5, 1.0)
+MATRICES, QUICK_MATRICES = 4000, 1000  # random ones that each lemma is tried on
 SHOWN = 10  # nodes where time varies
 BREACH = (5, 1.0)  # nodes and time of the star whose breach is reported
 
@@ -221,12 +222,11 @@ def _work(run: Run) -> GraphTable:
     nodes, times = run.choose((NODES, TIMES), (QUICK_NODES, QUICK_TIMES), (QUICK_NODES, QUICK_TIMES))
     cases = {(Kind.STAR, n, BREACH[1]) for n in nodes} | {(kind, SHOWN, tau) for kind in Kind for tau in times}
     entries = []
-    for done, (kind, n, tau) in enumerate(sorted(cases)):
+    for kind, n, tau in run.each(sorted(cases), after=1):
         slope = Graph(kind.graph(n), tau=tau).joint_slope().value
         entries.append(Entry(kind, n, tau, slope**2, kind.corrected(n, tau), kind.printed(n, tau)))
-        run.progress(done + 1, len(cases) + 1)
-    trials = random_matrices(run.choose(4000, 1000, 30), stream(run.seed, 0))
-    run.progress(len(cases) + 1, len(cases) + 1)
+    trials = random_matrices(run.choose(MATRICES, QUICK_MATRICES, 30), stream(run.seed, 0))
+    run.progress(1, 1)
     # processors differ in the eigenvectors of a multiple eigenvalue, on which the last two checks depend
     checks = counterexamples()[: run.choose(5, 5, 3)]
     return GraphTable(tuple(entries), checks, trials)

@@ -1,6 +1,6 @@
 """Infrared pictures, simulated and real, cloaked: how many people are still found, and how closely."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from cloakwork.demo import INFRARED, Infrared, Position, missing_text, read_infr
 from papers import bodies
 from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Score, Trial
 from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.experiment import Experiment, Progress, Run, pick, share_of, stream
+from papers.experiment import Experiment, Run, pick, stream
 from papers.result import Finding, Goal, Measure, Table
 
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried
@@ -241,7 +241,7 @@ def _draw_view(axes: Any, view: View, truth: Sequence[Position]) -> None:
     axes.spines[["top", "right"]].set(visible=True, color=FAINT)
 
 
-def simulated_pictures(size: Size, epsilons: Sequence[float], seed: int, progress: Progress) -> tuple[Score, ...]:
+def simulated_pictures(size: Size, epsilons: Iterable[float], seed: int) -> tuple[Score, ...]:
     """Try methods on pictures of people anywhere that contain bumps on a level floor and nothing else."""
     rng = stream(seed, 100)
     people = tuple(rng.uniform((1.0, 1.0), (COLUMNS - 1.0, ROWS - 1.0), (PEOPLE, 2)) for _ in range(size.pursuit))
@@ -250,16 +250,14 @@ def simulated_pictures(size: Size, epsilons: Sequence[float], seed: int, progres
     trial = Trial(STANDARD, STANDARD.camera, readings, people)
     scores = [bodies.guess(people, stream(seed, 101))]
     for number, epsilon in enumerate(epsilons):
-        progress(number, len(epsilons))
         few = trial.first(size.shown if epsilon == SHOWN else size.made_up)  # the posterior is slow
         key = (seed, 102, number)
         scores += [bodies.score(few if method is Method.OURS else trial, method, epsilon, key) for method in NOISY]
         scores.append(bodies.limit(trial, tall, epsilon, stream(seed, 103)))
-    progress(len(epsilons), len(epsilons))
     return tuple(scores)
 
 
-def real_pictures(pictures: Infrared, size: Size, epsilons: Sequence[float], seed: int, progress: Progress) -> Real:
+def real_pictures(pictures: Infrared, size: Size, epsilons: Iterable[float], seed: int) -> Real:
     """Fit the model on the first pictures, and try the others at each epsilon, mirrored and shifted."""
     body = bodies.fit(bodies.blocks(pictures.frames[:FITTED]), pictures.people[:FITTED])
     homes = bodies.mean_positions(pictures.people[:FITTED])
@@ -274,12 +272,10 @@ def real_pictures(pictures: Infrared, size: Size, epsilons: Sequence[float], see
         bodies.guess(many.people, stream(seed, 202)),
     ]
     for number, epsilon in enumerate(epsilons):
-        progress(number, len(epsilons))
         key = (seed, 203, number)
         scores += [
             bodies.score(few if method is Method.OURS else many, method, epsilon, key, known) for method in NOISY
         ]
-    progress(len(epsilons), len(epsilons))
     still = _trial(body, [tried])
     return Real(
         people=len(homes),
@@ -322,12 +318,11 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
 def _work(run: Run) -> Cloaked:
     size = run.choose(FULL, QUICK, PROBE)
     epsilons = run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)
-    path = run.data(INFRARED)
+    path, steps = run.data(INFRARED), len(epsilons)
+    scores = simulated_pictures(size, run.each(epsilons, after=0 if path is None else steps), run.seed)
     if path is None:
-        return Cloaked(simulated_pictures(size, epsilons, run.seed, run.progress))
-    scores = simulated_pictures(size, epsilons, run.seed, share_of(run.progress, 0, 100, 200))
-    progress = share_of(run.progress, 100, 100, 200)
-    return Cloaked(scores, real_pictures(read_infrared(path), size, epsilons, run.seed, progress))
+        return Cloaked(scores)
+    return Cloaked(scores, real_pictures(read_infrared(path), size, run.each(epsilons, before=steps), run.seed))
 
 
 EXPERIMENT = Experiment(

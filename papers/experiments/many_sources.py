@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 
 from papers.drawing import greek, legend_below, log_axes, log_x, sources_text
-from papers.experiment import Experiment, Run, share_of
+from papers.experiment import Experiment, Run
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table
 from papers.statistics import Mean
 from papers.sweeps import (
@@ -33,6 +33,7 @@ MOST = 10  # sources that the posterior considers
 # frames of the posterior by the number of sources: it is fast with few
 OURS, QUICK_OURS = {1: 500, 2: 500, 3: 120, 4: 120, 6: 60, 8: 60}, {1: 300, 2: 300, 4: 40}
 SENSOR_OURS, QUICK_SENSOR_OURS = {1: 100, 2: 100, 4: 80, 8: 80}, {1: 60, 2: 60}
+FRAMES = QUICK_FRAMES = 2000  # of basis pursuit
 SHOWN = 4  # sources in the text, as in the papers' caption
 ENOUGH = 1.25  # times the error with the most sensors
 CLOSE, FAR = 0.5, 1.0  # a share of the error of the uniform map, and a normalised l1 distance
@@ -265,22 +266,19 @@ def by_sensors(m: int, count: int) -> Setting:
 def _work(run: Run) -> ManySources:
     many, ours = run.choose((MANY, OURS), (QUICK_MANY, QUICK_OURS), ((1, 4, 20), {1: 4, 4: 2}))
     sensors, each = run.choose((SENSORS, SENSOR_OURS), (QUICK_SENSORS, QUICK_SENSOR_OURS), ((4, 50), {1: 2}))
-    frames = run.choose(2000, 2000, 20)
+    frames = run.choose(FRAMES, QUICK_FRAMES, 20)
 
     def trials(posterior: int) -> dict[Method, int]:
         counts = {Method.PAPERS: frames, Method.PURSUIT: frames, Method.POSTERIOR: posterior}
         return {method: count for method, count in counts.items() if count}
 
-    total = 100 * (len(many) + len(each))
     points: list[Point] = []
-    for number, k in enumerate(many):
-        progress = share_of(run.progress, 100 * number, 100, total)
-        points += run_sweep("k", {k: by_sources(k)}, trials(ours.get(k, 0)), (run.seed, 0), progress).points
+    for k in run.each(many, after=len(each)):
+        points += run_sweep("k", {k: by_sources(k)}, trials(ours.get(k, 0)), (run.seed, 0)).points
     found = []
-    for number, (k, count) in enumerate(each.items()):
-        progress = share_of(run.progress, 100 * (len(many) + number), 100, total)
+    for k, count in run.each(each.items(), before=len(many)):
         settings = {float(m): by_sensors(m, k) for m in sensors}
-        found.append(Sensors(k, run_sweep("m", settings, trials(count), (run.seed, 1, k), progress)))
+        found.append(Sensors(k, run_sweep("m", settings, trials(count), (run.seed, 1, k))))
     return ManySources(Sweep("k", tuple(points)), tuple(found))
 
 

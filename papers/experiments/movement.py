@@ -16,7 +16,7 @@ from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Calibration, Cloak, Design
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
 from papers.drawing import FAINT, INK, MARKERS, SERIES
-from papers.experiment import Experiment, Progress, Run, pick, share_of, stream
+from papers.experiment import Experiment, Run, pick, stream
 from papers.result import Finding, Goal, Measure, Table
 from papers.statistics import Mean
 
@@ -255,16 +255,13 @@ def _draw_rooms(axes: Any, still: Still, shades: FloatArray | None, color: str =
     axes.spines[["top", "right"]].set_visible(True)
 
 
-def follow(
-    method: Method, truth: FloatArray, draws: int, key: tuple[int, ...], progress: Progress
-) -> tuple[Track, FloatArray]:
+def follow(method: Method, truth: FloatArray, draws: int, key: tuple[int, ...]) -> tuple[Track, FloatArray]:
     """Try one method on true maps; return its track and its maps of the first draw."""
     cloak, readings = cloak_of(method), flat().apply(truth)
     minutes = method is Method.WINDOW
     draws = MINUTES_DRAWS if minutes else draws
     maps = []
     for draw in range(draws):
-        progress(draw, draws)
         noisy = cloak.simulate(readings, rng=stream(*key, draw))
         maps.append(_maps_of_minutes(noisy) if minutes else recover(noisy, cloak, estimator=method.estimator).map)
     errors = np.array([distances(truth, each) for each in maps])
@@ -316,7 +313,7 @@ def _control(methods: Sequence[Method], draws: int, moments: int, key: tuple[int
     walks = walking(flat().rooms, minutes=4)
     times = _times(walks)
     truth = np.array([map_of(walks.at(time)) for time in times[:: max(1, len(times) // moments)]])
-    return tuple(follow(method, truth, draws, key, lambda *_: None)[0] for method in methods)
+    return tuple(follow(method, truth, draws, key)[0] for method in methods)
 
 
 def _rounded(shades: FloatArray) -> tuple[float, ...]:
@@ -339,9 +336,8 @@ def film(movement: Movement, run: Run, *, real: bool) -> Film:
     shown = np.linspace(0, len(times) - 1, min(STILLS, len(times))).astype(int)
     tracks: list[Track] = []
     maps: dict[Method, FloatArray] = {}
-    for number, method in enumerate(methods):
-        progress = share_of(run.progress, 100 * number, 100, 100 * (len(methods) + 1))
-        track, found = follow(method, truth, draws, (run.seed, 1), progress)
+    for method in run.each(methods, after=1):
+        track, found = follow(method, truth, draws, (run.seed, 1))
         tracks.append(track)
         maps[method] = found[shown]
     control = _control(controls, draws, MOMENTS, (run.seed, 2))

@@ -227,7 +227,7 @@ def bound_of_papers(guess: float = 0.25) -> Bound:
 def _work(run: Run) -> Noisy:
     middle, anywhere = run_panels(run, AXES)
     cells = run_cells(run, NOISE.setting(SIGMA, Place.ANYWHERE), (run.seed, len(AXES) * len(Place)))
-    run.progress(100, 100)
+    run.progress(1, 1)
     return Noisy(middle, anywhere, cells, late_limit(), bound_of_papers())
 
 

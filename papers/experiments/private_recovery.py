@@ -118,7 +118,7 @@ class Private(Panels):
 def _work(run: Run) -> Private:
     middle, anywhere = run_panels(run, AXES)
     cells = run_cells(run, Setting(), (run.seed, len(AXES) * len(Place)))
-    run.progress(100, 100)
+    run.progress(1, 1)
     bound = papers_bound(Setting().line, [0.5], Setting().noise(Calibration.PAPER)).value
     return Private(middle, anywhere, cells, bound)
 

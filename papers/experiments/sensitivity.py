@@ -227,12 +227,8 @@ def _delta(axis: Axis, x: float) -> float:
 
 
 def _work(run: Run) -> Sensitivities:
-    sweeps = []
-    for number, axis in enumerate(Axis):
-        run.progress(number, len(Axis))
-        sweeps.append(Sweep(axis, tuple(Point(x, _delta(axis, x)) for x in _values(axis, run))))
-    run.progress(len(Axis), len(Axis))
-    return Sensitivities(tuple(sweeps))
+    points = {axis: tuple(Point(x, _delta(axis, x)) for x in _values(axis, run)) for axis in run.each(Axis)}
+    return Sensitivities(tuple(Sweep(axis, found) for axis, found in points.items()))
 
 
 EXPERIMENT = Experiment(

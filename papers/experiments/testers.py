@@ -313,8 +313,7 @@ def _work(run: Run) -> Complexities:
     total = sum(len(settings) for _, settings in plan)
     searched: list[FloatArray] = []
     cells: dict[Cell, list[FloatArray]] = {cell: [] for cell in Cell}
-    for number, setting in enumerate(one for _, settings in plan for one in settings):
-        run.progress(number, total + 1)
+    for number, setting in enumerate(run.each((one for _, settings in plan for one in settings), after=1)):
         searched.append(setting.search(searches, runs, (run.seed, number)))
         cells[setting.tester].append(searched[-1])
     relative = {cell: spread(sizes) / math.sqrt(searches) for cell, sizes in cells.items()}
@@ -328,7 +327,7 @@ def _work(run: Run) -> Complexities:
         sweeps.append(Sweep(settings[0].tester, along, tuple(points)))
     rares = tuple(complexity.rare(depth, audits, (run.seed, total + 1 + k)) for k, depth in enumerate(depths))
     wrong = complexity.mistakes(printed, stream(run.seed, total))
-    run.progress(total + 1, total + 1)
+    run.progress(1, 1)
     return Complexities(tuple(sweeps), rares, tuple(complexity.share(slack) for slack in SLACKS), wrong)
 
 

@@ -262,12 +262,8 @@ def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Look:
 
 def _work(run: Run) -> Typical:
     trials, many = run.choose(FULL, QUICK, PROBE)
-    seen = []
-    for number, scene in enumerate(SCENES):
-        run.progress(number, len(SCENES))
-        seen.append(try_scene(scene, trials, many, (run.seed, number)))
-    run.progress(len(SCENES), len(SCENES))
-    return Typical(tuple(seen))
+    scenes = enumerate(run.each(SCENES))
+    return Typical(tuple(try_scene(scene, trials, many, (run.seed, number)) for number, scene in scenes))
 
 
 EXPERIMENT = Experiment(

@@ -15,7 +15,7 @@ from cloakwork.physics import FloorPlan, Physics, Rooms, Space, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, Source, recover
 from papers.drawing import FAINT, INK, Dots, draw_dots, legend_below
-from papers.experiment import Experiment, Progress, Run, share_of, stream
+from papers.experiment import Experiment, Run, stream
 from papers.result import Finding, Goal, Measure, Table, tabulate
 from papers.trials import Setting, Strengths
 
@@ -173,7 +173,7 @@ class Tried:
     seconds: float
 
 
-def try_frames(setting: str, strengths: Strengths, frames: int, key: tuple[int, ...], progress: Progress) -> Tried:
+def try_frames(setting: str, strengths: Strengths, frames: int, key: tuple[int, ...]) -> Tried:
     """Draw frames from the prior, recover them, and count the sources that are contained."""
     cloak, rng = CLOAKS[setting](), stream(*key)
     places, readings = draw_truth(cloak.physics, strengths, frames, rng)
@@ -181,7 +181,7 @@ def try_frames(setting: str, strengths: Strengths, frames: int, key: tuple[int, 
     estimator = PointSources(strengths.prior, most=MOST, least=1, level=LEVEL)
     recover(noisy[:1], cloak, estimator=estimator)  # compiles and fills caches before the clock starts
     began = time.perf_counter()
-    found = recover(noisy, cloak, estimator=estimator, progress=progress).sources
+    found = recover(noisy, cloak, estimator=estimator).sources
     seconds = time.perf_counter() - began
     return Tried(
         setting,
@@ -249,20 +249,15 @@ def _error(held: IntArray, counts: IntArray) -> float:
 def _work(run: Run) -> Calibrated:
     everything = {(name, strengths): FRAMES for name in CLOAKS for strengths in Strengths}
     chosen = run.choose(everything, QUICK_FRAMES, PROBE_FRAMES)
-    total, done = sum(chosen.values()), 0
-    settings = []
-    for (name, strengths), frames in chosen.items():
-        tried = []
-        key = (run.seed, list(CLOAKS).index(name), list(Strengths).index(strengths))
-        for number, start in enumerate(range(0, frames, PIECE)):
-            size = min(PIECE, frames - start)
-            progress = share_of(run.progress, done, size, total)
-            make = partial(try_frames, name, strengths, size, (*key, number), progress)
-            tried.append(run.part(f"{name}-{strengths.short}-{number}", Tried, make))
-            done += size
-            run.progress(done, total)
-        settings.append(coverage(tried))
-    return Calibrated(tuple(settings))
+    pieces = [(*case, start, frames) for case, frames in chosen.items() for start in range(0, frames, PIECE)]
+    tried: dict[tuple[str, Strengths], list[Tried]] = {}
+    for name, strengths, start, frames in run.each(pieces):
+        number = start // PIECE
+        key = (run.seed, list(CLOAKS).index(name), list(Strengths).index(strengths), number)
+        make = partial(try_frames, name, strengths, min(PIECE, frames - start), key)
+        part = run.part(f"{name}-{strengths.short}-{number}", Tried, make)
+        tried.setdefault((name, strengths), []).append(part)
+    return Calibrated(tuple(coverage(parts) for parts in tried.values()))
 
 
 EXPERIMENT = Experiment("vicinities", "How often a 90 % vicinity contains its source", Calibrated, _work, minutes=20.0)

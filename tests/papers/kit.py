@@ -40,15 +40,22 @@ _PANELS: dict[str, object] = {
 }
 _LINE, _ROOMS = ("line", Strengths.UNIT), ("rooms", Strengths.UNIT)
 SMALLER: dict[str, dict[str, object]] = {
+    "attacker": {"papers.experiments.attacker.QUICK_FRAMES": 3_000},
     "communities": {
         "papers.experiments.communities.QUICK": {"figure": (500, 160), "named": (500, 80), "other": (20, 10)}
     },
+    "convolution": {"papers.experiments.convolution.QUICK_TRIALS": 60},
     "estimators": {
         "papers.experiments.estimators.QUICK": draws_of(300, (60, 2), (60, 2)),
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
+    "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
     "infrared": {"papers.experiments.infrared.QUICK": infrared.Size(0, 15, 120, 1, 1)},
-    "many-sources": {"papers.experiments.many_sources.QUICK_OURS": {1: 100, 2: 60, 4: 4}},
+    "many-sources": {
+        "papers.experiments.many_sources.QUICK_FRAMES": 700,
+        "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},
+        "papers.experiments.many_sources.QUICK_SENSOR_OURS": {1: 10, 2: 10},
+    },
     "movement": {"papers.experiments.movement.EVERY_MS": 30_000, "papers.experiments.movement.MINUTES_DRAWS": 2},
     "noisy-recovery": _PANELS,
     "private-recovery": _PANELS,

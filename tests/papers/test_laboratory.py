@@ -7,7 +7,7 @@ import pytest
 
 from cloakwork.errors import InputError
 from papers import Measure, Result, Run, find, read_result
-from papers.experiment import Size, share_of, stream
+from papers.experiment import Size, stream
 from papers.result import numbers_in, tabulate
 from tests.papers.kit import DICE, Dice
 
@@ -48,11 +48,11 @@ def test_progress_reaches_the_caller() -> None:
 
 def test_parts_of_the_progress_add_up() -> None:
     seen: list[tuple[int, int]] = []
-    first, second = (share_of(lambda *now: seen.append(now), *share) for share in ((0, 30, 100), (30, 70, 100)))
-    first(3, 3)
-    second(1, 2)
-    second(0, 0)
-    assert seen == [(30, 100), (65, 100), (30, 100)]
+    run = Run(progress=lambda *now: seen.append(now))
+    assert [*run.each("ab", after=1), *run.each("c", before=2)] == ["a", "b", "c"]
+    assert seen == [(0, 3), (1, 3), (2, 3), (2, 3), (3, 3)]
+    assert list(run.each(())) == []
+    assert seen[-1] == (0, 0)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])

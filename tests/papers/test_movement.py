@@ -97,12 +97,12 @@ def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
 def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movement, "MINUTES_DRAWS", 2)
     truth = np.array([map_of(PEOPLE)] * READINGS)
-    stay, maps = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    stay, maps = follow(Method.WINDOW, truth, 1, (1,))
     assert stay.mean.value < 0.5
     assert stay.sigma == pytest.approx(np.median(cloak_of(Method.OURS).sigmas) / np.sqrt(READINGS))
     assert (maps == maps[0]).all()
     truth[READINGS // 2 :] = map_of([(2.0, 6.0), (8.0, 2.0)])
-    leave, _ = follow(Method.WINDOW, truth, 1, (1,), lambda *_: None)
+    leave, _ = follow(Method.WINDOW, truth, 1, (1,))
     assert leave.mean.value > 3 * stay.mean.value
 
 

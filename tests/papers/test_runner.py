@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cloakwork.errors import CloakworkError, InputError
 from papers import EXPERIMENTS, Experiment, Run
-from papers.experiment import Size, share_of, stream
+from papers.experiment import Size, stream
 from papers.runner import run_all
 from papers.store import is_done, read
 from tests.papers.conftest import Cup
@@ -174,13 +175,9 @@ class Thrower:
     def work(self, run: Run) -> Dice:
         if run.size is Size.PROBE:
             return Dice((self.loaded,))
-        count = run.choose(5, 2, 1)
-        eyes = []
-        for number in range(count):
-            progress = share_of(run.progress, 10 * number, 10, 10 * count)
-            eyes.append(run.part(str(number), Throw, lambda number=number: self.throw(run.seed, number)).eyes)  # type: ignore[misc]
-            progress(1, 1)
-        return Dice(tuple(eyes))
+        numbers = run.each(range(run.choose(5, 2, 1)))
+        parts = [run.part(str(number), Throw, partial(self.throw, run.seed, number)) for number in numbers]
+        return Dice(tuple(part.eyes for part in parts))
 
     def throw(self, seed: int, number: int) -> Throw:
         if number == self.stop_at:

@@ -56,7 +56,7 @@ def test_the_goal_has_two_sides(share: float, met: bool) -> None:
 
 
 def test_vicinities_hold_about_nine_sources_in_ten() -> None:
-    found = coverage([try_frames("line", Strengths.UNIT, 150, (1, 0), lambda *_: None)])
+    found = coverage([try_frames("line", Strengths.UNIT, 150, (1, 0))])
     assert 0.83 < found.held < 0.96
     assert found.mean_size < 15
 
