@@ -1,0 +1,97 @@
+"""Writes the table of assumptions into docs/security.md: `python -m scripts.assumptions`.
+
+For the site of `cloakwork init` with the step of its hardware, each row makes one assumption of the claim wrong by a
+factor of two, keeps the planned noise, and computes the (epsilon, delta) that a window then has.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from cloakwork.physics import Family, Timing
+from cloakwork.privacy import Cloak, Profile
+from cloakwork.site import Site, parse_site
+
+PAGE = Path(__file__).parent.parent / "docs" / "security.md"
+BEGIN, END = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
+
+
+class Assumption(NamedTuple):
+    """What the claim rests on, what is stated, what is true instead, and the mu of a window then; None: infinite."""
+
+    name: str
+    stated: str
+    true: str
+    mu: float | None
+
+
+def example_site() -> Site:
+    """The site of `cloakwork init`, with the step of a usual thermometer, and equal noise."""
+    text = resources.files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    return parse_site(
+        text.replace("# resolution =", "resolution =").replace('design = "least-error"', 'design = "equal"')
+    )
+
+
+def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
+    """Each assumption of the site's claim, wrong by a factor of two."""
+    family, plan, step = cloak.family, cloak.allowance, float(cloak.resolution)
+    late, clock, speed = site.schedule.late_ms / 1000, site.schedule.clock_ms / 1000, float(family.timing.speed)
+
+    def window(*, family: Family = family, alpha: float = plan.alpha, step: float = step) -> float:
+        """The mu of a window with the planned noise, where some of the plan is wrong."""
+        frame = replace(plan, family=family, alpha=alpha).cost(cloak.sigmas, cloak.steps + step)
+        return Profile(frame).times(cloak.readings_per_window).mu
+
+    def moved(spread: float, fastest: float) -> float:
+        return window(family=replace(family, timing=Timing(spread, fastest)))
+
+    planned, spread = window(), 2 * clock + late
+    more = partial(Profile(planned).times, 2)
+    yield Assumption("none is wrong", "", "", planned)
+    yield Assumption("clock", f"within {clock:g} s", f"within {2 * clock:g} s", moved(spread + 2 * clock, speed))
+    yield Assumption("lateness", f"at most {late:g} s", f"up to {2 * late:g} s", moved(spread + late, speed))
+    yield Assumption("speed of sources", f"at most {speed:g} m/s", f"up to {2 * speed:g} m/s", moved(spread, 2 * speed))
+    yield Assumption("step of the hardware", f"{step:g}", f"{2 * step:g}", window(step=2 * step))
+    yield Assumption("the sensor's own noise", "not counted", "twice or half as large", planned)
+    for name, factor in (("half", 0.5), ("twice", 2.0)):
+        wrong = window(family=replace(family, physics=site.physics.with_spread(factor)))
+        yield Assumption("model: diffusion", "as stated, no tolerance", f"{name} as much", wrong)
+    strong = replace(family, tolerance=replace(family.tolerance, gain=1.0))
+    yield Assumption("model: gain, strength of a source", "1 in units of the strength", "2", window(family=strong))
+    yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * plan.alpha))
+    yield Assumption("baseline", f"{site.baselines[0]:g}", "any other", planned)
+    yield Assumption("budget", "1 reading in a window", "2, or someone keeps two windows", more().mu)
+    yield Assumption("randomness: size of the noise", "as planned", "half of it", 2 * planned)
+    yield Assumption("randomness: fresh noise", "used once", "used for two readings", None)
+    yield Assumption("keys", "nobody else has them", "one other person has them", None)
+
+
+def table(site: Site) -> list[str]:
+    """The lines of the table, in Markdown."""
+    cloak = site.cloak()
+    epsilon, delta = cloak.epsilon, cloak.delta
+    lines = [
+        f"| assumption | stated | true instead | delta at epsilon {epsilon:g} | epsilon at delta {delta:g} |",
+        "|---|---|---|---:|---:|",
+    ]
+    for name, stated, true, mu in assumptions(site, cloak):
+        reached = (
+            ("1", "none") if mu is None else (f"{Profile(mu).delta(epsilon):.1e}", f"{Profile(mu).epsilon(delta):.2f}")
+        )
+        lines.append(f"| {' | '.join((name, stated, true, *reached))} |")
+    return lines
+
+
+def written(page: str, lines: list[str]) -> str:
+    """The page with the table between its markers."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return "\n".join([before + BEGIN, "", *lines, "", END + after])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), table(example_site())), encoding="utf-8")
