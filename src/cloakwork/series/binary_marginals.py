@@ -14,13 +14,13 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.attribute_tables import AttributeTables, check_attributes
 from cloakwork.series.hadamard import CoefficientsCloak, transformed
+from cloakwork.series.release_noise import MOST_RELEASED, Publication
 
-_MOST = 2.0**61
 _RAGGED = "rows: give one row for each person, of zeros and ones, all of the same length."
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class Marginals(Publication):
     """Private tables of counts, all computed from the same coefficients.
 
     Tables are consistent: a table summed over one of its attributes is the table of the others. Entries are real
@@ -43,21 +43,6 @@ class Marginals:
         """The estimated number of rows: the total of every table."""
         return float(self.coefficients[0])
 
-    @property
-    def epsilon(self) -> float:
-        """Of the claim, which covers all tables together."""
-        return self.cloak.epsilon
-
-    @property
-    def delta(self) -> float:
-        """Of the claim, which covers all tables together."""
-        return self.cloak.delta
-
-    @property
-    def expected_mse(self) -> float:
-        """The expected mean squared error over all cells of all tables, including the cost of rounding."""
-        return self.cloak.expected_mse
-
     def table(self, attributes: Sequence[int]) -> FloatArray:
         """Counts by these attributes, an axis of length 2 for each: those of a requested table, or some of them."""
         chosen = self.coefficients[self.cloak.requested.places(attributes)]
@@ -66,10 +51,6 @@ class Marginals:
     def standard_deviation(self, attributes: Sequence[int]) -> float:
         """Of each cell of the table of these attributes."""
         return self.cloak.standard_deviation(attributes)
-
-    def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs and why."""
-        return self.cloak.explain()
 
 
 @final
@@ -205,7 +186,7 @@ class MarginalsCloak(CoefficientsCloak):
                 row=row,
                 attribute=attribute,
             )
-        most = _MOST / float(self.strategy.weights.max())
+        most = MOST_RELEASED / float(self.strategy.weights.max())
         if len(bits) >= most:
             raise ReadingError(
                 f"too many rows to release with their noise in 63 bits: give fewer than {rounded_down(most)}.",

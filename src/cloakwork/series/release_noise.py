@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,6 +11,7 @@ from cloakwork._checks import IntArray, as_number, rounded_down, rounded_up
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy import (
     SERVER_TABLES,
+    Explanation,
     NoiseTable,
     Profile,
     WordSource,
@@ -23,6 +24,7 @@ from cloakwork.privacy import (
 )
 from cloakwork.series.strategies import Strategy, norm_above
 
+MOST_RELEASED = 2.0**61  # a released number must fit into 63 bits, with its noise
 _FEW_WORDS = 1 << 12  # far fewer than the sampler asks for at a time
 _NOTICEABLE = 1e-5
 
@@ -57,6 +59,32 @@ class ReleaseNoise(Protocol):
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta that the release meets at `epsilon`, rounded up."""
+
+
+class Publication:
+    """Private outputs. Their claim, which covers all of them together, and their cost are those of the cloak."""
+
+    cloak: Any
+
+    @property
+    def epsilon(self) -> float:
+        """Of the claim."""
+        return float(self.cloak.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """Of the claim."""
+        return float(self.cloak.delta)
+
+    @property
+    def expected_mse(self) -> float:
+        """The expected mean squared error over all outputs, including the cost of rounding."""
+        return float(self.cloak.expected_mse)
+
+    def explain(self) -> Explanation:
+        """Explain what is hidden, what is not, what it costs and why."""
+        explanation: Explanation = self.cloak.explain()
+        return explanation
 
 
 def table_loss(epsilon: float, *, draws: int, error: float) -> float:

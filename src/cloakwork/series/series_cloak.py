@@ -23,14 +23,21 @@ from cloakwork.privacy import (
 )
 from cloakwork.series.filters import Filter, check_circle, check_filters, check_taps
 from cloakwork.series.mechanisms import Least, Mechanism, check_mechanism
-from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, band_factor, odds_text, percent_text
+from cloakwork.series.release_noise import (
+    MOST_RELEASED,
+    Publication,
+    ReleaseClaim,
+    ReleaseNoise,
+    band_factor,
+    odds_text,
+    percent_text,
+)
 from cloakwork.series.strategies import CausalStrategy, Task, ideal_cost, spectral_shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all results
-_MOST = 2.0**61  # a release must fit into 63 bits, with its noise
 _ROUNDED = 2.0**50  # values in steps, times places: errors of divisions stay well below one step in all
 _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far floats may be from a multiple of the step
 
@@ -245,7 +252,7 @@ class SeriesCloak(Immutable):
             steps = values.reshape(self.series, self.n) / self.step
         whole = np.rint(steps)
         weight = float(np.abs(self.strategy.weights).sum(axis=-1).max())
-        most = min(_MOST / weight, _ROUNDED / max(self.touched, 1))
+        most = min(MOST_RELEASED / weight, _ROUNDED / max(self.touched, 1))
         if not np.abs(whole).max() < most:
             raise ReadingError(
                 f"values are too large for steps of {self.step:g}: give a larger step, or values below "
@@ -284,7 +291,7 @@ class SeriesCloak(Immutable):
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class Published(Publication):
     """Private outputs of one or more filters.
 
     Parameters
@@ -304,21 +311,6 @@ class Published:
     def __post_init__(self) -> None:
         for array in (self.values, self.standard_deviation):
             array.setflags(write=False)
-
-    @property
-    def epsilon(self) -> float:
-        """Of the claim, which covers all values together."""
-        return self.cloak.epsilon
-
-    @property
-    def delta(self) -> float:
-        """Of the claim, which covers all values together."""
-        return self.cloak.delta
-
-    @property
-    def expected_mse(self) -> float:
-        """The expected mean squared error, including the cost of rounding."""
-        return self.cloak.expected_mse
 
     @property
     def spectral_shape(self) -> float:
@@ -348,10 +340,6 @@ class Published:
         axes.set(xlabel="time", ylabel="published", title=title)
         axes.legend()
         return axes
-
-    def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs and why."""
-        return self.cloak.explain()
 
 
 def _explanation(cloak: SeriesCloak) -> Explanation:

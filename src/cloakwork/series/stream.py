@@ -18,11 +18,10 @@ from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_
 from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
 from cloakwork.series.convolution import convolve_whole, inverse, product
 from cloakwork.series.filters import Filter, check_filter
-from cloakwork.series.release_noise import ReleaseClaim, band_factor, odds_text
+from cloakwork.series.release_noise import MOST_RELEASED, ReleaseClaim, band_factor, odds_text
 from cloakwork.series.series_cloak import SeriesCloak
 from cloakwork.series.strategies import Strategy, Task
 
-_MOST = 2.0**61  # a release must fit into 63 bits, with its noise
 _ENDLESS = 1 << 62
 
 
@@ -266,7 +265,7 @@ class Stream(Immutable):
             step = None
         if step is None:
             return self._single(value)
-        if abs(step) >= _MOST / self._weight:
+        if abs(step) >= MOST_RELEASED / self._weight:
             raise self._too_large()
         return step
 
@@ -290,14 +289,14 @@ class Stream(Immutable):
                 "smaller unit, also for the contribution.",
                 place=place,
             )
-        if np.abs(steps).max() * self._weight >= _MOST:
+        if np.abs(steps).max() * self._weight >= MOST_RELEASED:
             raise self._too_large()
         return steps.astype(np.int64)
 
     def _too_large(self) -> ReadingError:
         return ReadingError(
-            f"a value is too large: this stream takes up to {_MOST / self._weight:.3g}. Use a larger unit.",
-            most=_MOST / self._weight,
+            f"a value is too large: this stream takes up to {MOST_RELEASED / self._weight:.3g}. Use a larger unit.",
+            most=MOST_RELEASED / self._weight,
         )
 
     def _simulated(self, steps: IntArray, words: WordSource) -> FloatArray:

@@ -12,14 +12,14 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
 from cloakwork.series.filters import check_scale
 from cloakwork.series.hadamard import CoefficientsCloak, transformed
+from cloakwork.series.release_noise import MOST_RELEASED, Publication
 
 _NEGLIGIBLE = 1e-13  # of the largest coefficient: the rounding error of a transform
-_MOST = 2.0**61
 _LARGEST = 2.0**50  # sum of all counts: floats hold it exactly
 
 
 @dataclass(frozen=True, eq=False)
-class Convolved:
+class Convolved(Publication):
     """Private outputs: values of shape (2^d,), or (predicates, 2^d), and the standard deviation of each predicate's."""
 
     values: FloatArray
@@ -29,15 +29,6 @@ class Convolved:
     def __post_init__(self) -> None:
         frozen(self.values)
         frozen(self.standard_deviation)
-
-    @property
-    def expected_mse(self) -> float:
-        """The expected mean squared error, including the cost of rounding."""
-        return self.cloak.expected_mse
-
-    def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs and why."""
-        return self.cloak.explain()
 
 
 @final
@@ -121,7 +112,7 @@ class WalshCloak(CoefficientsCloak):
             raise ReadingError(
                 f"x[{far[0]}] is not a whole number ({len(far)} such entries): give counts.", place=int(far[0])
             )
-        most = min(_LARGEST, _MOST / float(self.strategy.weights.max()))
+        most = min(_LARGEST, MOST_RELEASED / float(self.strategy.weights.max()))
         if float(np.abs(values).sum()) >= most:
             raise ReadingError(
                 "the counts are too large to be released with their noise in 63 bits: give counts that are below "
