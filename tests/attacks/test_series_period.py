@@ -5,16 +5,23 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork.cli import main
+from cloakwork.collect import unpack_map
+from cloakwork.collect.solver import pack_map
 from cloakwork.series import Published, SeriesCloak
 from tests.attacks.conftest import Attack
+from tests.cli.test_series_store import stored
+from tests.collect import small_sites
 
 ROOT = Path(__file__).parents[2]
 START = datetime(2026, 10, 5, tzinfo=UTC)
@@ -36,6 +43,7 @@ EVENTS = (  # of one event each, or with persons of one person; each is also tri
 )
 
 Row = tuple[str, str, str, str]
+Released = list[tuple[NDArray[np.float64], float]]
 Publish = Callable[[Path, str], dict[str, object]]
 
 
@@ -71,9 +79,9 @@ def write_inputs(folder: Path, rows: list[Row]) -> None:
 
 
 @pytest.fixture
-def true_values(monkeypatch: pytest.MonkeyPatch) -> list[tuple[NDArray[np.float64], float]]:
+def true_values(monkeypatch: pytest.MonkeyPatch) -> Released:
     """What is released, with its contribution. Outputs become those of zeros with fixed noise: the data are gone."""
-    released: list[tuple[NDArray[np.float64], float]] = []
+    released: Released = []
 
     def release(cloak: SeriesCloak, x: ArrayLike) -> Published:
         released.append((np.array(x), cloak.contribution))
@@ -105,17 +113,16 @@ def publish(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_the_period(
-    attack: Attack, tmp_path: Path, true_values: list[tuple[NDArray[np.float64], float]], publish: Publish
-) -> None:
+def test_the_period(attack: Attack, tmp_path: Path, true_values: Released, publish: Publish) -> None:
     """Find someone in what `cloakwork series` publishes beside noisy values: bins, columns, axes, sizes, exit codes.
 
     The claim covers everything on standard output, in the file and in the picture. With the noisy release replaced by
     one that holds no data, two data sets that differ in one person must publish the same bytes; and the release itself
     must differ by at most the contribution that its noise covers.
     """
-    commands = [*documented_commands(), *EVENTS]
-    assert len(documented_commands()) >= 3
+    documented = documented_commands()
+    assert len(documented) >= 3
+    commands = [*documented[: attack.size(2, len(documented))], *EVENTS]
     for seed in range(attack.size(1, 12)):
         everyone = visits(seed)
         write_inputs(tmp_path / f"{seed}", everyone)
@@ -133,3 +140,59 @@ def test_the_period(
                 if len(true_values) == 2 and pair[0] == pair[1]:
                     (first, contribution), (second, _) = true_values
                     attack.compare(np.abs(first - second).sum(), contribution * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.float64()])
+def test_a_missing_card(
+    attack: Attack, tmp_path: Path, true_values: Released, publish: Publish, kind: pa.DataType
+) -> None:
+    """Add one visit without a card, which makes programs write all card numbers as floats.
+
+    The visit has no person, so it does not count. Were the numbers of others read as other texts than before, other
+    visits of theirs would be chosen, and the release would move by far more than the contribution.
+    """
+    times = [START + timedelta(hours=hour) for hour in np.random.default_rng(3).uniform(1, 90, 400)]
+    cards = [4_000_000_000_000_001 + k % 9 for k in range(400)]
+    for name, more in (("without", []), ("with", [None])):
+        (tmp_path / name).mkdir()
+        column = pa.array([*cards, *more], pa.int64()).cast(kind if more else pa.int64())
+        pq.write_table(pa.table({"time": [*times, *times[: len(more)]], "card": column}), tmp_path / name / "a.parquet")
+    command = f"a.parquet {PERIOD} --filter window:1 --person card --most-per-person 5"
+    pair = [publish(tmp_path / name, command) for name in ("without", "with")]
+    if len(true_values) == 2:
+        attack.expect(pair[0] == pair[1])
+        (first, contribution), (second, _) = true_values
+        attack.compare(np.abs(first - second).sum(), contribution)
+    else:
+        attack.expect(set(pair[1]) == {"exit code", "standard output"})  # refused: nothing is published
+
+
+def test_a_visit_in_a_store(attack: Attack, tmp_path: Path, true_values: Released, publish: Publish) -> None:
+    """Find one visit in what `cloakwork series --from-store` publishes beside noisy values, however odd its frames.
+
+    The claim hides anything that differs only in the frames of one visit: someone seen, nobody seen, nothing recovered,
+    more sources than count, or a map of other places.
+    """
+    site = small_sites.flat_site()
+    start, frame = round(1000 * START.timestamp()), 600_000
+    calm = [small_sites.flat_result(site, start + k * frame, zone=0, chance=0.3) for k in range(96)]
+    somebody = small_sites.flat_result(site, start, zone=1, chance=1.0)
+    nothing = replace(calm[0], status="failed: x", map=None, counts=None, sources=())
+    crowd = replace(somebody, map=pack_map(9.0 * unpack_map(somebody.map or b"")))
+    elsewhere = replace(somebody, map=pack_map(np.ones(7)))
+    command = (
+        f"site.toml --from-store store.db --from {start} --to {start + 96 * frame} --filter window:1 --zone all --json"
+    )
+    (tmp_path / "calm").mkdir()
+    stored(tmp_path / "calm", calm)
+    before = publish(tmp_path / "calm", command)
+    rng = np.random.default_rng(5)
+    for number in range(attack.size(2, 20)):
+        first = int(rng.integers(0, 89))
+        seen = [(somebody, nothing, crowd, elsewhere)[k] for k in rng.integers(0, 4, 7)]
+        visited = [*calm[:first], *(replace(seen[k], time=calm[first + k].time) for k in range(7)), *calm[first + 7 :]]
+        (tmp_path / f"{number}").mkdir()
+        stored(tmp_path / f"{number}", visited)
+        attack.expect(publish(tmp_path / f"{number}", command) == before)
+        (true, contribution), (other, _) = true_values[0], true_values[-1]
+        attack.compare(np.abs(true - other).sum(), contribution)

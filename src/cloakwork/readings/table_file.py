@@ -180,12 +180,14 @@ def column_numbers(column: Any, name: str) -> FloatArray:
 
 
 def column_texts(column: Any, name: str) -> TextColumn:
-    """The text in each cell, without blanks around it."""
-    kind = column.type
-    try:
-        texts = column.cast(kind.value_type if pa.types.is_dictionary(kind) else kind).cast(pa.string())
-    except pa.ArrowException:
-        raise InputError(f"column {name} holds {kind}: give a column of texts or whole numbers.") from None
+    """The text in each cell, without blanks around it.
+
+    Refuses floats: programs turn whole numbers into floats where one row has none, which would rename all others.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        raise InputError(f"column {name} holds {kind}: give a column of texts or whole numbers.", column=name)
+    texts = column.cast(kind).cast(pa.string())
     coded = texts.fill_null("").combine_chunks().dictionary_encode()
     stripped = [text.strip() for text in coded.dictionary.to_pylist()]
     labels = {text: code for code, text in enumerate(dict.fromkeys(stripped))}
