@@ -38,7 +38,15 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "demo.png").stat().st_size > 20_000
-    for part in ("reading on the sofa", "asleep", "at the desk", "smallest total", "posterior", "What this means"):
+    for part in (
+        "reading on the sofa",
+        "asleep",
+        "at the desk",
+        "smallest total",
+        "posterior",
+        "What this means",
+        "who stays is found",
+    ):
         assert part in done.stdout
     for part in ("planning the noise of 80 sensors", "taking 3 frames", "drew "):
         assert part in done.stderr

@@ -5,13 +5,16 @@ import math
 import multiprocessing
 import os
 import pickle
+import re
 import threading
+from statistics import NormalDist
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from cloakwork.accuracy import emd
+from cloakwork._checks import rounded_up
+from cloakwork.accuracy import bayes_risk, emd
 from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, ReadingError
 from cloakwork.physics import (
     FloorPlan,
@@ -280,6 +283,19 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
     assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
     for fact in ("Sensors 2,", "100 % less noise", "their number", "outside the model", "24 windows", "weight 2 only"):
         assert fact in text
+
+
+def test_explain_says_how_fast_a_source_that_stays_is_found_and_for_whom_a_bound_holds(line: HeatLine) -> None:
+    cloak = Cloak(line, epsilon=4, delta=1e-5, alpha=0.01, readings_per_window=5)
+    explained = cloak.explain()
+    for windows in (1, 24):
+        right = bayes_risk(line, cloak.sigma, readings=5 * windows).right_place
+        assert f"{rounded_up(100 * right, 3)} %" in " ".join(explained.not_hidden)
+    assert "unbiased" in explained.cost[-1]
+    advantage = 2 * NormalDist().cdf(cloak.profile.mu / 2) - 1  # of the best test between two neighbours
+    stated = re.search(r"right in at most ([0-9.]+) %", explained.hidden[0])
+    assert stated is not None
+    assert 50 + 50 * advantage <= float(stated.group(1)) < 50 + 50 * advantage + 0.2
 
 
 def test_a_cloak_is_immutable(line: HeatLine) -> None:
