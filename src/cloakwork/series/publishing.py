@@ -25,7 +25,8 @@ def publish(
 ) -> Published:
     """Publish one or more filters of private series, shape (n,) or (series, n).
 
-    The arguments are those of `SeriesCloak`. Each call spends its own (epsilon, delta).
+    The arguments are those of `SeriesCloak`. The number of values and of series is public: it must not depend on the
+    data. Each call spends its own (epsilon, delta).
 
     Examples
     --------
