@@ -27,7 +27,7 @@ from tests.broker import Broker, running_broker
 from tests.cli.conftest import Outcome, Run
 from tests.cli.test_story import SITE
 
-QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50")
+QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50\nresolution = 0.01")
 CHANGE = """
 import os, shutil, sys
 shutil.copy(*sys.argv[1:])
