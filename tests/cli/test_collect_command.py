@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from cloakwork.cli.collect import session_name
 from cloakwork.collect.storage import Role, open_store
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.mqtt import BrokerAddress
@@ -195,13 +196,15 @@ def test_with_a_certificate_it_speaks_https_and_cookies_stay_there(site: Path, t
         assert one.end() == 0
 
 
-def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: Path) -> None:
+def test_beyond_this_machine_without_encryption_it_has_to_be_stated(site: Path, tmp_path: Path) -> None:
     words = ("collect", site, "--broker", "none", "--listen", "0.0.0.0:0", "--store", tmp_path / "new.db")
-    with started(*words) as one:
-        assert one.wait_for(PAGE.pattern)[2] == "localhost"
+    with started(*words, "--insecure") as one:
         one.wait_for("warning: tokens and results cross the network unencrypted")
-    with started(*words, "--proxied") as one:
-        one.wait_for("warning: clients can bypass the proxy")
+        assert one.wait_for(PAGE.pattern)[2] == "localhost"
+
+
+def test_two_collectors_on_one_machine_have_names_of_their_own() -> None:
+    assert session_name(8080) == session_name(8080) != session_name(8081)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +214,8 @@ def test_beyond_this_machine_without_encryption_it_warns(site: Path, tmp_path: P
         (("--keep", "0d"), 2, "--keep 0d: give a number above 0"),
         (("--keep", "-1d"), 2, "--keep -1d: give a number above 0"),
         (("--keep", "90"), 2, "--keep 90: give a number above 0"),
+        (("--listen", "0.0.0.0:0"), 2, "--listen 0.0.0.0 without a certificate"),
+        (("--listen", "[::]:0", "--proxied"), 2, "--listen :: without a certificate"),
         (("--listen", "8080"), 2, "--listen 8080: give an address and a port, such as 127.0.0.1:8080"),
         (("--listen", "127.0.0.1:99999"), 2, "--listen 127.0.0.1:99999: give an address and a port"),
         (("--listen", "192.0.2.1:8080"), 2, "Give an address of this machine and a free port"),

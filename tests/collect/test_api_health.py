@@ -128,6 +128,19 @@ def test_devices_with_another_period_are_still_seen(made: Bench) -> None:
     assert told["s3"]["missing"] == 1
 
 
+def test_a_report_that_the_broker_has_kept_does_not_count_as_seen(made: Bench) -> None:
+    """After a start the broker sends the last report of each device, which may be of last week."""
+    slot = from_now()
+    made.store.readings.add([reading("s1", 1, slot(500)), reading("s2", 1, slot(0))])
+    made.store.readings.add([reading("s3", k, slot(k)) for k in range(100)])  # more frames than are looked at
+    made.store.reports.add([DeviceReport("hall", name, "offline", 3, 30, unix_ms()) for name in ("s1", "s4")])
+    told = sensors(made)
+    assert told["s1"]["last_seen"] == told["s1"]["last_reading"] == slot(500)
+    assert told["s2"]["last_seen"] == slot(0)
+    assert told["s4"]["last_reading"] is None
+    assert told["s4"]["last_seen"] is not None
+
+
 def test_a_reading_is_never_seen_later_than_now(made: Bench) -> None:
     slot = from_now()
     made.store.readings.add([reading("s1", 1, slot(-2))])

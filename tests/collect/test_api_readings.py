@@ -208,6 +208,22 @@ def test_an_attack_combines_the_frames_of_a_window(made: Bench) -> None:
     assert answer.status_code == 404
 
 
+def test_an_attack_covers_exactly_one_window_of_the_claim(made: Bench) -> None:
+    """A reading one window before the last is of another window: the intervals of the claim are half-open."""
+    site = watched()
+    window, period, claim = site.window_ms, site.schedule.period_ms, site.plan.claim
+    end = NOW // period * period
+    slots = [end - k * period for k in range(2 * claim.readings_per_window)]
+    times = sorted({*slots, end - window, end - window + 1})
+    made.store.readings.add([Reading("hall", "s1", k, when, 5, NOW) for k, when in enumerate(times)])
+    for until in (None, end, end - 7 * period, end - 1):
+        last = end if until is None else until
+        inside = [when for when in times if last - window < when <= last]
+        found = get(made, "/v1/sites/hall/attack" + ("" if until is None else f"?time={until}"))
+        assert (found["frames"], found["since"]) == (len(inside), inside[0])
+        assert sum(when in slots for when in inside) <= claim.readings_per_window
+
+
 def test_health_covers_sensors_recovery_broker_store_problems_and_alarms(made: Bench) -> None:
     period = watched().schedule.period_ms
     now = unix_ms() // period * period - period // 2  # off the slots, on which times would count before others
@@ -222,7 +238,7 @@ def test_health_covers_sensors_recovery_broker_store_problems_and_alarms(made: B
         "online",
         3,
         30,
-        now + 9,
+        now + 2,
         0,
     )
     assert (two["state"], two["used"], two["last_seen"], two["missing"], two["late"]) == (None, 1, now + 1, 1, 4)

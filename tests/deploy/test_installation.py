@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from cloakwork.cli.collect import session_name
 from cloakwork.collect.storage import Reading, Role, open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
@@ -81,7 +82,7 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
             health = ask(port, site.authority, secret, "health")
             assert health["broker"]["state"] == health["store"]["state"] == "ok"
             assert working[0].poll() is None
-            assert home.hears("cloakwork/zones/cloakwork-collector-zones")
+            assert home.hears(f"cloakwork/zones/{session_name(port)}-zones")
             log = (tmp_path / "collector.log").read_text("utf-8")
             assert log.count("connected to the broker") == 1, "its two connections end each other"
         finally:

@@ -3,6 +3,7 @@
 import logging
 import re
 import signal
+import socket
 import sys
 from contextlib import ExitStack
 from ipaddress import ip_address
@@ -22,11 +23,7 @@ from cloakwork.mqtt import BrokerAddress, parse_broker
 EMBEDDED, NONE = "embedded", "none"
 USUAL_PORT = 1883
 LOOK_S = 0.5
-_CLEAR = {
-    False: "tokens and results cross the network unencrypted. Give --certificate and --private-key, or put a proxy "
-    "in front and add --proxied",
-    True: "clients can bypass the proxy and connect unencrypted. Listen on 127.0.0.1, or let only the proxy connect",
-}
+NAME = "cloakwork-collector"
 
 
 def collect(
@@ -42,8 +39,11 @@ def collect(
     certificate: Annotated[Path | None, typer.Option(help="Certificate for https, in PEM form.")] = None,
     private_key: Annotated[Path | None, typer.Option(help="Private key of the certificate.")] = None,
     proxied: Annotated[bool, typer.Option("--proxied", help="A proxy on this machine serves https.")] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen beyond this machine although nothing is encrypted.")
+    ] = False,
     group: Annotated[str | None, typer.Option(help="Share the readings with other collectors of this group.")] = None,
-    name: Annotated[str, typer.Option(help="Session name at the broker, unique.")] = "cloakwork-collector",
+    name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.")] = None,
     keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove older data: 90d, 12h or 4w.")] = None,
     home_assistant: Annotated[
         bool, typer.Option("--home-assistant", help="Publish the occupancy of zones to Home Assistant.")
@@ -52,6 +52,7 @@ def collect(
     """Collect until stopped."""
     host, port = parse_listen(listen)
     address = ListenAddress(host, port, certificate, private_key, proxied)
+    _require_encryption(address, insecure)
     keep_days = parse_days("--keep", keep)
     with busy("reading the site files"):
         watched = load_collected_sites(sites)
@@ -67,7 +68,7 @@ def collect(
             broker=_reach(broker, password_file, ca, stack),
             listen=address,
             group=group,
-            name=name,
+            name=name or session_name(port),
             keep_days=keep_days,
             home_assistant=home_assistant,
         )
@@ -78,7 +79,7 @@ def collect(
         stack.callback(service.stop)
         sensors = sum(len(site.ids) for site in watched.values())
         note(f"collecting {', '.join(watched)} ({counted(sensors, 'sensor')})")
-        _greet(opened, service, address)
+        _greet(opened, service)
         while not stopping.wait(LOOK_S):
             if service.failed:
                 raise RuntimeError("the HTTP server ended unexpectedly")
@@ -119,7 +120,17 @@ def _reach(url: str, password_file: Path | None, authority: Path | None, stack: 
     return embedded.broker
 
 
-def _greet(store: Store, service: Service, listen: ListenAddress) -> None:
+def session_name(port: int) -> str:
+    """The default name of a collector's session: the same after a restart, and another for each on one network.
+
+    >>> session_name(8080).endswith("-8080")
+    True
+    """
+    host = re.sub(r"[^A-Za-z0-9.-]", "", socket.gethostname())
+    return f"{NAME}-{host}-{port}"
+
+
+def _greet(store: Store, service: Service) -> None:
     """Print the address of the page, and how to sign in."""
     url = service.url
     readers = [token for token in store.tokens.list_all() if token.role is not Role.DEVICE and token.revoked is None]
@@ -134,8 +145,20 @@ def _greet(store: Store, service: Service, listen: ListenAddress) -> None:
         )
     else:
         note(f"the page is at {url}/; to sign in, create a token with: cloakwork token new --role operator")
-    if listen.certificate is None and not _is_loopback(listen.host):
-        note(f"warning: {_CLEAR[listen.proxied]}")
+
+
+def _require_encryption(listen: ListenAddress, insecure: bool) -> None:
+    """Refuse to serve others without encryption, unless that is stated."""
+    if listen.certificate is not None or _is_loopback(listen.host):
+        return
+    if not insecure:
+        raise InputError(
+            f"--listen {listen.host} without a certificate: tokens and results would cross the network unencrypted. "
+            "Give --certificate and --private-key, or listen on 127.0.0.1 behind a proxy with --proxied. To accept the "
+            "risk, add --insecure.",
+            host=listen.host,
+        )
+    note("warning: tokens and results cross the network unencrypted")
 
 
 def _is_loopback(host: str) -> bool:

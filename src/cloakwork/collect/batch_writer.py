@@ -8,7 +8,7 @@ as well.
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Event, Lock, Thread
 
@@ -48,8 +48,9 @@ class PendingWrite:
 class BatchWriter:
     """Stores writes in the order of arrival, and the problem counts with them.
 
-    The writing thread calls `on_stored` with each durable batch: readings, their statuses, reports. After a retry, a
-    reading that was there already counts as new: an earlier attempt may have stored it.
+    The writing thread asks `admit` whether the readings of a write may be stored, and calls `on_stored` with each
+    durable batch: readings, their statuses, reports. After a retry, a reading that was there already counts as new: an
+    earlier attempt may have stored it.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class BatchWriter:
         store: Store,
         problems: ProblemCounter,
         *,
+        admit: Callable[[Sequence[Reading]], bool],
         on_stored: Callable[[list[Reading], list[ReadingStatus], list[DeviceReport]], None],
         capacity: int,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._problems = problems
+        self._admit = admit
         self._on_stored = on_stored
         self._capacity = capacity
         self._clock = clock
@@ -159,6 +162,7 @@ class BatchWriter:
 
     def _store_batch(self, batch: list[PendingWrite]) -> None:
         """Store a batch, retrying as often as necessary, and call everyone back."""
+        batch = [write for write in batch if self._admitted(write)]
         readings = [reading for write in batch for reading in write.readings]
         reports = [write.report for write in batch if write.report is not None]
         statuses = self._insist(readings, reports)
@@ -171,6 +175,12 @@ class BatchWriter:
             write.finish(statuses[start:end])
             start = end
         self._on_stored(readings, statuses, reports)
+
+    def _admitted(self, write: PendingWrite) -> bool:
+        admitted = self._admit(write.readings)
+        if not admitted:
+            write.finish([ReadingStatus.REFUSED] * len(write.readings))
+        return admitted
 
     def _insist(self, readings: list[Reading], reports: list[DeviceReport]) -> list[ReadingStatus] | None:
         """Return the statuses once everything is durable; None if the writer was stopped before that."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
+from cloakwork.collect.device_quota import DeviceQuota
 from cloakwork.collect.problems import BudgetCheck, BudgetRules, ProblemCounter, Reason
 from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
@@ -51,7 +52,8 @@ class Intake:
     periods
         Milliseconds between two readings of a site. A reading that arrives over three periods after its time is late.
     rules
-        The plan's rules for the sensors of a site. Readings that break them are counted, and stored all the same.
+        The plan's rules for the sensors of a site. Readings that break them are counted, and stored all the same, up to
+        the quota of their device.
     capacity
         How many readings may wait.
     clock
@@ -86,7 +88,10 @@ class Intake:
         names = [(site, sensor, kind) for site, ids in sensors.items() for sensor in ids for kind in kinds]
         self._topics = {topic(*name): name for name in names}
         self._problems = ProblemCounter(sensors)
-        self._writer = BatchWriter(store, self._problems, on_stored=self._stored_batch, capacity=capacity, clock=clock)
+        self._quota = DeviceQuota(store, self._rules)
+        self._writer = BatchWriter(
+            store, self._problems, admit=self._admit, on_stored=self._stored_batch, capacity=capacity, clock=clock
+        )
         self._stored = 0
 
     def start(self) -> None:
@@ -134,7 +139,7 @@ class Intake:
             self._writer.put(PendingWrite((), row, finish))
 
     def submit(self, readings: Sequence[Reading], *, timeout: float = 10.0) -> list[ReadingStatus]:
-        """Store readings, all or none of them, and return the status of each.
+        """Store readings, all or none of them, and return the status of each: `REFUSED` for all above a quota.
 
         Raises `InputError` for an unknown name or a number out of range, and `BusyError` if the queue is full, the
         store fails, or `timeout` seconds have passed. After a `BusyError` the same readings may be submitted again:
@@ -196,6 +201,13 @@ class Intake:
         reason = Reason.BENCH if kind == "bench" else self._unknown(site, sensor)
         self._problems.count(reason or Reason.WRONG_TOPIC, site, sensor, now)
 
+    def _admit(self, readings: Sequence[Reading]) -> bool:
+        admitted = self._quota.admit(readings)
+        if not admitted:
+            for reading in readings:
+                self._problems.count(Reason.FLOOD, reading.site, reading.sensor, reading.received)
+        return admitted
+
     def _stored_batch(
         self, readings: list[Reading], statuses: list[ReadingStatus], reports: list[DeviceReport]
     ) -> None:
@@ -203,6 +215,10 @@ class Intake:
         new = []
         for reading, status in zip(readings, statuses, strict=True):
             reasons = [_REASONS[status]] if status in _REASONS else list(self._timing(reading))
+            if Reason.DUPLICATE in reasons or Reason.ALARM in reasons:
+                self._quota.release(reading)
+            elif self._quota.floods(reading):
+                reasons.append(Reason.FLOOD)
             if status is ReadingStatus.NEW:
                 if Reason.DUPLICATE not in reasons:
                     self._stored += 1

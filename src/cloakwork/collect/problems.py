@@ -32,6 +32,7 @@ class Reason(StrEnum):
     OVER = "over budget: the claim does not hold for this sensor"
     OTHER_BUDGET = "other budget: the device states another budget than the plan"
     OFF_SLOT = "off the slots: stamp not on a slot of the schedule"
+    FLOOD = "flood: more readings than the plan allows and an outbox holds"
 
 
 CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
@@ -90,6 +91,10 @@ class BudgetRules:
     allowed: int
     period_ms: int
     aligned: bool
+
+    def most(self, milliseconds: int) -> int:
+        """The most readings of a sensor in any period of this length."""
+        return self.allowed * -(-milliseconds // self.window_ms)
 
 
 class BudgetCheck:

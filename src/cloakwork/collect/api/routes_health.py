@@ -35,8 +35,9 @@ class SensorHealth(ResponseModel):
 
     `used` is how many readings of the window it has used: its own count, or the collector's if that is higher; null if
     nothing arrived in this window. `allowed` is the plan's. `missing` counts the frames without a reading of it among
-    the last `frames`; `late`, `again` and `alarms` count since the store was made. Times are Unix milliseconds, null
-    where nothing has arrived yet.
+    the last `frames`; `late`, `again` and `alarms` count since the store was made. `last_seen` is the time of the last
+    reading, since a report may be one that the broker has kept for long; before the first reading, it is when the last
+    report arrived. Times are Unix milliseconds, null where nothing has arrived yet.
     """
 
     id: str
@@ -154,17 +155,17 @@ def _sensors(
     used = _used(context, watched, rules, reports, now)
     times = _frame_times(context, watched, now)
     present: Counter[str] = Counter()
-    newest: dict[str, int] = {}
-    for moment, values in sorted(context.store.frames.values(site, times).items()):
+    for values in context.store.frames.values(site, times).values():
         present.update(values.keys())
-        newest.update(dict.fromkeys(values, min(moment, now)))
+    last = context.store.readings.newest(site, watched.ids, now + watched.ahead_ms)
+    newest = {name: min(moment, now) for name, moment in last.items() if moment > 0}
     return [
         SensorHealth(
             id=sensor.id,
             state=report.state if (report := reports.get(sensor.id)) else None,
             used=used[sensor.id],
             allowed=rules.allowed,
-            last_seen=_largest(report.received if report else None, newest.get(sensor.id)),
+            last_seen=newest.get(sensor.id, report.received if report else None),
             last_reading=newest.get(sensor.id),
             sigma=sensor.sigma,
             missing=len(times) - present[sensor.id],

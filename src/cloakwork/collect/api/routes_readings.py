@@ -18,6 +18,7 @@ from cloakwork.errors import ApiError, InputError
 from cloakwork.sensor.wire import LARGEST
 
 MOST = 1000  # readings in one request
+QUOTA_S = 3600.0  # before a device that has sent too many may try again
 EXAMPLE = {"v": 1, "site": "hall", "sensor": "s07", "seq": 123061282013184, "time": 1794731949036, "value": 8955}
 router = APIRouter(route_class=GuardedRoute, tags=["readings"])
 
@@ -96,6 +97,9 @@ async def post_readings(
     except InputError:
         message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
         raise ApiError(422, "unknown-sensor", message) from None
+    if verdicts[ReadingStatus.REFUSED]:
+        message = "This device has sent more readings than its plan allows. Nothing was stored. Check its clock."
+        raise ApiError(429, "over-quota", message, retry_s=QUOTA_S)
     return Accepted(
         accepted=verdicts[ReadingStatus.NEW], again=verdicts[ReadingStatus.AGAIN], alarms=verdicts[ReadingStatus.ALARM]
     )

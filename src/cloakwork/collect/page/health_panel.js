@@ -175,6 +175,7 @@ const PROBLEM_TEXTS = {
   "over budget": "over budget: the privacy claim does not hold for this sensor",
   "other budget": "another budget than the plan's: the privacy claim does not hold for this sensor",
   "off the slots": "readings off the slots of the schedule: the privacy claim does not hold for this sensor",
+  flood: "more readings than the plan allows and an outbox holds: a copy of the device, or someone who sends in its name",
 };
 
 /** Counted problems, one entry for each code: how often, of which sensors, and when last. */
@@ -200,25 +201,37 @@ function newestAlarms(alarms) {
   return [...newest.values()].sort((a, b) => b.received - a.received);
 }
 
-const others = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
+const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Alarms and counted problems, the worst first. */
-export function showProblems(holder, health, now) {
+/** Sensors that are offline or silent, each since its last reading. */
+const away = (sensors, now) =>
+  sensors
+    .filter(({ level }) => level === "bad")
+    .map(({ id, text, last_seen: seen }) => ({
+      kind: "problem",
+      what: `Sensor ${id} is ${text}: check the device`,
+      who: seen === null ? "no reading so far" : `last reading ${ago(seen, now)}`,
+      when: seen === null ? "" : moment(seen, now),
+    }));
+
+/** Alarms, sensors that are away and counted problems, the worst first. */
+export function showProblems(holder, health, sensors, now) {
   const alarmsOf = new Map(health.sensors.map((sensor) => [sensor.id, sensor.alarms ?? 0]));
   const alarms = newestAlarms(health.alarms).map(({ sensor, seq, received }) => ({
     kind: "alarm",
     what: ALARM_TEXT,
-    who: `Sensor ${sensor}, number ${seq}${others(alarmsOf.get(sensor))}, ${ago(received, now)}`,
+    who: `Sensor ${sensor}, number ${seq}${andOthers(alarmsOf.get(sensor))}, ${ago(received, now)}`,
     when: moment(received, now),
   }));
   const problems = byCode(health.problems).map((problem) => ({
-    kind: problem.breaks_claim ? "alarm" : "problem",
+    kind: problem.breaks_claim || problem.code === "flood" ? "alarm" : "problem",
     what: PROBLEM_TEXTS[problem.code] ?? problem.reason,
     who: `${count(problem.count, "time")}, ${few(problem.sensors) || "no known sensor"}, last ${ago(problem.last, now)}`,
     when: moment(problem.last, now),
   }));
   const isAlarm = ({ kind }) => kind === "alarm";
-  const entries = [...alarms, ...problems.filter(isAlarm), ...problems.filter((entry) => !isAlarm(entry))];
+  const others = problems.filter((entry) => !isAlarm(entry));
+  const entries = [...alarms, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
   const text = JSON.stringify(entries);
   if (holder.dataset.text === text) return;
   holder.dataset.text = text;

@@ -258,7 +258,7 @@ export class SiteView {
     this.page.table.show(this.sensors, now, this.info.unit, $("only-bad").checked);
     setText($("sensors-summary"), summary(this.sensors));
     showService($("service"), this.health);
-    showProblems($("problems"), this.health, now);
+    showProblems($("problems"), this.health, this.sensors, now);
     showPrivacy(this.info, this.kind, this.sensors, now - this.page.history.range);
     this.redraw();
     this.tick();

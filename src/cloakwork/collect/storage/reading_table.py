@@ -88,6 +88,13 @@ class ReadingTable:
         with self._database.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
+    def newest(self, site: str, sensors: Sequence[str], until: int) -> dict[str, int]:
+        """Return the time of the last reading of each sensor before `until`; sensors without one are left out."""
+        query = sa.select(sa.func.max(_TABLE.time)).where(_TABLE.site == site, _TABLE.time < until)
+        with self._database.reading() as connection:
+            times = {name: connection.execute(query.where(_TABLE.sensor == name)).scalar() for name in sensors}
+        return {name: time for name, time in times.items() if time is not None}
+
     def alarms(self, site: str, *, limit: int = 1000) -> list[Alarm]:
         """Return sequence numbers that arrived with two values, the newest first."""
         table = tables.alarms.c

@@ -26,11 +26,15 @@ class Reading(NamedTuple):
 
 
 class ReadingStatus(StrEnum):
-    """The store's answer to a reading: new, the same message again, or another value under a known sequence number."""
+    """The answer to a reading: new, the same message again, or another value under a known sequence number.
+
+    Readings that are refused, because their device has sent too many, never reach the store.
+    """
 
     NEW = "new"
     AGAIN = "again"
     ALARM = "alarm"
+    REFUSED = "refused"
 
 
 class DeviceReport(NamedTuple):
