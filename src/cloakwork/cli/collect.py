@@ -68,7 +68,7 @@ def collect(
             broker=_reach(broker, password_file, ca, stack),
             listen=address,
             group=group,
-            name=name or session_name(port),
+            name=session_name(port) if name is None else name,
             keep_days=keep_days,
             home_assistant=home_assistant,
         )
