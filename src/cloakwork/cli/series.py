@@ -92,7 +92,7 @@ def series(
         ),
     ],
     epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it anew.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Probability that the claim fails; each run spends it anew.")] = 1e-6,
+    delta: Annotated[float, typer.Option(help="About the probability that the claim fails; spent anew.")] = 1e-6,
     time: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; default: one called time, timestamp or date."),
