@@ -104,7 +104,10 @@ def _distance(model: Physics) -> tuple[str, ...]:
     if isinstance(model, HeatLine) and model.placement is Placement.GRID:
         return ("Sources are assumed to be on the grid of places. For sources anywhere, use placement='anywhere'.",)
     if model.space.metric is Metric.PATH:
-        return ("Distance is the length of the shortest path from neighbour to neighbour.",)
+        return (
+            "Distance is the length of the shortest path from neighbour to neighbour. A source between two places "
+            "counts as shared by both.",
+        )
     return ()
 
 

@@ -67,7 +67,7 @@ class LineSpec(_Table):
     places: Whole
     T: Positive
     length: Positive = 1.0
-    placement: Literal["grid", "anywhere"] = "grid"
+    placement: Literal["grid", "anywhere"] = "anywhere"
     tolerance: ToleranceSpec = ToleranceSpec()
 
 
