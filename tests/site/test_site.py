@@ -82,7 +82,7 @@ def test_a_line_site_is_what_it_says() -> None:
     assert (site.physics.n, site.physics.sensors, site.physics.T) == (30, 5, 0.02)
     assert site.sensor_ids == ("s1", "s2", "s3", "s4", "s5")
     assert site.baselines.tolist() == [20.5] * 5
-    assert site.period_ms == 900_280  # a quarter of an hour, and what a late reading and a fast clock need
+    assert site.period_ms == 900_281  # a quarter of an hour, and what a late reading and a fast clock need
 
 
 def test_its_cloak_has_the_claim_of_the_file() -> None:
