@@ -55,4 +55,9 @@ def test_the_network_of_the_documentation(attack: Attack, rng: np.random.Generat
     ring = np.stack([np.interp(np.arange(0, 8, 1e-3), around, [*row, row[0]]) for row in columns])
     start = rng.integers(8000, size=attack.size(20_000, 1_000_000))
     steps = rng.integers(1, 4001, size=len(start))
-    compare(attack, site.cloak(), ring[:, (start + steps) % 8000] - ring[:, start], steps * 1e-3)
+    compare(
+        attack,
+        site.cloak(),
+        ring[:, (start + steps) % 8000] - ring[:, start],
+        np.asarray(steps * 1e-3, dtype=np.float64),
+    )
