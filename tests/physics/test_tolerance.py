@@ -1,5 +1,6 @@
 """A declared set of models, and the steepest slope over it."""
 
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -151,3 +152,25 @@ def test_a_node_at_exactly_the_declared_distance_counts() -> None:
     for _, _, edge in path.edges(data=True):
         edge["length"] = 0.1
     assert 3 in Graph(path, tau=0.5, sensors=[0]).nearby_places(0.3)[0]
+
+
+def test_memory_adds_up_the_slopes_of_all_ages() -> None:
+    plan = FloorPlan(
+        Rooms.from_walls((3, 2), cell=0.25, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.25))]),
+        [(0.5, 0.5), (1.2, 1.5), (2.4, 1.0), (2.6, 0.3)],
+        Steady(0.8),
+        footprint=0.3,
+    )
+    weights = np.array([1.0, 3.0, 0.5, 2.0])
+    ages = -np.log1p(-(np.arange(300) + 0.5) / 300)
+    slopes = [replace(plan, regime=Pulse(0.8 * np.sqrt(2 * age))).joint_slope(weights).value for age in ages]
+    bound = Family(plan, Tolerance(memory=True)).joint_slope(weights).value
+    assert np.mean(slopes) <= bound <= 1.05 * np.mean(slopes)
+    assert bound > plan.joint_slope(weights).value
+    assert (Family(plan, Tolerance(memory=True)).sensor_slopes() >= plan.sensor_slopes()).all()
+
+
+def test_only_steady_sources_on_a_floor_plan_have_a_known_memory() -> None:
+    with pytest.raises(PhysicsError) as caught:
+        Family(HeatLine(n=10, m=3, T=0.1), Tolerance(memory=True)).joint_slope()
+    assert caught.value.values == {"memory": True}

@@ -94,6 +94,7 @@ def plan_values(
         "resolution_cost": cloak.resolution_cost,
         "timing": asdict(cloak.family.timing),
         "timing_cost": cloak.timing_cost,
+        "memory_cost": cloak.memory_cost,
         "window_seconds": site.spec.privacy.window,
         "readings_per_window": cloak.readings_per_window,
         "schedule": asdict(plan.schedule),

@@ -159,6 +159,15 @@ class Physics(ABC):
         return np.asarray((steepest + self._slack(error)) * (1 + 1e-12))
 
     @property
+    def ages(self) -> "tuple[tuple[float, Physics], ...]":
+        """Models of what sources of each age contribute to a reading, each with its share, if the readings remember."""
+        raise PhysicsError(
+            f"{type(self).__name__} has no memory that is known: only a floor plan with Steady(...) has. Leave memory "
+            "out of the tolerance.",
+            memory=True,
+        )
+
+    @property
     def stretch(self) -> float:
         """How much longer a straight line can be when it is measured in the metric of the space."""
         return 1.0

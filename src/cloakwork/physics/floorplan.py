@@ -16,6 +16,9 @@ from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady,
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Space
 
+AGES = 16  # ages at which the heat of a room that remembers is evaluated
+OLDEST = 12.0  # the last of them, in time constants of the room
+
 
 @dataclass(frozen=True)
 class Pulse:
@@ -141,6 +144,28 @@ class FloorPlan(Physics):
         close = (apart**2).sum(axis=2) <= (distance * (1 + 1e-9)) ** 2
         return [np.flatnonzero(row) for row in close]
 
+    @cached_property
+    def ages(self) -> tuple[tuple[float, Physics], ...]:
+        """The heat of each age as a pulse, with its share of the steady heat.
+
+        Notes
+        -----
+        (kappa L + I)^-1 is the integral of e^-b exp(-b kappa L) over b, the age of the heat in time constants of the
+        room: a pulse of length reach sqrt(2b). The shares are those of a linear interpolation between the ages; what is
+        older counts as the oldest.
+        """
+        if not isinstance(self.regime, Steady):
+            return super().ages
+        start = ((self.footprint / self.rooms.cell) ** 2 + 1) / 2 / (self.regime.reach / self.rooms.cell) ** 2
+        ages = np.append(np.geomspace(start, start + OLDEST, AGES - 1), start + OLDEST) - start
+        ages = np.unique(ages)
+        gaps, left = np.diff(ages), np.exp(-ages)
+        later = (left[:-1] - left[1:] * (1 + gaps)) / gaps
+        shares = np.append(left[:-1] - left[1:] - later, left[-1]) + np.append(0.0, later)
+        lengths = np.maximum(self.regime.reach * np.sqrt(2 * ages), 1e-6 * self.rooms.cell)
+        pulses = [replace(self, regime=Pulse(float(length))) for length in lengths]
+        return tuple(zip((shares * (1 + 1e-12)).tolist(), pulses, strict=True))
+
     @property
     def stretch(self) -> float:
         return math.sqrt(2)  # distance is measured along the axes
@@ -154,9 +179,20 @@ class FloorPlan(Physics):
         position, and its slopes are means of those along the sides of the square of four centres around it. Positions
         that extend over at most k cells along each axis lie within a box of k + 1 such squares on a side.
         """
+        squares = min(math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1, max(self.rooms.grid.shape))
+        key = (squares, displacement)
+        if key not in self._boxes:
+            self._boxes.clear()  # the next call mostly asks for the same boxes
+            self._boxes[key] = self._box_slopes(squares, displacement)
+        return self._boxes[key]
+
+    @cached_property
+    def _boxes(self) -> dict[tuple[int, float], CertifiedRows]:
+        return {}
+
+    def _box_slopes(self, squares: int, displacement: float) -> CertifiedRows:
         slopes = self.sensor_pair_slopes(displacement)
         rows, columns = self.rooms.grid.shape
-        squares = min(math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1, max(rows, columns))
         ends = self.rooms.grid_positions[self.rooms.pairs]
         along_x = ends[:, 0, 0] == ends[:, 1, 0]
         boxes = np.zeros((self.sensors, rows, columns))

@@ -25,6 +25,7 @@ class Tolerance:
     `diffusion` is the largest relative error of the diffusion (T, tau, or the square of a reach), `gain` that of each
     sensor's gain, and `position` the largest distance of each sensor from its modelled position, in units of the space.
     With `doors`, each door of a floor plan may be open or shut; a shut door is a wall, whose sides are not neighbours.
+    With `memory`, the warmth of steady sources may follow them with any time constant, instead of at once.
 
     >>> Tolerance(gain=0.05).sentences()
     ("each sensor's gain within 5 % of the stated one",)
@@ -34,6 +35,7 @@ class Tolerance:
     gain: float = 0.0
     position: float = 0.0
     doors: bool = False
+    memory: bool = False
 
     def __post_init__(self) -> None:
         for name in ("diffusion", "gain", "position"):
@@ -55,6 +57,8 @@ class Tolerance:
             sentences.append(f"each sensor within {self.position:g} of its stated position")
         if self.doors:
             sentences.append("each door open or shut (a shut door is a wall: it does not hide a source's side)")
+        if self.memory:
+            sentences.append("rooms that remember: warmth that follows its source with any time constant")
         return tuple(sentences)
 
 
@@ -127,7 +131,12 @@ class Family:
             return anywhere
         steepest = 0.0
         for spreads in self._by_doors:
-            values = np.array([self._frame_slope_of(member, alpha, weights) for member in spreads])
+            values = np.array(
+                [
+                    sum(share * self._frame_slope_of(part, alpha, weights) for share, part in self.parts(member))
+                    for member in spreads
+                ]
+            )
             steepest = max(steepest, float(values.max() + _between(values)))
         return min(steepest * (1 + self.tolerance.gain), anywhere)
 
@@ -146,11 +155,24 @@ class Family:
         shares = np.arange(1, SHARES + 1) / SHARES
         return min(float(np.mean([swept(travel + alpha * share) for share in shares])), at_once + later())
 
-    def _steepest(self, weights: FloatArray | None) -> Slope:
+    def parts(self, member: Physics) -> tuple[tuple[float, Physics], ...]:
+        """The model itself, or what sources of each age contribute to its readings if it remembers.
+
+        Neighbours are within alpha at every instant, but at each age another pair may be the worst. So the slopes of
+        all ages add up.
+        """
+        return member.ages if self.tolerance.memory else ((1.0, member),)
+
+    def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
         move = self.tolerance.position
+        slopes = [(share, part.joint_slope(weights, displacement=move)) for share, part in self.parts(member)]
+        largest = max(slopes, key=lambda slope: slope[0] * slope[1].value)[1]
+        return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
+
+    def _steepest(self, weights: FloatArray | None) -> Slope:
         steepest = Slope(0.0, (0, 0))
         for spreads in self._by_doors:
-            slopes = [member.joint_slope(weights, displacement=move) for member in spreads]
+            slopes = [self._joint_slope_of(member, weights) for member in spreads]
             values = np.array([slope.value for slope in slopes])
             best = int(np.argmax(values))
             value = float(values[best] + _between(values))
@@ -167,7 +189,14 @@ class Family:
         move = self.tolerance.position
         steepest = np.zeros(self.physics.sensors)
         for spreads in self._by_doors:
-            values = np.stack([member.sensor_slopes(displacement=move) for member in spreads])
+            values = np.stack(
+                [
+                    np.sum(
+                        [share * part.sensor_slopes(displacement=move) for share, part in self.parts(member)], axis=0
+                    )
+                    for member in spreads
+                ]
+            )
             steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
         return np.asarray(steepest * (1 + self.tolerance.gain))
 

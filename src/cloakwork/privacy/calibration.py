@@ -169,7 +169,7 @@ class Allowance:
         own = self._scaled(sigma if self.step is None else few_ratios(sigma, self.step))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
-        if self.family.timing.travel:
+        if self.family.timing.travel or self.family.tolerance.memory:
             return better  # the search then meets a condition that comes close to the exact one, and proves nothing
         return replace(better, bound=self._without_rounding(best.optimum.bound))
 

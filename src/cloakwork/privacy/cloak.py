@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, ReadingError
-from cloakwork.physics import AT_ONCE, Family, Physics, Timing, Tolerance
+from cloakwork.physics import AT_ONCE, Family, FloorPlan, Physics, Steady, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, per_sensor, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report
 from cloakwork.privacy.explain import Explanation, explain
@@ -185,6 +185,21 @@ class Cloak(Immutable):
         if self.scope is Scope.SENSOR:
             return 0.0
         return self.family.frame_slope(self.alpha) / self.family.joint_slope().value - 1
+
+    @property
+    def memory_cost(self) -> float:
+        """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
+
+        0 where the model has no steady sources on a floor plan.
+        """
+        if not (isinstance(self.physics, FloorPlan) and isinstance(self.physics.regime, Steady)):
+            return 0.0
+        plain, remembering = (Family(self.physics, Tolerance(memory=memory)) for memory in (False, True))
+        if self.scope is Scope.SENSOR:
+            slopes = [family.sensor_slopes() / self._sigma for family in (remembering, plain)]
+            return float(slopes[0].max() / slopes[1].max()) - 1
+        weights = 1 / self._sigma
+        return remembering.joint_slope(weights).value / plain.joint_slope(weights).value - 1
 
     @cached_property
     def design_report(self) -> DesignReport:

@@ -243,10 +243,13 @@ def squared_slopes(family: Family) -> Iterator[FloatArray]:
         yield family.sensor_slopes()[None] ** 2
         return
     for member in family.members:
+        shares, parts = zip(*family.parts(member), strict=True)
         if travel:
-            yield member.swept_slopes(travel, displacement=family.tolerance.position).values.T ** 2
+            swept = [part.swept_slopes(travel, displacement=family.tolerance.position).values for part in parts]
+            yield sum(share * slopes for share, slopes in zip(shares, swept, strict=True)).T ** 2
             continue
-        for slopes in _slopes(member, family.tolerance.position):
+        for pieces in zip(*(_slopes(part, family.tolerance.position) for part in parts), strict=True):
+            slopes = sum(share * np.abs(piece) for share, piece in zip(shares, pieces, strict=True))
             yield np.ascontiguousarray(slopes.T**2)
 
 

@@ -64,6 +64,8 @@ class ExplainableCloak(Protocol):
     @property
     def timing_cost(self) -> float: ...
     @property
+    def memory_cost(self) -> float: ...
+    @property
     def design_report(self) -> DesignReport: ...
 
 
@@ -88,6 +90,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         f"a source of weight 2 only within {cloak.alpha / 2:g}.",
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
+        *_memory(cloak),
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
         else "The claim covers the model exactly as stated. Declare a tolerance to cover errors of the model.",
@@ -109,6 +112,17 @@ def _distance(model: Physics) -> tuple[str, ...]:
             "counts as shared by both.",
         )
     return ()
+
+
+def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """What the claim assumes about rooms that remember."""
+    if cloak.family.tolerance.memory or not cloak.memory_cost:
+        return ()
+    return (
+        "The claim assumes readings that follow the sources at once. Where warmth lingers, moves in the past add up: "
+        f"they can shift a frame up to {100 * cloak.memory_cost:.0f} % further than the claim allows. A tolerance with "
+        "memory covers that.",
+    )
 
 
 def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ class Site:
     def tolerance(self) -> Tolerance:
         """How wrong the model may be."""
         declared = self.spec.physics.tolerance
-        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors)
+        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors, declared.memory)
 
     @property
     def timing(self) -> Timing:

@@ -58,6 +58,7 @@ class ToleranceSpec(_Table):
     gain: NotNegative = 0.0
     position: NotNegative = 0.0
     doors: bool = False
+    memory: bool = False
 
 
 class LineSpec(_Table):
