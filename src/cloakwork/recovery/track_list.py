@@ -191,13 +191,13 @@ class TrackList:
         )
 
     def _source(self, law: FloatArray, at: int) -> Source:
-        """A source, with the smallest set of places that holds it with the stated probability."""
+        """A source, with the most likely places whose probability together is nearest to the stated level."""
         observer = self.observer
         space = observer.problem.physics.space
         by_place = np.bincount(observer.place, weights=law, minlength=len(space))
         order = np.argsort(-by_place, kind="stable")
-        reached = np.cumsum(by_place[order]) >= self.level * by_place.sum()
-        vicinity = np.sort(order[: int(np.argmax(reached)) + 1])
+        nearest = np.argmin(np.abs(np.cumsum(by_place[order]) - self.level * by_place.sum()))
+        vicinity = np.sort(order[: int(nearest) + 1])
         inside = np.isin(observer.place, vicinity)
         place = int(observer.place[at])
         return Source(
