@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from cloakwork.physics import HeatLine
 from tests import parts
+from tests.compilation import compile_together
 
 # how long an example takes, or how long it takes to make one, says how busy this machine is and nothing else
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +20,11 @@ collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-attacks", action="store_true", help="run tests/attacks at full size and print their table")
     parser.addoption("--attacks-page", metavar="PAGE", help="write the table of --full-attacks into this page")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    compile_together(request.config, tmp_path_factory.getbasetemp().parent)
 
 
 @pytest.fixture
