@@ -1,7 +1,9 @@
 """Shares the work of compiling inner loops between the workers of a test run, where no cache has them yet."""
 
 import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -14,20 +16,24 @@ from cloakwork.recovery import BasisPursuit, PointSources, recover
 PATIENCE = 300.0  # seconds; a worker that waits longer compiles by itself
 
 
-def compile_together(config: pytest.Config, folder: Path) -> None:
-    """Let two workers compile half of the loops each, while the others wait: all would compile the same otherwise.
+@cache
+def shared_folder() -> TemporaryDirectory[str]:
+    """A folder for all workers of a run, which the process that starts them makes; it is removed at the end."""
+    return TemporaryDirectory(prefix="cloakwork-tests-")
 
-    `folder` is one that all workers of the run share.
-    """
-    worker = getattr(config, "workerinput", None)
-    if worker is None or worker["workercount"] < len(_SHARES) or _is_cached():
+
+def compile_together(config: pytest.Config) -> None:
+    """Let two workers compile half of the loops each, while the others wait: all would compile the same otherwise."""
+    worker = getattr(config, "workerinput", {})
+    if "shared_folder" not in worker or worker["workercount"] < len(_SHARES) or _is_cached():
         return
+    folder = Path(worker["shared_folder"])
     number = int(worker["workerid"].removeprefix("gw"))
     if number < len(_SHARES):
         _SHARES[number]()
-        (folder / f"compiled-{number}").touch()
+        (folder / str(number)).touch()
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and len(list(folder.glob("compiled-*"))) < len(_SHARES):
+    while time.monotonic() < end and len(list(folder.iterdir())) < len(_SHARES):
         time.sleep(0.1)
 
 

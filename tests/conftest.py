@@ -1,6 +1,7 @@
 """What all tests share: the README's example, compiled once, and a word about parts that are missing."""
 
 from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from cloakwork.physics import HeatLine
 from tests import parts
-from tests.compilation import compile_together
+from tests.compilation import compile_together, shared_folder
 
 # how long an example takes, or how long it takes to make one, says how busy this machine is and nothing else
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,9 +23,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attacks-page", metavar="PAGE", help="write the table of --full-attacks into this page")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
-    compile_together(request.config, tmp_path_factory.getbasetemp().parent)
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Called by pytest-xdist for each worker, in the process that starts them."""
+    node.workerinput["shared_folder"] = shared_folder().name
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    compile_together(session.config)
 
 
 @pytest.fixture
