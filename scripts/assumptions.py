@@ -62,6 +62,9 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
         yield Assumption("model: diffusion", "as stated, no tolerance", f"{name} as much", wrong)
     strong = replace(family, tolerance=replace(family.tolerance, gain=1.0))
     yield Assumption("model: gain, strength of a source", "1 in units of the strength", "2", window(family=strong))
+    remembering = replace(family, tolerance=replace(family.tolerance, memory=True))
+    lingering = "warmth lingers, for any time"
+    yield Assumption("model: memory", "readings follow sources at once", lingering, window(family=remembering))
     yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * plan.alpha))
     yield Assumption("baseline", f"{site.baselines[0]:g}", "any other", planned)
     yield Assumption("budget", "1 reading in a window", "2, or someone keeps two windows", more().mu)
