@@ -75,7 +75,7 @@ def test_everything_is_reached_by_keyboard_in_the_order_of_the_page(flat_visit: 
     expect(page.locator("#board")).to_be_visible()
     expect(page.locator("#slider")).to_be_enabled()
     expect(page.locator("#layer-truth")).to_be_visible()
-    expect(page.locator("#problems li")).to_have_count(3)
+    expect(page.locator("#problems li")).to_have_count(5)
     stops = tab_through(page)
     assert stops[0]["text"] == "Skip to the map"
     assert all(at["ring"] for at in stops), [at for at in stops if not at["ring"]]
@@ -191,7 +191,7 @@ def test_marks_do_not_glide_for_people_who_prefer_less_motion(browser: Browser) 
 def test_the_page_fits_every_screen(flat_visit: tuple[Visit, FakeApi]) -> None:
     visit, _ = flat_visit
     page = visit.page
-    expect(page.locator("#problems li")).to_have_count(3)
+    expect(page.locator("#problems li")).to_have_count(5)
     expect(page.locator("#charts .curve")).to_have_count(3)
     for screen, (width, height) in SCREENS.items():
         page.set_viewport_size({"width": width, "height": height})

@@ -50,10 +50,12 @@ def test_sensors_sort_and_show_their_state(flat_visit: tuple[Visit, FakeApi]) ->
 
 def test_problems_are_counted_by_code(flat_visit: tuple[Visit, FakeApi]) -> None:
     page = flat_visit[0].page
-    expect(page.locator("#problems li")).to_have_count(3)
+    expect(page.locator("#problems li")).to_have_count(5)
     items = page.locator("#problems li").all_inner_texts()
     assert "two values" in items[0]
     assert "s31" in items[0]
+    assert [item for item in items if "check the device" in item] == items[1:3], "sensors that are away come next"
+    assert all(name in item for name, item in zip(("s17", "s60"), items[1:3], strict=True))
     assert any("5 times, s12, s13" in item for item in items)
     assert any("12 times, no known sensor" in item for item in items)
 
