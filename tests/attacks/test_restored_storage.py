@@ -30,7 +30,7 @@ def fullest(times: list[int]) -> int:
 def test_power_cuts_neither_overspend_nor_repeat_a_number(attack: Attack, block: int) -> None:
     """Cuts the power at random, tears the write under way, and damages one copy of the state.
 
-    Claim: no interval as long as the window holds more readings than allowed, and no number, nor its noise, comes twice.
+    Claim: no interval as long as the window holds more readings than allowed, and no number is used twice.
     """
     rng = random.Random(11 + block)
     device_config = config(schedule={"block": block})
