@@ -16,16 +16,17 @@ from cloakwork.recovery import BasisPursuit, PointSources, recover
 PATIENCE = 300.0  # seconds; a worker that waits longer compiles by itself
 
 
-@cache
-def shared_folder() -> TemporaryDirectory[str]:
-    """A folder for all workers of a run, which the process that starts them makes; it is removed at the end."""
-    return TemporaryDirectory(prefix="cloakwork-tests-")
+@cache  # the first answer counts: a worker may have begun to compile when another is started
+def shared_folder() -> TemporaryDirectory[str] | None:
+    """A folder for all workers of a run, made by the process that starts them; None if everything is compiled."""
+    cached = any((Path(cloakwork.__file__).parent / "recovery").rglob("*.nbi"))
+    return None if cached else TemporaryDirectory(prefix="cloakwork-tests-")
 
 
 def compile_together(config: pytest.Config) -> None:
     """Let two workers compile half of the loops each, while the others wait: all would compile the same otherwise."""
     worker = getattr(config, "workerinput", {})
-    if "shared_folder" not in worker or worker["workercount"] < len(_SHARES) or _is_cached():
+    if "shared_folder" not in worker or worker["workercount"] < len(_SHARES):
         return
     folder = Path(worker["shared_folder"])
     number = int(worker["workerid"].removeprefix("gw"))
@@ -35,10 +36,6 @@ def compile_together(config: pytest.Config) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and len(list(folder.iterdir())) < len(_SHARES):
         time.sleep(0.1)
-
-
-def _is_cached() -> bool:
-    return any((Path(cloakwork.__file__).parent / "recovery").rglob("*.nbi"))
 
 
 def _compile_posterior() -> None:

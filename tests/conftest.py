@@ -26,7 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Called by pytest-xdist for each worker, in the process that starts them."""
-    node.workerinput["shared_folder"] = shared_folder().name
+    if (folder := shared_folder()) is not None:
+        node.workerinput["shared_folder"] = folder.name
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
