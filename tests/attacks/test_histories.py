@@ -142,7 +142,7 @@ def test_people_who_walk_and_sway_in_the_flat(attack: Attack, design: str) -> No
     for spread, speed in cases[: attack.size(2, 4)]:
         cloak = cw.Cloak(plan, **claim, timing=cw.Timing(spread=spread, speed=speed))
         travel = 100.0 if speed == "any" else spread * speed
-        starts, rounds = attack.size(100, 1000), attack.size(60, 400)
+        starts, rounds = attack.size(100, 400), attack.size(60, 200)
         for kept in (cloak, at_once):
             kwargs: dict[str, Any] = {
                 "alpha": ALPHA,
