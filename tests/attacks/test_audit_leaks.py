@@ -54,7 +54,7 @@ def test_honest_devices_are_rarely_accused(attack: Attack) -> None:
     """
     devices = [(case.mechanism, case.epsilon, case.delta) for case in boundary_cases()]
     devices.append((HonestDevice(1.0), 1.0, 1e-3))
-    number = attack.size(1, 60)
+    number = attack.size(1, 20)
     for confidence in (0.8, 0.95)[: attack.size(1, 2)]:
         accused = 0
         for place, (mechanism, epsilon, delta) in enumerate(devices):
