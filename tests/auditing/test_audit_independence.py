@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.independence import IndependenceCheck
-from cloakwork.auditing.report_samples import ask, kind_of, read
+from cloakwork.auditing.report_samples import ReportKind, ask, kind_of, read
 
 Rng = np.random.Generator
 
@@ -148,7 +148,7 @@ def partly(noise: np.ndarray, database: int) -> np.ndarray:
         (Tape(1, flipped), "on input 1 mirrors that on input 0, 1 report before"),
         (Tape(0, other_sign), "the size of the output on input 1 follows that on input 0"),
         (Tape(0, partly), "on input 1 follows that on input 0: the same noise"),
-        (Tape(0, round_the_clock), "changes by the same on inputs 0 and 1"),
+        (Tape(0, round_the_clock), "the lowest bit of the output on input 1 follows that on input 0: the same noise"),
         (Tape(0, coin), "on input 1 mirrors that on input 0: the same noise"),
         (Tape(0, never_the_same), "that come together are equal 0 times where"),
     ],
@@ -158,6 +158,12 @@ def test_noise_that_both_inputs_share_withholds_the_verdict(mechanism: Any, word
     assert result.verdict is Verdict.WITHHELD
     assert words in result.dependence
     assert "noise seems to have been used for both" in str(result)
+
+
+def test_steps_that_are_the_same_on_both_inputs_are_seen() -> None:
+    tape, rng = Tape(0, round_the_clock), np.random.default_rng(1)
+    x, y = (read(tape(database, 800, rng)[:, None], ReportKind.FLOAT) for database in (0, 1))
+    assert "changes by the same on inputs 0 and 1" in IndependenceCheck().look(x, y)
 
 
 def test_one_row_of_noise_for_both_inputs_is_seen() -> None:
