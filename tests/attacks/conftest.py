@@ -65,6 +65,8 @@ def attack(request: pytest.FixtureRequest) -> Iterator[Attack]:
     began = time.perf_counter()
     yield record
     title = (request.function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    case = getattr(request.node, "callspec", None)
+    title += f" ({case.id})" if title and case else ""
     row = Row(title, record.tried, record.ratio, time.perf_counter() - began)
     config.stash.setdefault(ROWS, []).append(row)
     if record.full:
