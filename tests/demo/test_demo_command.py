@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-PATIENCE = 90.0
+PATIENCE = 600.0
 COMMAND = [sys.executable, "-c", "from cloakwork.cli import main; main()", "demo"]
 
 

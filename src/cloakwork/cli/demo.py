@@ -29,7 +29,7 @@ from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 
 FRAMES = 3  # that --once waits for: the first ones may arrive while the solvers are still compiling
-PATIENCE = 120.0  # seconds
+PATIENCE = 600.0  # seconds: a busy machine may miss many frames
 LOOK_S = 1.0
 STOPPED = "stopped; all data is removed"
 
