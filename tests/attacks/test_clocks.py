@@ -6,7 +6,7 @@ from functools import partial
 from tests.attacks.conftest import Attack
 from tests.clocks import Measurement, VirtualBoard, VirtualServer, World
 
-SCHEDULE = {"period_ms": 60_016, "offset_ms": 1000, "late_ms": 200, "clock_ms": 50, "window_slots": 60, "allowed": 60}
+SCHEDULE = {"period_ms": 60_018, "offset_ms": 1000, "late_ms": 200, "clock_ms": 50, "window_slots": 60, "allowed": 60}
 FRAMES = 19
 
 
@@ -32,7 +32,7 @@ def board(rng: random.Random, *, behind: int, rate: float) -> list[Measurement]:
         unix=partial(behind_by, world, behind),
         seed=rng.randrange(2**32),
     )
-    one.run(60.016 * 32)
+    one.run(60.018 * 32)
     return one.measurements()
 
 
@@ -63,7 +63,7 @@ def test_boards_that_drop_fractions_of_a_second_measure_apart() -> None:
     for behind in (50, 950):
         world = World()
         one = VirtualBoard(world, None, schedule=SCHEDULE, unix=partial(behind_by, world, behind))
-        one.run(60.016 * 32)
+        one.run(60.018 * 32)
         found.append(one.measurements())
     assert min(spreads(found)) > 850  # so the attack above would notice
 

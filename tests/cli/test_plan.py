@@ -228,7 +228,7 @@ def test_the_json_has_what_devices_need(run: Run, tmp_path: Path) -> None:
     values = run("plan", site, "--json").values
     assert values["unit"] == "°C"
     assert values["schedule"] == {
-        "period_ms": 60_016,
+        "period_ms": 60_018,
         "offset_ms": 1_000,
         "window_slots": 60,
         "allowed": 60,
@@ -250,7 +250,7 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
     loaded = load_site(site)
     (table,) = freeze(loaded, loaded.cloak()).tables.values()
     assert row(out, "readings allowed in 1 hour") == [60]
-    assert row(out, "reading period of a device") == [60.016]
+    assert row(out, "reading period of a device") == [60.018]
     assert re.search(rf"noise table on a device +{table.bytes:,} bytes", out)
     assert re.search(r"cost of the steps +1 % more noise", out)
     assert re.search(r"noise of a reading, sigma +[0-9.]+ to [0-9.]+ °C", out)
@@ -272,7 +272,7 @@ def test_the_words_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_
             'period = "1h"\nreadings_per_window = 8\n',
             "assume 8 readings: real standard deviations are 2 times as large.",
         ),
-        ("readings_per_window = 1000000\n", "A device takes at most 360,073 readings in 1 hour"),
+        ("readings_per_window = 1000000\n", "A device takes at most 360,083 readings in 1 hour"),
     ],
 )
 def test_a_period_that_does_not_fit_the_budget_is_told(extra: str, says: str, run: Run, tmp_path: Path) -> None:

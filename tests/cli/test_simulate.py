@@ -43,7 +43,7 @@ def test_readings_have_a_row_for_each_sensor_and_frame(succeed: Run, site: Path)
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert len(rows) == 70
     assert {row["sensor"] for row in rows} == {f"s{k}" for k in range(1, 8)}
-    assert [int(row["time"]) for row in rows[::7]] == [15_054 * k for k in range(10)]
+    assert [int(row["time"]) for row in rows[::7]] == [15_079 * k for k in range(10)]
     assert [int(row["seq"]) for row in rows[::7]] == list(range(10))
     assert "wrote 70 readings of 10 frames" in said
     assert "10 frames are 3 windows" in said

@@ -25,7 +25,7 @@ from tests.ports import free_port
 from tests.postgres import Postgres, running_postgres
 
 PATIENCE = 90.0
-PERIOD = 2008
+PERIOD = 2011
 CLOAKWORK = (sys.executable, "-c", "from cloakwork.cli import main; main()")
 ROWS = [Reading("hall", "s1", number, number * PERIOD, 7, number * PERIOD) for number in range(1, 500)]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
 from cloakwork.physics import Timing
-from cloakwork.site import Schedule, load_site, make_schedule, parse_site
+from cloakwork.site import Schedule, clock_ms, load_site, make_schedule, parse_site
 from cloakwork.site.schedule import CLOCK_RATE
 
 SITE = """name = "corridor"
@@ -60,10 +60,12 @@ def test_no_window_ever_holds_more_readings_than_are_allowed(
     window: float, allowed: int, period: float | None, wishes: list[bool], data: st.DataObject
 ) -> None:
     schedule = make_schedule(window=window, allowed=allowed, period=period)
-    late = st.sampled_from([0, schedule.late_ms]) | st.integers(0, schedule.late_ms)
-    times = [slot * schedule.period_ms + data.draw(late) for slot in chosen(schedule, wishes)]
-    for first, after in zip(times, times[allowed:], strict=False):
-        assert after - first >= 1000 * window
+    lowest, highest = -schedule.clock_ms, schedule.late_ms + schedule.clock_ms
+    when = st.sampled_from([lowest, highest]) | st.integers(lowest, highest)
+    slots = [slot * schedule.period_ms for slot in chosen(schedule, wishes)]
+    sensors = [[slot + data.draw(when) for slot in slots] for _ in range(2)]
+    for first, after in itertools.product(sensors, repeat=2):
+        assert all(b - a >= 1000 * window for a, b in zip(first, after[allowed:], strict=False))
 
 
 @pytest.mark.parametrize("period", [1.0, 7.0])
@@ -73,24 +75,25 @@ def test_a_slot_less_would_hold_too_many(period: float) -> None:
     slots = exact.window_slots - 1
     used = [slot for slot in range(3 * slots) if slot % slots < exact.allowed]
     times = [slot * exact.period_ms for slot in used]
-    times[0] += exact.late_ms
+    times[0] += round(1000 * exact.spread)  # a late sensor; the others are early
     assert any(after - first < 60_000 for first, after in zip(times, times[exact.allowed :], strict=False))
 
 
 def test_even_readings_could_not_be_a_millisecond_closer() -> None:
     exact = make_schedule(window=60.0, allowed=6)
-    fast = 60_000 * (1 + CLOCK_RATE)  # by a clock that goes too fast, a minute
-    assert exact.allowed * exact.period_ms - exact.late_ms >= fast
-    assert exact.allowed * (exact.period_ms - 1) - exact.late_ms < fast
+    fast = clock_ms(60.0)
+    assert fast - 1 >= 60_000 * (1 + CLOCK_RATE)  # by a clock that goes too fast, a minute
+    assert exact.allowed * exact.period_ms - 1000 * exact.spread >= fast
+    assert exact.allowed * (exact.period_ms - 1) - 1000 * exact.spread < fast
     assert not replace(exact, period_ms=exact.period_ms - 1).covers(60.0)
 
 
 @pytest.mark.parametrize(
     "schedule",
     [
-        make_schedule(window=0.1, allowed=3),
-        make_schedule(window=0.1, allowed=2, period=0.02),
-        make_schedule(window=0.07, allowed=1, period=0.01),
+        make_schedule(window=0.1, allowed=3, clock=0.002),
+        make_schedule(window=0.1, allowed=2, period=0.02, clock=0.001),
+        make_schedule(window=0.07, allowed=1, period=0.01, clock=0.001),
         make_schedule(window=0.1, allowed=9, period=0.03),
     ],
     ids=repr,
@@ -103,7 +106,7 @@ def test_the_most_readings_in_a_time_is_what_trying_all_choices_finds(schedule: 
         if used != chosen(schedule, list(wishes)):
             continue
         for (i, first), (j, last) in itertools.combinations_with_replacement(enumerate(used), 2):
-            apart = (last - first) * schedule.period_ms - (schedule.late_ms if j > i else 0)
+            apart = (last - first) * schedule.period_ms - (round(1000 * schedule.spread) if j > i else 0)
             closest[j - i + 1] = min(closest[j - i + 1], apart)
     lengths = [length for length in range(1, 12 * schedule.period_ms, 7) if schedule.slots_in(length) <= slots]
     assert len(lengths) > 10
@@ -114,7 +117,8 @@ def test_the_most_readings_in_a_time_is_what_trying_all_choices_finds(schedule: 
 @settings(deadline=None)
 @given(SCHEDULES, st.integers(1, 10**9))
 def test_a_longer_time_holds_at_most_allowed_for_each_window_that_covers_it(schedule: Schedule, length: int) -> None:
-    window = schedule.window_slots * schedule.period_ms - schedule.late_ms  # the longest that it is good for
+    spread = round(1000 * schedule.spread)
+    window = schedule.window_slots * schedule.period_ms - spread  # the longest that it is good for
     assert schedule.most(length) <= math.ceil(length / window) * schedule.allowed
     assert schedule.most(length) <= schedule.most(length + 1)
 
@@ -130,13 +134,13 @@ def test_a_schedule_keeps_its_own_rules(window: float, allowed: int, period: flo
     assert 1 <= schedule.block <= max(1, min(64, allowed // 4))
     if period is None:
         assert not schedule.pauses
-        assert schedule.period_ms <= max(10, 1.11 * 1000 * window / allowed + 2)
+        assert schedule.period_ms <= max(10, (1.11 * 1000 * window + 3 + 2 * schedule.clock_ms) / allowed + 1)
     else:
         assert abs(schedule.period_ms - 1000 * period) <= 0.5
 
 
 def test_a_minute_in_an_hour_is_a_little_more_than_a_minute() -> None:
-    assert make_schedule(window=3600.0, allowed=60) == Schedule(60_016, 1_000, 60, 60, 1, 200, 50)
+    assert make_schedule(window=3600.0, allowed=60) == Schedule(60_018, 1_000, 60, 60, 1, 200, 50)
     assert make_schedule(window=3600.0, allowed=3600) == Schedule(1_001, 1_000 // 2, 3600, 3600, 10, 100, 50)
 
 

@@ -1,12 +1,17 @@
-"""When a device reads, and how many readings any stretch of time can hold.
+"""When the devices of a site read, and how many frames any stretch of time can hold.
 
 Powered time is cut into slots of one period. A device takes at most one reading in a slot, at most `late_ms` after the
 slot begins, and sends it when `offset_ms` of the slot have passed, whatever the reading is.
 
-Take a half-open interval of length W whose first reading is of slot s and whose last is of slot t. They lie less than W
-apart; the first is at most `late_ms` after the start of its slot, s period, and the last not before t period. So
-(t - s) period < W + late, and all its readings are of ceil((W + late) / period) consecutive slots. If that is at most
-`window_slots`, and at most `allowed` of any `window_slots` consecutive slots are used, it holds at most `allowed`.
+In the network scope slots are multiples of the period in Unix time, and a clock is wrong by at most `clock_ms` either
+way. So all sensors measure the frame of slot s between s period - clock and s period + late + clock. Take an interval
+of length W that holds any part of the frames of slots s and t > s, maybe of different sensors. The first ends less than
+W before the last begins, so (t - s) period < W + late + 2 clock, and all its frames are of
+ceil((W + late + 2 clock) / period) consecutive slots. If that is at most `window_slots`, and at most `allowed` of any
+`window_slots` consecutive slots are used, it holds at most `allowed` frames.
+
+In the sensor scope a device counts slots by its own clock, and the interval matters for one device only. W + late would
+do; the same rule serves both.
 """
 
 import math
@@ -74,23 +79,27 @@ class Schedule:
     @property
     def spread(self) -> float:
         """Seconds within which all sensors of a frame measure."""
-        return (2 * self.clock_ms + self.late_ms) / 1000
+        return self._spread_ms / 1000
+
+    @property
+    def _spread_ms(self) -> int:
+        return self.late_ms + 2 * self.clock_ms
 
     def slots_in(self, milliseconds: int) -> int:
-        """Return how many consecutive slots can have readings within a half-open interval of this length."""
-        return -(-(milliseconds + self.late_ms) // self.period_ms)
+        """Return how many consecutive slots can have readings of any sensor within an interval of this length."""
+        return -(-(milliseconds + self._spread_ms) // self.period_ms)
 
     def most(self, milliseconds: int) -> int:
-        """Return the most readings that any half-open interval of this length can hold.
+        """Return the most frames of which any interval of this length can hold a reading.
 
-        Each full stretch of `window_slots` slots holds at most `allowed`, and so does the rest. A device that uses the
-        first `allowed` of every `window_slots` slots reaches this.
+        Each full stretch of `window_slots` slots holds at most `allowed`, and so does the rest. Devices that use the
+        first `allowed` of every `window_slots` slots reach this.
         """
         full, rest = divmod(self.slots_in(milliseconds), self.window_slots)
         return full * min(self.allowed, self.window_slots) + min(self.allowed, rest)
 
     def covers(self, window: float) -> bool:
-        """Whether no interval of `window` seconds ever holds more than `allowed` readings."""
+        """Whether no interval of `window` seconds ever holds readings of more than `allowed` frames."""
         return self.most(clock_ms(window)) <= self.allowed
 
 
@@ -102,24 +111,26 @@ def clock_ms(seconds: float) -> int:
 def make_schedule(
     *, window: float, allowed: int, period: float | None = None, late: float | None = None, clock: float | None = None
 ) -> Schedule:
-    """Make a schedule of at most `allowed` readings in any `window` seconds, one every `period` seconds.
+    """Make a schedule of at most `allowed` frames in any `window` seconds, one every `period` seconds.
 
-    Without a period, readings are spread evenly: the slots are a little longer than window / allowed, so that two
-    readings `allowed` slots apart are a whole window apart even if the first was late. A reading is at most `late`
-    seconds late, by default a tenth of a period and at most 0.2; a clock is wrong by at most `clock` seconds.
+    Without a period, frames are spread evenly: the slots are a little longer than window / allowed, so that two
+    readings `allowed` slots apart are a whole window apart even if the first was late, by a slow clock, and the second
+    is of another sensor with a fast clock. A reading is at most `late` seconds late, by default a tenth of a period and
+    at most 0.2; a clock is wrong by at most `clock` seconds, by default 0.05.
 
     >>> make_schedule(window=3600.0, allowed=60)
-    Schedule(period_ms=60016, offset_ms=1000, window_slots=60, allowed=60, block=1, late_ms=200, clock_ms=50)
+    Schedule(period_ms=60018, offset_ms=1000, window_slots=60, allowed=60, block=1, late_ms=200, clock_ms=50)
     """
     whole = clock_ms(window)
+    wrong_ms = USUAL_CLOCK_MS if clock is None else math.ceil(1000 * clock - 1e-6)
     if period is None:
         late_ms = _late(whole // allowed, late)
-        period_ms = max(SHORTEST_MS, -(-(whole + late_ms) // allowed))
+        period_ms = max(SHORTEST_MS, -(-(whole + late_ms + 2 * wrong_ms) // allowed))
         slots = allowed
     else:
         period_ms = max(SHORTEST_MS, round(1000 * period))
         late_ms = _late(period_ms, late)
-        slots = -(-(whole + late_ms) // period_ms)
+        slots = -(-(whole + late_ms + 2 * wrong_ms) // period_ms)
     return Schedule(
         period_ms=period_ms,
         offset_ms=min(period_ms // 2, max(2 * late_ms, USUAL_OFFSET_MS)),
@@ -127,7 +138,7 @@ def make_schedule(
         allowed=allowed,
         block=max(1, min(-(-RESERVED_MS // period_ms), LARGEST_BLOCK, allowed // 4)),
         late_ms=late_ms,
-        clock_ms=USUAL_CLOCK_MS if clock is None else math.ceil(1000 * clock - 1e-6),
+        clock_ms=wrong_ms,
     )
 
 
