@@ -1,4 +1,4 @@
-"""Lists the text of every error that the package can raise, for reviewers: `python -m scripts.messages`.
+"""Lists the text of every error and warning that the package can raise, for reviewers: `python -m scripts.messages`.
 
 `tests/messages.md` is its output. Other tests check the class and the attributes of an error; its words are checked
 there and nowhere else.
@@ -35,7 +35,7 @@ def messages(folder: Path = PACKAGE) -> Iterator[Message]:
         calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if (name.endswith("Error") or name == "error") and call.args:
+            if (name.endswith(("Error", "Warning")) or name == "error") and call.args:
                 text = template(call.args[0])
                 if any(letter.isalpha() for letter in re.sub(r"\{.*?\}", "", text)):
                     yield Message(module, name, text)

@@ -12,6 +12,7 @@ from .auditing import audit as audit
 from .errors import BudgetError as BudgetError
 from .errors import CalibrationError as CalibrationError
 from .errors import CloakworkError as CloakworkError
+from .errors import HardwareStepWarning as HardwareStepWarning
 from .errors import InputError as InputError
 from .errors import MeasureError as MeasureError
 from .errors import PhysicsError as PhysicsError

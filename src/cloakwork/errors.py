@@ -1,4 +1,4 @@
-"""Every exception of Cloakwork: what was given, what is allowed, what to do.
+"""Every exception and warning of Cloakwork: what was given, what is allowed, what to do.
 
 The values behind a message are attributes of the exception, so a program need not
 parse sentences. No message ever holds a true reading.
@@ -35,6 +35,10 @@ class CalibrationError(InputError):
 
 class ReadingError(InputError):
     """A reading that cannot be cloaked or recovered; names the sensor, never the value."""
+
+
+class HardwareStepWarning(UserWarning):
+    """Readings look rounded by hardware, and no step is stated. It is for the caller: never publish it."""
 
 
 class MeasureError(InputError):

@@ -11,8 +11,9 @@ from tests.auditing.sequence_leaks import HonestDevice, ParityLeak
 def test_leaks_in_several_reports_never_pass(attack: Attack) -> None:
     """Devices that hide their input in the parity of low bits of several reports, each of which has the right law.
 
-    Claim: an audit of 40,000 reports does not pass the parity of one bit of two reports up to 2,000 apart, or of up to
-    four reports in a row, wherever the groups begin and at any epsilon.
+    Claim: an audit of 40,000 reports does not pass the devices listed here. Their input is the parity of a bit of two
+    reports next to each other, 3 or 50 apart, or of three or four in a row: the lowest bit, and once the third, at
+    epsilon 1 and 5.
     """
     leaks = [
         ParityLeak(),

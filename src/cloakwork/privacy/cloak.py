@@ -1,6 +1,7 @@
 """The cloak: a privacy claim, the noise that meets it, and the release."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
-from cloakwork.errors import CalibrationError, ReadingError
+from cloakwork.errors import CalibrationError, HardwareStepWarning, ReadingError
 from cloakwork.physics import AT_ONCE, Family, FloorPlan, Physics, Steady, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, per_sensor, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report
@@ -219,14 +220,22 @@ class Cloak(Immutable):
 
         Every returned value is a whole number of steps. Each frame spends one of `readings_per_window`; a call that
         would exceed them is refused before anything is released. Without a `resolution`, readings that all sit on a
-        decimal or binary grid are refused: they look rounded by hardware. `exact` states that they are not, and then
-        nothing depends on what they look like.
+        decimal or binary grid give a `HardwareStepWarning`: they look rounded by hardware. `exact` states that they
+        are not. What is released and spent does not depend on the warning, which is for the caller and not to be
+        published.
         """
         values = self._checked(readings)
         steps = self._rounded(values)
-        if self._resolution is None and not exact:
-            self._refuse_hardware_steps(values)
         self._ledger.spend(steps.size // self.physics.sensors)
+        if self._resolution is None and not exact and self._look_rounded(values):
+            warnings.warn(
+                HardwareStepWarning(
+                    "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
+                    "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
+                    "resolution=0.0625, or state that the readings are exact: release(readings, exact=True)."
+                ),
+                stacklevel=2,
+            )
         return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
@@ -307,22 +316,11 @@ class Cloak(Immutable):
     def _frame_mu_without_rounding(self) -> float:
         return self.allowance.cost(self._sigma, np.zeros_like(self._rounding))
 
-    def _refuse_hardware_steps(self, values: FloatArray) -> None:
-        """Refuse readings that all sit on a grid of a power of ten or of two, unless that grid is very fine.
-
-        Hardware with such a step is refused whatever it reads. The text names no step: the grid of a single reading
-        would tell that reading.
-        """
+    def _look_rounded(self, values: FloatArray) -> bool:
+        """Whether all readings sit on a grid of a power of ten or of two that is not very fine, zeros included."""
         finest = float(self._step.min()) / FINE
-        for base in (10.0, 2.0):
-            counts = values / base ** math.floor(math.log(finest, base))
-            if (np.abs(counts - np.rint(counts)) <= ON_GRID).all():
-                raise ReadingError(
-                    "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
-                    "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
-                    "resolution=0.0625, or state that the readings are exact: release(readings, exact=True).",
-                    step=self.step,
-                )
+        grids = [values / base ** math.floor(math.log(finest, base)) for base in (10.0, 2.0)]
+        return any(bool((np.abs(counts - np.rint(counts)) <= ON_GRID).all()) for counts in grids)
 
     def _checked(self, readings: ArrayLike) -> FloatArray:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)
