@@ -26,7 +26,8 @@ class Row(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        shown = "held" if self.ratio == 0 else f"{self.ratio:.4f}"
+        outcome = "held" if self.tried else "did not run"
+        shown = outcome if self.ratio == 0 else f"{self.ratio:.4f}"
         return f"| {self.title} | {self.tried:,} | {shown} | {self.seconds:.0f} |"
 
 
