@@ -168,6 +168,11 @@ class Physics(ABC):
         )
 
     @property
+    def convex(self) -> bool:
+        """Whether straight lines are shortest, so that points between two paths travel no further than the paths."""
+        return self.covers_the_plane or self.space.metric is Metric.LINE
+
+    @property
     def stretch(self) -> float:
         """How much longer a straight line can be when it is measured in the metric of the space."""
         return 1.0
@@ -175,18 +180,20 @@ class Physics(ABC):
     def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
         """The steepest change of each sensor's reading within each region, shape (m, regions), not rounded up.
 
-        Every connected set of positions with a diameter of at most `travel` lies within one region. Between neighbours
-        a source counts as shared by both. The error is that of a single slope.
+        Every set of positions with a diameter of at most `travel` lies within one region. Between neighbours a source
+        counts as shared by both. The error is that of a single slope.
 
         Notes
         -----
-        A set that contains a place k touches only pairs with an end within `travel` of k; any other set lies between
-        the two places of one pair. So a region is a place with all pairs that meet within `travel` of it.
+        A region is a place with all pairs that have an end within `travel` of it. Of the positions of a set and the
+        ends of their pairs, take those closest to each other: p and its end k, say. From k to the nearer end of the
+        pair of any other position q the way is at most that from p to q, plus p to k, minus q to that end, so at most
+        `travel`.
         """
         steepest = self._steepest_at_places(displacement)
         regions = np.zeros_like(steepest.values)
         for place in range(len(self.space)):
-            near = self.space.distances(place, within=travel) <= travel * (1 + 1e-9)
+            near = self.space.distance_table[place] <= travel * (1 + 1e-6)
             regions[:, place] = steepest.values[:, near].max(axis=1)
         return CertifiedRows(regions, steepest.error)
 
@@ -221,6 +228,16 @@ class Physics(ABC):
 
     def _displaced(self, distance: float) -> CertifiedRows:
         """Largest |M_li - M_lj| over all places of sensor l within `distance`, shape (m, p)."""
+        if distance not in self._moved:
+            self._moved.clear()
+            self._moved[distance] = self._largest_differences(distance)
+        return self._moved[distance]
+
+    @cached_property
+    def _moved(self) -> dict[float, CertifiedRows]:
+        return {}
+
+    def _largest_differences(self, distance: float) -> CertifiedRows:
         nearby = self.nearby_places(distance)
         positions = np.unique(np.concatenate(nearby))
         moved = self.rows(positions)

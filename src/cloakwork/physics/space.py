@@ -103,14 +103,10 @@ class Space:
         """The number of the connected part of each place, shape (n,)."""
         return np.asarray(csgraph.connected_components(self.adjacency, directed=False)[1], dtype=np.int64)
 
-    def distances(self, place: int, *, within: float = np.inf) -> FloatArray:
-        """Distances from one place to all, shape (n,); infinite if no path exists.
-
-        Along paths, distances beyond `within` are infinite too.
-        """
+    def distances(self, place: int) -> FloatArray:
+        """Distances from one place to all, shape (n,); infinite if no path exists."""
         if self.metric is Metric.PATH:
-            limit = within * (1 + 1e-6)
-            distances = csgraph.dijkstra(self.adjacency, directed=False, indices=[place], limit=limit)[0]
+            distances = csgraph.dijkstra(self.adjacency, directed=False, indices=[place])[0]
             return np.asarray(distances, dtype=np.float64)
         offsets = self.places - self.places[place]
         return np.asarray(np.sqrt((offsets**2).sum(axis=1)), dtype=np.float64)

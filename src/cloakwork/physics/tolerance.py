@@ -9,12 +9,13 @@ import numpy as np
 from cloakwork._checks import FloatArray, not_negative
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.floorplan import FloorPlan
-from cloakwork.physics.space import Metric
 from cloakwork.physics.timing import AT_ONCE, Timing
 
-SHARES = 4  # parts of the way between two paths over which a mean is taken, each at its upper end
+DISTANCES = np.geomspace(1 / 8, 512, 49)  # of two paths, in ways that a source travels, at which bounds are evaluated
 SPREADS = 9  # diffusion values evaluated over the declared interval
+MOST_KEPT = 10_000_000  # numbers in memory for slopes within regions
 MOST_DOORS = 6  # at most 2^6 plans are evaluated
 
 
@@ -101,31 +102,33 @@ class Family:
     def _slopes(self) -> dict[bytes | None, Slope]:
         return {}
 
-    def frame_slope(self, alpha: float, weights: FloatArray | None = None) -> float:
-        """The largest shift of a frame by neighbours within `alpha`, over alpha, if sources move between its readings.
+    def frame_slope(self, weights: FloatArray | None = None) -> float:
+        """The largest shift of a frame by neighbours, over alpha, if sources move between its readings.
 
         Notes
         -----
-        Let sources travel at most l while a frame is measured, and S(l) be the largest l2 norm of the slopes of all
-        sensors, each at its steepest within a region of diameter l. For any two paths within alpha of each other, the
-        points at the same share of the way from one to the other lie within a region of diameter l on a line or plane,
-        and l + 2 alpha min(share, 1 - share) where shortest paths may jump. So the mean of S over the share bounds the
-        shift over alpha. So does the slope at one instant plus what both paths add later, S(l) l/alpha; and so does
-        the norm of each sensor's steepest slope anywhere, S(infinity). The least of the three counts.
+        Let sources travel at most l while a frame is measured, and S(r) be the largest l2 norm of the slopes of all
+        sensors, each at its steepest within a region of diameter r. Neighbours are pairs of paths with weights w_k and
+        distances D_k, sum w_k D_k <= alpha, so a bound on shift / D for one pair of unit weight at any distance D
+        suffices. The points at the same share of the way from one path to the other lie within a region of diameter l
+        on a line or plane, and l + 2 D min(share, 1 - share) where shortest paths may jump. So the mean of S over the
+        share is a bound that grows with D. The slope at one instant, plus what both paths add before and after it,
+        S(l) l/D, is one that falls with D. For any D', the larger of the two at D' therefore holds for all D; the least
+        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less.
         """
         if self.timing.travel == 0:
             return self.joint_slope(weights).value
         factors = np.ones(self.physics.sensors) if weights is None else weights
-        key = (alpha, factors.tobytes())
+        key = factors.tobytes()
         if key not in self._frame_slopes:
-            self._frame_slopes[key] = self._steepest_frame(alpha, factors)
+            self._frame_slopes[key] = self._steepest_frame(factors)
         return self._frame_slopes[key]
 
     @cached_property
-    def _frame_slopes(self) -> dict[tuple[float, bytes], float]:
+    def _frame_slopes(self) -> dict[bytes, float]:
         return {}
 
-    def _steepest_frame(self, alpha: float, weights: FloatArray) -> float:
+    def _steepest_frame(self, weights: FloatArray) -> float:
         anywhere = float(np.sqrt(((self.sensor_slopes() * weights) ** 2).sum())) * (1 + 1e-12)
         if self.timing.travel == np.inf:
             return anywhere
@@ -133,27 +136,45 @@ class Family:
         for spreads in self._by_doors:
             values = np.array(
                 [
-                    sum(share * self._frame_slope_of(part, alpha, weights) for share, part in self.parts(member))
+                    sum(share * self._frame_slope_of(part, weights) for share, part in self.parts(member))
                     for member in spreads
                 ]
             )
             steepest = max(steepest, float(values.max() + _between(values)))
         return min(steepest * (1 + self.tolerance.gain), anywhere)
 
-    def _frame_slope_of(self, member: Physics, alpha: float, weights: FloatArray) -> float:
-        travel = self.timing.travel
+    def _frame_slope_of(self, member: Physics, weights: FloatArray) -> float:
+        travel, move = self.timing.travel, self.tolerance.position
 
         def swept(diameter: float) -> float:
-            return _swept(member, diameter, self.tolerance.position, weights)
+            return _norm(self._swept_slopes(member, float(diameter)), weights)
 
-        def later() -> float:
-            return member.stretch * travel / alpha * swept(travel)
+        if member.convex:
+            return swept(travel)
+        at_once, later = member.joint_slope(weights, displacement=move).value, member.stretch * travel * swept(travel)
+        least, area, before = np.inf, 0.0, 0.0
+        for apart in travel * DISTANCES:  # two paths
+            area += (apart - before) * swept(travel + apart)
+            on_the_way, from_one_instant = area / apart, at_once + later / apart
+            least = min(least, max(on_the_way, from_one_instant))
+            if on_the_way >= from_one_instant:
+                break
+            before = apart
+        return float(least * (1 + 1e-12))
 
-        at_once = member.joint_slope(weights, displacement=self.tolerance.position).value
-        if member.covers_the_plane or member.space.metric is Metric.LINE:
-            return min(swept(travel), at_once + later())
-        shares = np.arange(1, SHARES + 1) / SHARES
-        return min(float(np.mean([swept(travel + alpha * share) for share in shares])), at_once + later())
+    def _swept_slopes(self, member: Physics, diameter: float) -> CertifiedRows:
+        """The steepest slopes within regions, kept while memory allows."""
+        key = (id(member), diameter)
+        if key in self._regions:
+            return self._regions[key]
+        slopes = member.swept_slopes(diameter, displacement=self.tolerance.position)
+        if sum(kept.values.size for kept in self._regions.values()) + slopes.values.size <= MOST_KEPT:
+            self._regions[key] = slopes
+        return slopes
+
+    @cached_property
+    def _regions(self) -> dict[tuple[int, float], CertifiedRows]:
+        return {}
 
     def parts(self, member: Physics) -> tuple[tuple[float, Physics], ...]:
         """The model itself, or what sources of each age contribute to its readings if it remembers.
@@ -201,9 +222,8 @@ class Family:
         return np.asarray(steepest * (1 + self.tolerance.gain))
 
 
-def _swept(member: Physics, diameter: float, displacement: float, weights: FloatArray) -> float:
+def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
     """Largest norm of the weighted slopes of all sensors, each at its steepest within one region, rounded up."""
-    slopes = member.swept_slopes(diameter, displacement=displacement)
     squares = weights**2 @ slopes.values**2
     slack = float(np.sqrt((weights**2).sum())) * slopes.error
     return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)

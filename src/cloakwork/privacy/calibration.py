@@ -47,7 +47,7 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope
     positive("alpha", alpha, error=CalibrationError)
     family = physics if isinstance(physics, Family) else Family(physics)
     if Scope(scope) is Scope.NETWORK:
-        return alpha * family.frame_slope(alpha) * (1 + 1e-15)
+        return alpha * family.frame_slope() * (1 + 1e-15)
     return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
 
 
@@ -62,7 +62,7 @@ def exposure(family: Family, *, alpha: float, scope: Scope, sigma: FloatArray, r
     """
     added = rounding * (1 + 2.0**-20)
     if scope is Scope.NETWORK:
-        slope = family.frame_slope(alpha, 1 / sigma)
+        slope = family.frame_slope(1 / sigma)
         return (alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
     return float(np.max((alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
 

@@ -236,7 +236,8 @@ def exceeding(family: Family, weights: FloatArray, limit: float) -> FloatArray:
 def squared_slopes(family: Family) -> Iterator[FloatArray]:
     """Every move of every model of the set, in pieces: (dM_l / length)^2, one row per move, one column per sensor.
 
-    If sources move between the readings of a frame, a row has the steepest slopes within one region.
+    If sources move between the readings of a frame, a row has the steepest slopes within one region. Where shortest
+    paths may jump, regions twice as wide as the travel come closest to `Family.frame_slope`.
     """
     travel = family.timing.travel
     if travel == math.inf:
@@ -245,7 +246,8 @@ def squared_slopes(family: Family) -> Iterator[FloatArray]:
     for member in family.members:
         shares, parts = zip(*family.parts(member), strict=True)
         if travel:
-            swept = [part.swept_slopes(travel, displacement=family.tolerance.position).values for part in parts]
+            width = travel if member.convex else 2 * travel
+            swept = [part.swept_slopes(width, displacement=family.tolerance.position).values for part in parts]
             yield sum(share * slopes for share, slopes in zip(shares, swept, strict=True)).T ** 2
             continue
         for pieces in zip(*(_slopes(part, family.tolerance.position) for part in parts), strict=True):

@@ -229,7 +229,7 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
     kept = weights.copy()
     kept[top] = 0.0
     if len(top) < len(weights):
-        saved = 1 - cloak.family.frame_slope(cloak.alpha, kept) / cloak.family.frame_slope(cloak.alpha, weights)
+        saved = 1 - cloak.family.frame_slope(kept) / cloak.family.frame_slope(weights)
         if saved >= 0.01:
             lines.append(f"Without these sensors, the others would need {100 * saved:.0f} % less noise.")
     return tuple(lines)
