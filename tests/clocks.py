@@ -85,11 +85,12 @@ class World:
 
     def __init__(self, start: int = 1_900_000_000_000_000) -> None:
         self.now = start
+        self.stalled = 0  # microseconds for which all oscillators stood still
 
     def ticks(self, *, rate: float = 0.0, start: int = 0) -> Callable[[], int]:
         """The milliseconds that an oscillator counts which is fast by `rate`."""
-        begin = self.now
-        return lambda: start + int((self.now - begin) * (1 + rate)) // 1000
+        begin = self.now - self.stalled
+        return lambda: start + int((self.now - self.stalled - begin) * (1 + rate)) // 1000
 
 
 class VirtualServer:

@@ -3,6 +3,7 @@
 import random
 from functools import partial
 
+from cloakwork.sensor.sntp import NetworkTime
 from tests.attacks.conftest import Attack
 from tests.clocks import Measurement, VirtualBoard, VirtualServer, World
 
@@ -56,6 +57,29 @@ def test_sensors_of_a_frame_measure_together(attack: Attack) -> None:
         rates = [1e-4, -1e-4, *(rng.uniform(-1e-4, 1e-4) for _ in range(2))]
         measured = [board(rng, behind=behind, rate=rate) for behind, rate in zip((50, 950, 0, 500), rates, strict=True)]
         attack.compare(spreads(measured), 2 * SCHEDULE["clock_ms"] + SCHEDULE["late_ms"])
+
+
+def test_a_forger_cannot_move_a_running_clock(attack: Attack) -> None:
+    """Forged answers to a running device: jumps, small steps and the edge of its bounds, between honest ones.
+
+    Claim: a device whose first answers are honest either does not measure, or its clock is wrong by at most `clock_ms`
+    and 200 parts per million of the time since the forging began.
+    """
+    for seed in range(attack.size(4, 60)):
+        rng = random.Random(seed)
+        world = World()
+        server = VirtualServer(world, lambda: (1000, 1000))
+        known = NetworkTime(server, 50, lambda _: None, ticks=world.ticks(rate=rng.choice([-1e-4, 1e-4])))
+        steps = rng.choice([[900_000], [0, 3_600_000_000], [5_000, 20_000, 60_000], [-60_000, 0, 60_000]])
+        began = world.now + 200_000_000
+        pull = rng.choice([0.0, 1e-4, 2e-4])
+        while world.now < began + 3_000_000_000:
+            world.now += 1000 * min(known.serve(True), 1000)
+            since = max(0, world.now - began)
+            server.wrong = round(pull * since) + rng.choice(steps) if since else 0
+            if known.unix():
+                attack.compare(abs(known.unix() - world.now / 1000), 50 + 2e-4 * since / 1000)
+        assert not server.wrong or attack.tried > 100
 
 
 def test_boards_that_drop_fractions_of_a_second_measure_apart() -> None:

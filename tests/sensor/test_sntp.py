@@ -182,6 +182,40 @@ def test_a_server_that_jumps_is_refused(step: int) -> None:
     assert found[-1].began > world.now - 10e6
 
 
+def test_after_its_oscillator_stood_still_a_device_measures_nothing_until_its_bounds_hold_the_time_again() -> None:
+    world = World()
+    server = VirtualServer(world, lambda: (1000, 1000))
+    board = VirtualBoard(world, server, schedule=SCHEDULE)
+    board.run(300)
+    world.now += 400_000
+    world.stalled += 400_000
+    board.run(150)  # it cannot know until it asks again
+    stopped, before = world.now, board.measurements()
+    assert any("contradicts" in note for note in board.notes)
+    board.run(1500)
+    assert board.measurements() == before
+    board.run(4000)  # 100 parts per million, until the bounds are 400 ms wide
+    later = [taken for taken in board.measurements() if taken.began > stopped]
+    assert len(later) > 100
+    assert all(-50 <= taken.began / 1000 - taken.frame <= 250 for taken in later)
+
+
+@pytest.mark.parametrize("trip", [2000, 80_000])
+def test_one_forged_answer_stops_a_device_for_a_while_and_does_not_move_its_clock(trip: int) -> None:
+    world = World()
+    server = VirtualServer(world, lambda: (trip, 0))
+    known = known_in(world, server)
+    serve(known, world, 300)
+    before, server.wrong = len(server.asked), 3_600_000_000
+    while len(server.asked) == before:
+        serve(known, world, 1)
+    serve(known, world, 1)
+    assert known.unix() == 0
+    server.wrong = 0
+    serve(known, world, 900)
+    assert abs(known.unix() - world.now / 1000) <= known.error() <= 50
+
+
 def test_the_seconds_wrap_in_2036() -> None:
     world = World(2_085_978_496_000_000 - 100_000_000)  # 7 February 2036, 06:28:16, less 100 seconds
     known = known_in(world, VirtualServer(world, lambda: (1000, 1000)))

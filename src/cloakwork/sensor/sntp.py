@@ -5,8 +5,11 @@ request after it left, and answered before the answer was here. So Unix time min
 `answered - now` and `received - sent`, up to the server's own error: half the round trip either way, however
 unevenly the two directions share it. From then on the bounds widen by the most that the oscillator may drift.
 
-Each answer can only narrow the bounds. So the answer with the shortest round trip counts, and an answer outside of them
-contradicts the device's own oscillator: it is refused.
+Each answer can only narrow the bounds. So the answer with the shortest round trip counts. An answer outside of them
+contradicts the device's own oscillator: the answer is forged or the server wrong, or the oscillator stood still. The
+device cannot know which, so it does not know the time. It keeps its bounds, which widen, and believes the next answer
+that lies within them entirely: a true answer does only if they hold the true time, and a forged one moves the time no
+further than they allow.
 """
 
 import os
@@ -60,6 +63,7 @@ class NetworkTime:
         self._clock = Clock(0, ticks)
         self._suspended = suspended_ms()
         self._bounds: tuple[int, int, int] | None = None  # Unix minus own time: lowest, highest, and when known
+        self._doubted = False  # whether an answer contradicts the bounds, and none has agreed since
         self._open = False
         self._nonce = b""
         self._sent = -1  # when the request under way left
@@ -72,7 +76,7 @@ class NetworkTime:
         """Unix milliseconds, or 0 unless they are known to within what is allowed."""
         now = self._clock.now()
         low, high = self._at(now)
-        return now + (low + high) // 2 if self._error(low, high) <= self._allowed else 0
+        return now + (low + high) // 2 if not self._doubted and self._error(low, high) <= self._allowed else 0
 
     def error(self) -> int:
         """How far `unix` may be off, in milliseconds."""
@@ -140,9 +144,11 @@ class NetworkTime:
         if answered < received or low > high:
             return "the time server answers with impossible times"
         known = self._at(now)
+        if low > known[1] or high < known[0] or (self._doubted and not known[0] <= low <= high <= known[1]):
+            self._doubted = True
+            return "the time server contradicts the clock of this device: it does not measure until they agree"
+        self._doubted = False
         low, high = max(low, known[0]), min(high, known[1])
-        if low > high:
-            return "the time server contradicts the clock of this device, so its answer is refused"
         first = self._bounds is None
         self._bounds = low, high, now
         if first and self._synchronised is not None:

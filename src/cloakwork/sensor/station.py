@@ -77,9 +77,11 @@ class Station:
             self._session.send(self.outbox.first(IN_FLIGHT))
             self._session.publish_status(self.device.status(self._state, now))
         self._session.flush()
-        soon = self._keep_time(now)
         self._slot()
-        return min(soon, self._wait())
+        now = self.device.clock.now()
+        if now < self._send_at:  # a request for the time would be dropped, maybe in every slot
+            return self._wait()
+        return min(self._keep_time(now), self._wait())
 
     def stop(self) -> None:
         """Disconnect and close the device."""
