@@ -16,7 +16,7 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.device import Agent, ConstantReading, ReadingSource
+from cloakwork.device import Agent, ConstantReading, FileReading, ReadingSource
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import keyed_noise, noise_table
@@ -28,6 +28,7 @@ from tests.clocks import running_time_server
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
 
 RATIO = 40.0
+SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
 QUICK = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1, "clock_ms": 5000}
 
 
@@ -158,6 +159,36 @@ def test_the_broker_keeps_the_last_reading_and_the_status(folder: Path, broker: 
         until(lambda: late.of("reading") and late.of("status"))
         assert [retained for _, _, retained in late.messages] == [True, True]
         assert read_status(late.of("status")[0])[0] == "offline"
+
+
+@pytest.mark.parametrize("scope", ["network", "sensor"])
+def test_where_sensors_measure_together_an_old_value_in_a_file_is_no_reading(
+    scope: str, folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
+) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=SLOW, scope=scope, time=time_server)
+    (tmp_path / "value").write_text("21.25\n")
+    with listening(broker) as listener, working(folder, broker, FileReading(tmp_path / "value")) as notes:
+        until(lambda: len(listener.readings()) >= 5)
+    found = set(unveiled(listener.readings(), told)[1:])  # the first slot may have begun when the file was written
+    assert (85 in found, any("older than the slot" in note for note in notes)) == (
+        scope == "sensor",
+        scope == "network",
+    )
+
+
+def test_where_sensors_measure_together_a_value_that_is_written_in_the_slot_is_a_reading(
+    folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
+) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=SLOW, time=time_server)
+    value, part = tmp_path / "value", tmp_path / "part"
+
+    def write() -> bool:
+        part.write_text("21.25\n")
+        part.replace(value)
+        return 85 in unveiled(listener.readings(), told)
+
+    with listening(broker) as listener, working(folder, broker, FileReading(value)):
+        until(write)
 
 
 class Counting:

@@ -1,6 +1,8 @@
 """Where a gateway gets its readings from: exact numbers, or an error that does not repeat what was there."""
 
+import os
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from subprocess import SubprocessError
@@ -44,6 +46,20 @@ def test_a_file_is_read_afresh_each_time(tmp_path: Path) -> None:
     assert source.read() == (41, 2)
     file.write_text("21\n")
     assert source.read() == (21, 1)
+
+
+def test_a_file_says_how_old_its_value_is(tmp_path: Path) -> None:
+    file, pipe = tmp_path / "temp", tmp_path / "pipe"
+    file.write_text("20.5\n")
+    now = time.time()
+    for written, fresh in ((now, True), (now - 3000, True), (now - 3700, False), (now + 3600, False)):
+        os.utime(file, (written, written))
+        assert FileReading(file).written_within(3_600_000) == fresh
+    os.mkfifo(pipe)
+    os.utime(pipe, (0, 0))
+    (tmp_path / "link").symlink_to("/proc/self/oom_score")
+    assert FileReading(pipe).written_within(0)
+    assert FileReading(tmp_path / "link").written_within(0)
 
 
 def test_a_constant_is_the_float_itself() -> None:

@@ -3,6 +3,7 @@
 import logging
 import re
 import shlex
+import stat
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,12 +16,15 @@ from typing import Any, Protocol
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress, sensor_discovery
 from cloakwork.sensor.board import UNSTATED, read_config, station
+from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.link import Link
 from cloakwork.sensor.store import Folder
 
 KEPT = 100_000  # messages that are kept while the broker is away
 LONGEST_NUMBER = 64  # characters
+MEASURED_WHEN_READ = "/sys", "/proc"
+LOOK_AGAIN_S = 0.002
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
 log = logging.getLogger(__name__)
 
@@ -55,6 +59,13 @@ class FileReading:
     def read(self) -> tuple[int, int]:
         with self.path.open("rb") as file:
             return as_fraction(file.read(LONGEST_NUMBER + 16))
+
+    def written_within(self, milliseconds: int) -> bool:
+        """Whether the file was written in the last so many milliseconds, or the system measures when it is read."""
+        found = self.path.stat()
+        if not stat.S_ISREG(found.st_mode) or any(map(self.path.resolve().is_relative_to, MEASURED_WHEN_READ)):
+            return True
+        return 0 <= time.time_ns() - found.st_mtime_ns <= milliseconds * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,8 @@ class Agent:
         self._broker = broker
         self._home_assistant = home_assistant
         self._note = note
+        self._together: Device | None = None  # the device, if all sensors of its site measure together
+        self._old = False
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Measure, cloak and send until `stopped` returns True. Only one process at a time may use a folder."""
@@ -139,7 +152,7 @@ class Agent:
             broker = self._broker or _folder_broker(config, self.folder)
             device = station(
                 store,
-                self._source.read,
+                self._read,
                 transport=BackgroundLink(broker),
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
@@ -147,6 +160,7 @@ class Agent:
                 extra=(sensor_discovery(config),) if self._home_assistant else (),
                 login=(broker.user, broker.password),
             )
+            self._together = device.device if config["scope"] == "network" and config["kind"] == "reading" else None
             try:
                 while not stopped():
                     time.sleep(device.step() / 1000)
@@ -154,6 +168,22 @@ class Agent:
                 device.stop()
         except SensorError as problem:
             raise InputError(f"{self.folder}: {problem}", path=str(self.folder)) from None
+
+    def _read(self) -> tuple[int, int]:
+        """Measure. Where sensors measure together, a file must be written in this slot: the device waits for that."""
+        if self._together is not None and isinstance(self._source, FileReading):
+            self._await_file(self._source, self._together)
+        return self._source.read()
+
+    def _await_file(self, source: FileReading, device: Device) -> None:
+        while not source.written_within(age := device.clock.now() % device.period):
+            if age >= device.late:
+                if not self._old:
+                    self._note("the file was not written in time: its value is older than the slot, so it is not used")
+                self._old = True
+                raise ReadingError("the value in the file is older than the slot.")
+            time.sleep(LOOK_AGAIN_S)
+        self._old = False
 
 
 def _folder_broker(config: dict[str, Any], folder: Path) -> BrokerAddress:
