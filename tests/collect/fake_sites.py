@@ -108,6 +108,7 @@ class FakeSite:
             "scope": told.scope,
             "window_s": told.window,
             "readings_per_window": told.readings_per_window,
+            "assumptions": list(self.site.assumptions),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",

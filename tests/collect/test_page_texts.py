@@ -15,7 +15,15 @@ from tests.collect.fake_api import running_api
 from tests.collect.fake_sites import FakeSite, flat_text
 from tests.collect.page_kit import USUAL
 
-HOUR = {"alpha": 0.2, "epsilon": 4, "delta": 1e-5, "scope": "network", "window_s": 3600, "readings_per_window": 60}
+HOUR = {
+    "alpha": 0.2,
+    "epsilon": 4,
+    "delta": 1e-5,
+    "scope": "network",
+    "window_s": 3600,
+    "readings_per_window": 60,
+    "assumptions": ["It assumes this.", "It assumes that."],
+}
 NOW = 1_794_731_949_036
 OVER, OTHER, OFF = "over budget", "other budget", "off the slots"
 DRAWING = """

@@ -87,3 +87,10 @@ def test_one_sensor_alone_needs_no_timing() -> None:
         for timing in (cw.Timing(), cw.Timing(1.0, "any"))
     ]
     assert cloaks[0].sigma == cloaks[1].sigma
+
+
+def test_a_pulse_that_has_hardly_arrived_is_steeper_later() -> None:
+    far, usual = cw.HeatLine(n=10, m=[0.0], T=5e-4), cw.HeatLine(n=100, m=50, T=0.05)
+    grown = [model.with_spread(5).joint_slope().value / model.joint_slope().value for model in (far, usual)]
+    assert grown[1] < 1
+    assert grown[0] == pytest.approx(23.2, abs=0.05)

@@ -267,3 +267,14 @@ def test_a_folder_is_no_site(tmp_path: Path) -> None:
 
 def test_a_missing_table_is_named() -> None:
     assert refusal(FLAT[: FLAT.index("[privacy]")]) == {"privacy": 1}
+
+
+def test_the_assumptions_of_a_claim_follow_the_file() -> None:
+    told = " ".join(parse_site(FLAT).assumptions)
+    assert [
+        fact for fact in ("within 0.3 s", "1.5 per second", "exact readings", "fresh noise") if fact not in told
+    ] == []
+    stepped = " ".join(parse_site(changed(LINE, 'window = "30min"', 'window = "30min"\nresolution = 0.25')).assumptions)
+    assert [fact for fact in ("sources stay", "read a pulse", "in steps of 0.25") if fact not in stepped] == []
+    alone = " ".join(parse_site(changed(FLAT, "[privacy]", '[privacy]\nscope = "sensor"')).assumptions)
+    assert "within" not in alone

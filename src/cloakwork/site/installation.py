@@ -130,6 +130,26 @@ class Site:
         return Timing(spread, "any" if self.spec.physics.kind == "matrix" else WALKING_SPEED)
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the claim rests on besides the model, one sentence each."""
+        told = self.spec.privacy
+        step = (
+            "It assumes exact readings: no step of the hardware is covered."
+            if told.resolution is None
+            else f"It assumes that the hardware reads in steps of {f'{told.resolution:g} {self.unit}'.strip()}."
+        )
+        together = [self.timing.sentence()] if told.scope == "network" else []
+        if self.spec.sources.kind == "pulse":
+            together.append(
+                "It assumes that sensors read a pulse at the time after its emission that the model states."
+            )
+        return (
+            *together,
+            step,
+            "It assumes that each device draws fresh noise for each reading, which no one else knows.",
+        )
+
+    @property
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
         keys = ("epsilon", "delta", "alpha", "scope", "calibration", "resolution", "readings_per_window")

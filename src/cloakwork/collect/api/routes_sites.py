@@ -41,6 +41,7 @@ class SiteBody(ResponseModel):
     scope: str = Field(examples=["network"])
     window_s: float
     readings_per_window: int
+    assumptions: list[str] = Field(description="What the claim rests on besides the model, one sentence each.")
     period_ms: int
     ahead_ms: int
     estimator: str = Field(examples=["PointSources"])
@@ -138,6 +139,7 @@ def _site_body(name: str, watched: CollectedSite) -> SiteBody:
         unit=site.unit,
         **{name: getattr(claim, name) for name in ("alpha", "epsilon", "delta", "scope", "readings_per_window")},
         window_s=claim.window,
+        assumptions=list(site.assumptions),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         estimator=watched.estimator_name,

@@ -228,7 +228,8 @@ export function meaning(info, kind) {
   return (
     `Any pattern in ${readings} is at most ${factor} times likelier if ${here} than if ${there} ` +
     `up to ${distance(info.alpha, kind)} away, plus ${number(info.delta, 3)}. ` +
-    "This holds for sources no stronger than the site file says, and if its model is right."
+    "This holds for sources no stronger than the site file says, and if its model is right. " +
+    info.assumptions.join(" ")
   );
 }
 
