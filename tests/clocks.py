@@ -96,6 +96,8 @@ class World:
 class VirtualServer:
     """A time server seen through a network: `delays` gives the microseconds there and back, or None if lost."""
 
+    host = "time.example"
+
     def __init__(
         self, world: World, delays: Callable[[], tuple[int, int] | None], *, respond: Answer = answer, wrong: int = 0
     ) -> None:

@@ -269,7 +269,20 @@ def test_explain_states_the_gain_of_the_design() -> None:
     report = cloak.design_report
     for fact in (f"{report.carrying} of 6", f"{report.variance:.3g}", f"{report.equal_variance:.3g}"):
         assert fact in text
+    assert ("the others" in text) == (report.carrying < 6)
+    assert "Rule of thumb" not in text  # the bound of this very noise is there
     assert "99 %" not in str(Cloak(MODELS["steady"], **CLAIM).explain())
+
+
+def test_the_rule_of_thumb_counts_the_noise_that_the_steps_take() -> None:
+    coarse = Cloak(MODELS["steady"], **CLAIM, resolution=1.0)
+    exact = Cloak(MODELS["steady"], **CLAIM)
+    assert coarse.resolution_cost > 1
+    at_best = [
+        float(str(cloak.explain()).split("standard deviation of about ")[1].split()[0]) for cloak in (exact, coarse)
+    ]
+    assert at_best[1] / at_best[0] == pytest.approx(coarse.sigma / exact.sigma, rel=0.02)
+    assert "e+" not in str(coarse.explain())
 
 
 @pytest.mark.parametrize("scope", list(Scope))

@@ -1,6 +1,7 @@
 """Time from a server: the bound holds whatever the network does, and a server that cannot be right is refused."""
 
 import random
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -276,3 +277,9 @@ def test_requests_leave_at_times_that_do_not_depend_on_measuring() -> None:
     assert asked[0] == asked[1]
     assert len(asked[0]) > 5
     assert all(moment > 990_000 for moments in sent for moment in moments)
+
+
+def test_a_server_that_cannot_be_reached_is_named_with_the_remedy() -> None:
+    notes: list[str] = []
+    NetworkTime(Datagrams("no-such-host.invalid", 123), 5000, notes.append).serve(True)
+    assert re.fullmatch(r"cannot reach the time server no-such-host.invalid \(.+\): check .* with another", notes[0])

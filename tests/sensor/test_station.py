@@ -91,6 +91,7 @@ def test_sensors_that_must_measure_together_wait_for_the_time(tmp_path: Path) ->
         station.step()
     assert not line.left
     assert any("waits for the time" in note for note in notes)
+    assert not any("next reading" in note for note in notes)
     for _ in range(3000):
         now += 1
         unix = 1_900_000_000_000 + now

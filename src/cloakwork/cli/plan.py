@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from cloakwork._checks import FloatArray, rounded_down, rounded_up
+from cloakwork._checks import FloatArray, percent, rounded_down, rounded_up
 from cloakwork.accuracy import Limits, bayes_risk, limits, papers_bound
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
@@ -193,8 +193,8 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("frames that detect a lone source", f"{100 * _noticed(cloak):.0f} %"),
         ("step of the hardware", "none" if cloak.resolution is None else f"{cloak.resolution:g}{unit}"),
         ("step in which readings are sent", _range(cloak.steps) + unit),
-        ("cost of the steps", f"{100 * cloak.resolution_cost:.3g} % more noise"),
-        ("cost of measuring within " + _duration(plan.schedule.spread), f"{100 * cloak.timing_cost:.3g} % more noise"),
+        ("cost of the steps", f"{percent(cloak.resolution_cost)} more noise"),
+        ("cost of measuring within " + _duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)

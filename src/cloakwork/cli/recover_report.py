@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cloakwork._checks import FloatArray
+from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.readings import FrameRecovery, Problems
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
@@ -13,6 +14,7 @@ from cloakwork.site import Site
 
 SHOWN_FRAMES = 10
 SHOWN_SENSORS = 5
+EARLIEST, LATEST = 10**11, 2 * 10**14  # times between these, in milliseconds, are shown as dates
 
 
 class FrameSource(Protocol):
@@ -96,7 +98,7 @@ def report(
 def _say_sources(summary: RecoverySummary, site: Site) -> None:
     rows = [
         (
-            str(found.time),
+            _moment(found.time),
             shown_place(spot.at),
             f"{spot.weight:.3f}",
             f"{spot.radius:.3g}",
@@ -116,9 +118,14 @@ def _say_sources(summary: RecoverySummary, site: Site) -> None:
         say(f"number of sources in the last frame: {', '.join(likely)}")
 
 
+def _moment(time: int) -> str:
+    """A date if the time can be Unix milliseconds; small numbers, as of a simulation, stay as they are."""
+    return shown(time) if EARLIEST <= time < LATEST else str(time)
+
+
 def _warnings(summary: RecoverySummary, site: Site) -> list[str]:
     """Signs that the result as a whole is implausible, whatever the single frames say."""
-    check = "check the baseline, and that the site file has not changed since the readings were made"
+    check = "check the baseline, and that neither the site file nor the plan has changed since the readings were made"
     warnings = []
     most = site.spec.sources.max_count
     if most is not None and summary.heaviest > 1.5 * most:
@@ -144,7 +151,8 @@ def _doubts(summary: RecoverySummary, site: Site) -> list[str]:
     if summary.fit_together < DOUBTFUL:
         warnings.append(
             f"the frames together do not fit the model (p = {summary.fit_together:.1g}): the strength or the largest "
-            "number of sources, the baseline or the physics of the site file may be off"
+            "number of sources, the baseline or the physics of the site file may be off, or the readings were made "
+            "with another plan"
         )
     elif summary.doubtful > 3 + 0.02 * summary.frames:
         warnings.append(f"{summary.doubtful:,} of {counted(summary.frames, 'frame')} do not fit the model")

@@ -12,7 +12,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, PasswordFile
 from cloakwork.cli.output import note
-from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource
+from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED
@@ -26,6 +26,9 @@ def sensor(
     ],
     sensor_id: Annotated[str | None, typer.Option("--id", help="Id of the sensor.")] = None,
     broker: Annotated[str | None, typer.Option(help="Broker to use instead of the folder's.")] = None,
+    time_server: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Time server to use instead of the folder's.")
+    ] = None,
     password_file: PasswordFile = None,
     ca: Authority = None,
     home_assistant: Annotated[
@@ -58,7 +61,9 @@ def sensor(
     stopping = Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stopping.set())
-    Agent(folder, measured, broker=reached, home_assistant=home_assistant, note=note).run(stopping.is_set)
+    server = None if time_server is None else parse_time_server(time_server)
+    agent = Agent(folder, measured, broker=reached, time_server=server, home_assistant=home_assistant, note=note)
+    agent.run(stopping.is_set)
     note("stopped")
 
 

@@ -33,8 +33,8 @@ def unveil(
             _write(file, unveiling)
     total = sum(unveiling.unveiled.values())
     sensors = counted(len(unveiling.unveiled), "sensor")
-    note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of the plan")
-    note(f"{out} holds TRUE readings, without noise: nothing in it is private. Only its owner can read it.")
+    note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of {_steps(found)}")
+    note(f"{out} holds TRUE readings, without noise: nothing in it is protected. Keep it secret.")
     for line in _remarks(unveiling):
         note(line)
 
@@ -48,6 +48,12 @@ def _plan(site: Path, chosen: Path) -> Plan:
             f"{chosen} is a plan of {found.site}, and {site} is {name}. Give a plan of {name} with --plan."
         )
     return found
+
+
+def _steps(plan: Plan) -> str:
+    """The step of the sensors of a plan, in the unit of the readings."""
+    low, high = min(s.step for s in plan.sensors), max(s.step for s in plan.sensors)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}, depending on the sensor (see step in the plan)"
 
 
 def _write(file: TextIO, unveiling: Unveiling) -> None:

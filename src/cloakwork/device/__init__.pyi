@@ -4,6 +4,7 @@ from .agent import ConstantReading as ConstantReading
 from .agent import FileReading as FileReading
 from .agent import ReadingSource as ReadingSource
 from .agent import as_fraction as as_fraction
+from .agent import parse_time_server as parse_time_server
 from .provisioning import TIME_SERVER as TIME_SERVER
 from .provisioning import Provisioned as Provisioned
 from .provisioning import provision as provision

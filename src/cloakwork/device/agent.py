@@ -12,15 +12,17 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress, sensor_discovery
 from cloakwork.sensor.board import UNSTATED, read_config, station
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
-from cloakwork.sensor.link import Link
+from cloakwork.sensor.link import Datagrams, Link
 from cloakwork.sensor.store import Folder
 
+NTP_PORT = 123
 KEPT = 100_000  # messages that are kept while the broker is away
 LONGEST_NUMBER = 64  # characters
 MEASURED_WHEN_READ = "/sys", "/proc"
@@ -123,7 +125,10 @@ class BackgroundLink(Link):
 
 
 class Agent:
-    """Runs one device: `folder` is a provisioned folder, `source` measures, `broker` replaces the folder's broker."""
+    """Runs one device: `folder` is a provisioned folder, `source` measures.
+
+    `broker` and `time_server` (its `host` and `port`) replace those of the folder.
+    """
 
     def __init__(
         self,
@@ -131,12 +136,14 @@ class Agent:
         source: ReadingSource,
         *,
         broker: BrokerAddress | None = None,
+        time_server: dict[str, Any] | None = None,
         home_assistant: bool = False,
         note: Callable[[str], None] = log.info,
     ) -> None:
         self.folder = folder
         self._source = source
         self._broker = broker
+        self._time_server = None if time_server is None else Datagrams(**time_server)
         self._home_assistant = home_assistant
         self._note = note
         self._together: Device | None = None  # the device, if all sensors of its site measure together
@@ -154,6 +161,7 @@ class Agent:
                 store,
                 self._read,
                 transport=BackgroundLink(broker),
+                datagrams=self._time_server,
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
@@ -184,6 +192,18 @@ class Agent:
                 raise ReadingError("the value in the file is older than the slot.")
             time.sleep(LOOK_AGAIN_S)
         self._old = False
+
+
+def parse_time_server(address: str) -> dict[str, Any]:
+    """Host and port of a time server, given as `host` or `host:port`."""
+    parts = urlsplit(f"//{address}")
+    try:
+        port = NTP_PORT if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if not parts.hostname or not port or parts.netloc != address or "@" in address:
+        raise InputError(f"time server {address!r}: give host or host:port.", address=address)
+    return {"host": parts.hostname, "port": port}
 
 
 def _folder_broker(config: dict[str, Any], folder: Path) -> BrokerAddress:

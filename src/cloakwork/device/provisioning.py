@@ -9,8 +9,8 @@ from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from cloakwork.device.agent import parse_time_server
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
 from cloakwork.mqtt import BrokerAddress
@@ -21,7 +21,6 @@ from cloakwork.site import SHORTEST_MS, Plan, PlannedSensor, Schedule, make_sche
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
-NTP_PORT = 123
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def provision(
             "password": broker.password,
             "ca": None if certificates is None else "ca.pem",
         },
-        "time": _time_server(time_server),
+        "time": parse_time_server(time_server),
     }
     configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": table.cuts}
     configuration |= dict.fromkeys(COPIES, State(generation, key, blocked=blocked).pack())
@@ -144,17 +143,6 @@ def _bench_schedule(period: float, *, bench: bool) -> Schedule:
             f"period={period:g}: give seconds from {SHORTEST_MS / 1000:g} to {LONGEST_MS / 1000:g}.", period=period
         )
     return make_schedule(window=period, allowed=1, period=period)
-
-
-def _time_server(address: str) -> dict[str, Any]:
-    parts = urlsplit(f"//{address}")
-    try:
-        port = NTP_PORT if parts.port is None else parts.port
-    except ValueError:
-        port = 0
-    if not parts.hostname or not port or parts.netloc != address or "@" in address:
-        raise InputError(f"time server {address!r}: give host or host:port.", address=address)
-    return {"host": parts.hostname, "port": port}
 
 
 def _read_certificates(path: Path) -> bytes:

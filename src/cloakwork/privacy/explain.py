@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, rounded_up
+from cloakwork._checks import FloatArray, percent, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Physics, Placement
 from cloakwork.privacy.calibration import Allowance, Scope
@@ -135,8 +135,9 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         "far together.",
         f"Anything outside the model{wall}.",
         f"The same source over many windows: at delta {cloak.delta:g}, two windows together give epsilon {two}, and 24 "
-        f"windows give {day}. A device limits every interval as long as a window. release() limits consecutive "
-        "windows, so an interval across the border of two windows may hold the frames of both.",
+        f"windows give {day}. A device limits every interval as long as a window. A Python program that "
+        "releases whole frames limits consecutive windows, so an interval across the border of two windows may hold "
+        "the frames of both.",
         *_found(cloak),
     ]
     if cloak.scope is Scope.SENSOR:
@@ -145,7 +146,7 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
 
 
 def _steps(cloak: ExplainableCloak) -> str:
-    sent, more = f"{float(cloak.steps.min()):.3g}", f"{100 * cloak.resolution_cost:.2g} % more noise"
+    sent, more = f"{float(cloak.steps.min()):.3g}", f"{percent(cloak.resolution_cost, 2)} more noise"
     if cloak.resolution is None:
         return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
     hardware = f"{float(np.max(cloak.resolution)):.3g}"
@@ -188,20 +189,23 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
         )
     if cloak.design is Design.LEAST_ERROR:
         lines.append(_designed(cloak))
-    lines.append(
-        "Rule of thumb: from one window, an unbiased method locates a lone unit source with a standard deviation of "
-        f"about {cloak.alpha / (cloak.frame_mu * root):.3g} at best (Cramer-Rao). If that is large, a method that "
-        "knows the extent of the space does better."
-    )
+    else:
+        without_steps = cloak.frame_mu / (1 + cloak.resolution_cost)
+        lines.append(
+            "Rule of thumb: from one window, an unbiased method locates a lone unit source with a standard deviation "
+            f"of about {cloak.alpha / (without_steps * root):.3g} at best (Cramer-Rao). If that is large, a method "
+            "that knows the extent of the space does better."
+        )
     return tuple(lines)
 
 
 def _designed(cloak: ExplainableCloak) -> str:
     report = cloak.design_report
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
+    rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
     return (
         f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
-        f"{cloak.physics.sensors} sensors carry 99 % of the information, the others send little but noise. From one "
+        f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}. From one "
         f"window an unbiased method locates the source along an axis with a mean variance of {report.variance:.3g} "
         f"and a typical standard deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) "
         f"gives {report.equal_variance:.3g} and {report.equal_vicinity:.3g}."

@@ -14,7 +14,7 @@ from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, fits_of_maps
 from cloakwork.recovery.fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
-from cloakwork.recovery.vicinity import Source, read_off
+from cloakwork.recovery.vicinity import read_off
 
 UNSTATED = "the strengths of the sources are not stated, and it assumes nothing about them"
 
@@ -117,7 +117,7 @@ class Recovery:
             doubtful = sum(fit.doubtful for fit in self.fit)
             return "\n".join([*lines, f"{doubtful} frames do not fit the model; see .fit"] if doubtful else lines)
         lines = [str(self.status)]
-        lines += [f"weight {s.weight:.3f} at {_short(s.at)}, within {s.radius:.3g}{_chance(s)}" for s in self.sources]
+        lines += [str(source) for source in self.sources]
         return "\n".join([*lines, f"doubt: {self.fit}"] if self.fit.doubtful else lines)
 
 
@@ -164,16 +164,6 @@ def recover(
     batch = np.atleast_2d(values)
     solution = chosen.solve(problem, batch, progress, None if after is None else after.solution.last)
     return Recovery(problem, chosen, reason, batch, solution, batch=values.ndim == 2)
-
-
-def _chance(source: Source) -> str:
-    return "" if source.probability > 0.995 else f", with probability {source.probability:.2f}"
-
-
-def _short(at: object) -> str:
-    if isinstance(at, float):
-        return f"{at:.4g}"
-    return "(" + ", ".join(_short(value) for value in at) + ")" if isinstance(at, tuple) else str(at)
 
 
 def stated_problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:

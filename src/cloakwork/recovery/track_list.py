@@ -65,6 +65,14 @@ class Tracked:
         """How the moment was solved."""
         return Status.FOLLOWED if self.sources else Status.NOBODY
 
+    def __repr__(self) -> str:
+        return f"<Tracked>\n{self}"
+
+    def __str__(self) -> str:
+        found = zip(self.labels, self.sources, strict=True)
+        lines = [f"time {self.time:.14g}: {self.status}", *(f"track {label}: {source}" for label, source in found)]
+        return "\n".join([*lines, f"doubt: {self.fit}"] if self.fit.doubtful else lines)
+
 
 @dataclass(eq=False)
 class Tally:

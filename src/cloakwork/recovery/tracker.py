@@ -297,6 +297,10 @@ class Tracking:
     def __len__(self) -> int:
         return len(self.moments)
 
+    def __repr__(self) -> str:
+        times = f", times {self.moments[0].time:.14g} to {self.moments[-1].time:.14g}" if self.moments else ""
+        return f"<Tracking of {len(self)} moments{times}, {len(self.tracks)} tracks>"
+
 
 def track(
     frames: ArrayLike,

@@ -32,6 +32,16 @@ class Source:
     vicinity: IntArray = field(repr=False, compare=False)
     probability: float = 1.0
 
+    def __str__(self) -> str:
+        chance = "" if self.probability > 0.995 else f", with probability {self.probability:.2f}"
+        return f"weight {self.weight:.3f} at {_short(self.at)}, within {self.radius:.3g}{chance}"
+
+
+def _short(at: object) -> str:
+    if isinstance(at, float):
+        return f"{at:.4g}"
+    return "(" + ", ".join(_short(value) for value in at) + ")" if isinstance(at, tuple) else str(at)
+
 
 def read_off(weights: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
     """Group the weights of one map into sources, heaviest first; `data` are the readings in the basis of the range.

@@ -117,15 +117,15 @@ class Datagrams:
     """Datagrams to and from one address; the system drops those from elsewhere."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._host = host
+        self.host = host
         self._port = port
         self._socket: Any = None
 
     def open(self) -> None:
         """Look up the host, and begin anew with its first address that has a route."""
         self.close()
-        problem = OSError(f"{self._host} has no address")
-        for address in socket.getaddrinfo(self._host, self._port, 0, socket.SOCK_DGRAM):
+        problem = OSError("it has no address")
+        for address in socket.getaddrinfo(self.host, self._port, 0, socket.SOCK_DGRAM):
             raw: Any = None
             try:
                 raw = socket.socket(address[0], socket.SOCK_DGRAM)

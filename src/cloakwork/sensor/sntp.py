@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     class DatagramTransport(Protocol):
         """Datagrams to and from one address; no call waits, except for the look-up of a name in `open`."""
 
+        host: str
+
         def open(self) -> None:
             """Look up the address, and begin anew; raises OSError."""
 
@@ -95,7 +97,10 @@ class NetworkTime:
                 self._request(now)
         except OSError as problem:
             self._nonce, self._open = b"", False
-            self._say(f"cannot reach the time server: {problem}")
+            self._say(
+                f"cannot reach the time server {self._link.host} ({problem}): check the network, or provision this "
+                "device with another"
+            )
         if self._nonce:
             return 1
         return max(1, self._next - now) if ask else LONGEST

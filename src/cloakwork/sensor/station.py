@@ -53,6 +53,7 @@ class Station:
         self._sent = False
         self._moved = False
         self._checked = False  # whether the broker has answered since this start
+        self._told = False  # whether it has said when the first reading is due
         self._send_at = device.clock.now()
         self._aligned = False
         self._stamped = 0  # the time of the last slot in which the device measured
@@ -71,14 +72,15 @@ class Station:
             return max(0, min(_LONGEST_STEP, self._send_at - now - 1))
         self._listen(now)
         if self._session.ready(now):
-            if not self._checked:
-                self._note(f"the next reading is due in {self.device.due(now) // 1000} s")
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
             self._session.publish_status(self.device.status(self._state, now))
         self._session.flush()
         self._slot()
         now = self.device.clock.now()
+        if self._checked and not self._missing and not self._told:
+            self._told = True
+            self._note(f"the next reading is due in {self.device.due(now) // 1000} s")
         if now < self._send_at:  # a request for the time would be dropped, maybe in every slot
             return self._wait()
         return min(self._keep_time(now), self._wait())

@@ -78,6 +78,7 @@ class Datagrams:
     """Datagrams to a time server, in the form that a station takes."""
 
     def __init__(self, host: str, port: int) -> None:
+        self.host = host
         self._where = host, port
 
     def open(self) -> None:
