@@ -299,7 +299,7 @@ class Tracking:
 
     def __repr__(self) -> str:
         times = f", times {self.moments[0].time:.14g} to {self.moments[-1].time:.14g}" if self.moments else ""
-        return f"<Tracking of {len(self)} moments{times}, {len(self.tracks)} tracks>"
+        return f"<Tracking of {len(self)} moments{times}, tracks: {len(self.tracks)}>"
 
 
 def track(
