@@ -32,6 +32,7 @@ unit = "°C"
 kind = "line"
 places = 20
 T = 0.01
+placement = "grid"
 [sources]
 kind = "pulse"
 [privacy]

@@ -127,7 +127,7 @@ def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
 
 @pytest.mark.parametrize(("epsilon", "of_chance"), [(1.0, 0.9), (2.0, 0.65), (8.0, 0.15)])
 def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: float) -> None:
-    one = flat_site(epsilon=epsilon)
+    one = flat_site(FLAT + "speed = 0\n", epsilon)
     frames, truth = simulated(one, seed=3)
     said = [occupancies(one.site, found) or () for found in Solver(one).solve(frames)]
     odds = np.array([[zone.probability for zone in each] for each in said], dtype=float)

@@ -15,8 +15,8 @@ class Timing:
     `spread` is the longest time between two readings of one frame, in seconds. `speed` is the top speed of a source in
     units of the space per second, in a straight line; 0 if sources stay where they are, and "any" for no limit.
 
-    >>> Timing(spread=0.3, speed=1.5).travel
-    0.45
+    >>> Timing(spread=0.5, speed=1.5).travel
+    0.75
     """
 
     spread: float = 0.0
