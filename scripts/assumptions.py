@@ -20,7 +20,7 @@ BEGIN, END = "<!-- table of assumptions -->", "<!-- end of the table of assumpti
 
 
 class Assumption(NamedTuple):
-    """What the claim rests on, what is stated, what is true instead, and the mu of a window then; None: infinite."""
+    """An assumption: its name, the stated value, the true value, and the resulting mu of a window; None: infinite."""
 
     name: str
     stated: str

@@ -1,4 +1,4 @@
-"""What the best of all methods reaches: the Bayes risk of locating a lone source."""
+"""The Bayes risk of locating a lone source: no method does better on average."""
 
 import math
 from collections.abc import Iterator

@@ -152,7 +152,7 @@ def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
 
 
 def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
-    """What all readings of a window reveal, and those of an hour, a day, a week and a year if these are longer."""
+    """Rows on all readings of a window, and of an hour, a day, a week and a year if these are longer."""
     window = site.spec.privacy.window
     right, mean = (bounds.right_place, bounds.average_emd) if bounds else (None, None)
     spans = [OverTime(_duration(window), cloak.readings_per_window, cloak.epsilon, right, mean)]

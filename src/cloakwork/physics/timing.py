@@ -35,7 +35,7 @@ class Timing:
         return self.speed * self.spread
 
     def sentence(self) -> str:
-        """What the claim assumes, in plain English."""
+        """The assumption about time that the claim makes, in plain English."""
         if self.spread == 0:
             return "The claim assumes that all sensors of a frame measure at the same instant."
         within = f"all sensors of a frame measure within {self.spread:g} s"

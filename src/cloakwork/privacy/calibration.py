@@ -126,7 +126,7 @@ class Allowance:
 
     @property
     def rounding(self) -> FloatArray | None:
-        """What rounding adds at most to the shift of each sensor, or None if it is one step that follows the noise."""
+        """The most that rounding adds to the shift of each sensor; None if it is one step that follows the noise."""
         return self.step if self.step is None or self.resolution is None else self.step + self.resolution
 
     @property

@@ -115,7 +115,7 @@ def _distance(model: Physics) -> tuple[str, ...]:
 
 
 def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
-    """What the claim assumes about rooms that remember."""
+    """State the claim's assumption about rooms that remember."""
     if cloak.family.tolerance.memory or not cloak.memory_cost:
         return ()
     return (

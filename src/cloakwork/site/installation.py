@@ -131,7 +131,7 @@ class Site:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the claim rests on besides the model, one sentence each."""
+        """Assumptions of the claim besides the model, one sentence each."""
         told = self.spec.privacy
         step = (
             "It assumes exact readings: no step of the hardware is covered."

@@ -41,7 +41,7 @@ class SiteBody(ResponseModel):
     scope: str = Field(examples=["network"])
     window_s: float
     readings_per_window: int
-    assumptions: list[str] = Field(description="What the claim rests on besides the model, one sentence each.")
+    assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     period_ms: int
     ahead_ms: int
     estimator: str = Field(examples=["PointSources"])
