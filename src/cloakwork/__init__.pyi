@@ -1,3 +1,5 @@
+from .accuracy import Habits as Habits
+from .accuracy import SimulatedDay as SimulatedDay
 from .accuracy import bayes_risk as bayes_risk
 from .accuracy import cramer_rao as cramer_rao
 from .accuracy import emd as emd
@@ -7,6 +9,7 @@ from .accuracy import le_cam as le_cam
 from .accuracy import limits as limits
 from .accuracy import papers_bound as papers_bound
 from .accuracy import resolution as resolution
+from .accuracy import simulated_day as simulated_day
 from .auditing import Audit as Audit
 from .auditing import audit as audit
 from .errors import BudgetError as BudgetError

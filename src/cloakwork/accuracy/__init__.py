@@ -7,6 +7,7 @@ from cloakwork.accuracy.le_cam import LeCam, le_cam
 from cloakwork.accuracy.limits import Limits, limits
 from cloakwork.accuracy.papers_bound import Assumption, PapersBound, papers_bound
 from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
+from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method
 
@@ -15,12 +16,14 @@ __all__ = [
     "BayesRisk",
     "Constants",
     "CramerRao",
+    "Habits",
     "LeCam",
     "Limits",
     "LineSetting",
     "Method",
     "PapersBound",
     "Resolution",
+    "SimulatedDay",
     "bayes_risk",
     "cramer_rao",
     "emd",
@@ -31,4 +34,5 @@ __all__ = [
     "papers_bound",
     "proof_constants",
     "resolution",
+    "simulated_day",
 ]
