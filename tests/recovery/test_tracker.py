@@ -103,6 +103,25 @@ def test_the_law_is_the_exact_one_over_all_placements(most: int, smoothed: bool,
         assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
 
 
+def test_a_settled_moment_has_the_exact_law_given_the_frames_after_it(rng: np.random.Generator) -> None:
+    model, sigma, lag = small(), 1.5, 2
+    clean = np.array([model.matrix[:, places].sum(axis=1) for places in ([0], [0], [0, 3], [3, 3], [3])])
+    readings = clean + sigma * rng.standard_normal(clean.shape)
+    drawn = []
+    for seed in range(16):
+        tracker = cw.Tracker(model, sigma=sigma, motion=MOTION, most=2, seed=seed, lag=lag)
+        moments: list[cw.Tracked] = []
+        for frame, time in zip(readings, TIMES, strict=True):
+            tracker.step(frame, time)
+            moments += tracker.settled
+        assert [moment.time for moment in moments] == TIMES[:-lag]
+        drawn.append([(moment.intensity, moment.counts) for moment in moments])
+    for t in range(len(TIMES) - lag):
+        intensity, counts = exact(readings[: t + lag + 1], sigma, 2, smoothed=True)
+        assert np.mean([moments[t][0] for moments in drawn], axis=0) == pytest.approx(intensity[t], abs=0.03)
+        assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
+
+
 def steps(readings: FloatArray, times: list[float], model: cw.Physics | None = None, **settings: object) -> cw.Tracked:
     """The last result of a tracker that takes these frames."""
     settings = {"sigma": 1.0, "motion": MOTION, "most": 1} | settings
@@ -173,6 +192,73 @@ def test_a_track_keeps_its_label_while_its_source_is_there() -> None:
     assert all(len(moment.labels) == len(moment.sources) for moment in moments)
 
 
+def labels(moment: cw.Tracked) -> dict[float, int]:
+    """The label of each source, by its position."""
+    return {round(source.at, 1): label for source, label in zip(moment.sources, moment.labels, strict=True)}  # type: ignore[call-overload]
+
+
+def test_a_settled_track_has_the_label_of_the_live_one() -> None:
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    tracker = cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion(speed=0.01, present=60.0, absent=60.0), lag=3)
+    live: list[cw.Tracked] = []
+    settled: list[cw.Tracked] = []
+    for k, at in enumerate([[0.2, 0.8]] * 6 + [[0.2]] * 6 + [[0.2, 0.6]] * 8):
+        live.append(tracker.step(line.apply(cw.sources(line, at)), 3.0 * k))
+        settled += tracker.settled
+    assert [moment.time for moment in settled] == [moment.time for moment in live[:-3]]
+    for now, later in zip(live, settled, strict=False):
+        assert labels(now) == labels(later)
+
+
+def test_a_late_frame_is_settled_too(rng: np.random.Generator) -> None:
+    readings = small().matrix[:, [1] * 5].T + rng.standard_normal((5, SENSORS))
+    tracker = cw.Tracker(small(), sigma=1.0, motion=MOTION, most=1, lag=2)
+    times = []
+    for k in (0, 2, 3, 4, 1):
+        assert tracker.step(readings[k], TIMES[k]).time == max(TIMES[k], TIMES[4] if k == 1 else 0)
+        times.append([moment.time for moment in tracker.settled])
+    assert times == [[], [], [TIMES[0]], [TIMES[2]], [TIMES[1]]]
+
+
+def test_the_probability_of_anyone_at_some_places_is_that_of_the_count(rng: np.random.Generator) -> None:
+    model = small()
+    readings = model.matrix[:, [1, 1, 2]].T + rng.standard_normal((3, SENSORS))
+    now = steps(readings, TIMES[:3], model)
+    assert now.anyone(range(PLACES)) == pytest.approx(now.counts[1], abs=1e-5)
+    assert now.anyone([1, 1]) == pytest.approx(now.intensity[1], abs=1e-5)
+    assert now.anyone([]) == 0
+    two = steps(readings, TIMES[:3], model, most=2)
+    assert max(two.presence.sum(axis=1)) <= two.anyone(range(PLACES)) <= 1
+
+
+def test_a_restarted_tracker_continues_the_labels() -> None:
+    """It takes the last frames again; tracks keep their labels, and new ones have labels that no track had."""
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    frames = [line.apply(cw.sources(line, at)) for at in ([0.2, 0.8], [0.2, 0.5, 0.8])]
+    tracker, restarted = (cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion.still(), seed=seed) for seed in (0, 1))
+    for time in range(4):
+        before = tracker.step(frames[0], time)
+        again = restarted.step(frames[0], time)
+    restarted.resume({track.label + 40: track.places[-1] for track in before.tracks}, 50)
+    assert len(again.tracks) == 2
+    now = restarted.step(frames[0], 4)
+    assert labels(now) == {at: label + 40 for at, label in labels(before).items()}
+    named = set(now.labels)
+    assert all(track.since == 0 for track in now.tracks)
+    for time in range(5, 9):
+        now = restarted.step(frames[1], time)
+    assert {label for label in now.labels if label not in named} == {53}
+
+
+def test_tracks_hold_the_last_hundred_moments_and_the_whole_past_all_of_them() -> None:
+    line = cw.HeatLine(n=10, m=5, T=0.02)
+    frames = [line.apply(cw.sources(line, [0.5]))] * 120
+    past = cw.track(frames, line, sigma=0.2, times=range(120), most=1)
+    [last], [whole] = past.moments[-1].tracks, past.tracks
+    assert (len(last.times), last.since, last.times[-1]) == (100, 0, 119)
+    assert (whole.times, whole.since) == (tuple(range(120)), 0)
+
+
 def test_wrong_input_is_refused_and_changes_nothing() -> None:
     line = small()
     tracker = cw.Tracker(line, sigma=1.0, motion=MOTION, most=1)
@@ -190,7 +276,7 @@ def test_wrong_input_is_refused_and_changes_nothing() -> None:
     for k in range(10):
         again.step(zero, 10.0 * k)
     assert tracker.step(zero, 100.0).intensity == pytest.approx(again.step(zero, 100.0).intensity)
-    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}):
+    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}, {"lag": -1}):
         with pytest.raises(InputError):
             cw.Tracker(line, sigma=1.0, **wrong)
     with pytest.raises(InputError):

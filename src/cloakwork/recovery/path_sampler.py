@@ -5,6 +5,7 @@ a backward pass draws one (blocked Gibbs sampling). Several independent chains d
 belief about each source, which holds what all earlier frames say about it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,21 +78,20 @@ class PathSampler:
         before = self.states[:, :, index - 1] if index else np.full(self.states.shape[:2], self.absent)
         self.states = np.insert(self.states, index, before, axis=2)
 
-    def redraw(self, slot: int, start: int = 0) -> Beliefs:
-        """Draw the path of one source from frame `start` on; returns its law at the last frame (chains, 2n + 1)."""
+    def redraw(self, slot: int, start: int = 0) -> list[Beliefs]:
+        """Draw the path of one source from frame `start` on; returns its laws there given the readings up to each."""
         laws = self._forward(slot, start)
         self._backward(slot, start, laws)
-        return laws[-1]
+        return laws
 
-    def redraw_all(self, slot: int) -> list[Beliefs]:
-        """Draw the path of one source over all frames; returns its law at each frame given all readings."""
-        laws = self._forward(slot, 0)
-        self._backward(slot, 0, laws)
+    def smoothed(self, slot: int, laws: Sequence[Beliefs]) -> list[Beliefs]:
+        """The laws of one source at the last frames given all readings, from those given the readings up to each."""
         later = np.ones_like(laws[-1])
         smoothed = [laws[-1]]
-        for t in range(len(laws) - 1, 0, -1):
+        for back in range(1, len(laws)):
+            t = len(self.frames) - back
             later = self.frames[t].transitions.back(self._weighed(later, t, slot))
-            product = laws[t - 1] * later
+            product = laws[-1 - back] * later
             smoothed.append(product / np.maximum(product.sum(axis=1, keepdims=True), SMALLEST))
         return smoothed[::-1]
 
@@ -131,8 +131,10 @@ class PathSampler:
             there = np.flatnonzero(self.states[:, other, t] < self.absent) if other != slot else ()
             if len(there):
                 gain[there] -= frame.overlap[self.states[there, other, t] % n]
-        top = np.maximum(gain.max(axis=1, keepdims=True), 0)
-        factor = np.exp(gain - top)
+        possible = (prior[:, :n] > 0) | (prior[:, n:-1] > 0)
+        top = np.where(possible, gain, -np.inf).max(axis=1, keepdims=True)
+        top = np.where(prior[:, -1:] > 0, np.maximum(top, 0), top)
+        factor = np.exp(np.minimum(gain - top, 0))
         after = np.empty_like(prior)
         np.multiply(prior[:, :n], factor, out=after[:, :n])
         np.multiply(prior[:, n:-1], factor, out=after[:, n:-1])

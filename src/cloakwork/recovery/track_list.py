@@ -1,10 +1,10 @@
 """Tracks: which source of a draw is which, where each is, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray, IntArray
@@ -16,6 +16,7 @@ from cloakwork.recovery.vicinity import Source, position
 
 EXISTS = 0.5  # a track with this probability is a source
 FOLLOWED = 0.1  # a track below this probability has ended
+LENGTH = 100  # moments that a track holds
 NEGLIGIBLE = 1e-3  # places this much less likely than the best do not count for a centre
 
 
@@ -23,21 +24,29 @@ NEGLIGIBLE = 1e-3  # places this much less likely than the best do not count for
 class Track:
     """One source over time.
 
-    `label` names it. `places` and `positions` say where it was at each of `times`, the first of which is when the track
-    began. `probability` is that of its existence now, `same` that it is still the source with which the track began.
+    `label` names it. `places` and `positions` say where it was at each of `times`: the last hundred, in the tracks of a
+    whole past all. It began at `since`. `probability` is that of its existence now, `same` that it is still the source
+    with which the track began.
     """
 
     label: int
+    since: float
     times: tuple[float, ...] = field(repr=False)
     places: tuple[int, ...] = field(repr=False)
     positions: tuple[object, ...] = field(repr=False)
     probability: float
     same: float
 
-    @property
-    def since(self) -> float:
-        """The time at which the track began."""
-        return self.times[0]
+    def at(self, time: float, place: int, where: object, probability: float) -> "Track":
+        """The track continued to a moment; a moment that it ends with already is replaced."""
+        kept = slice(1 - LENGTH, -1 if self.times[-1:] == (time,) else None)
+        return replace(
+            self,
+            times=(*self.times[kept], time),
+            places=(*self.places[kept], place),
+            positions=(*self.positions[kept], where),
+            probability=probability,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +56,8 @@ class Tracked:
     `map` (n,) has each source at its most central place, `intensity` (n,) is the expected number of sources at each
     place, `counts` the probability of 0, 1, 2, ... sources. `sources` are those that exist more likely than not, with
     vicinities that hold them with the stated probability; `labels` are the labels of their tracks. `tracks` are all
-    tracks that go on. `gap` is the mean distance between the same sources in two independent halves of the draws.
+    tracks that go on. `presence` (tracks, n) has the probability of each place for each source that there can be. `gap`
+    is the mean distance between the same sources in two independent halves of the draws.
     """
 
     time: float
@@ -57,8 +67,14 @@ class Tracked:
     sources: tuple[Source, ...]
     labels: tuple[int, ...]
     tracks: tuple[Track, ...]
+    presence: Beliefs
     fit: Fit
     gap: float
+
+    def anyone(self, places: ArrayLike) -> float:
+        """The probability that at least one source is at one of these places, given as indices."""
+        inside = self.presence[:, np.unique(np.asarray(places, dtype=np.int64))].sum(axis=1, dtype=np.float64)
+        return float(1 - np.prod(1 - np.minimum(inside, 1.0)))
 
     @property
     def status(self) -> Status:
@@ -110,19 +126,23 @@ class Tally:
         return np.asarray(self.places.sum(axis=0) / (2 * max(self.sweeps, 1)), dtype=np.float64)
 
 
-def match(centres: IntArray, states: IntArray, distances: Beliefs) -> IntArray:
-    """The slot of each track in each chain, (chains, slots), at the least sum of distances.
+def match(centres: IntArray, states: IntArray, distances: Beliefs) -> tuple[IntArray, IntArray]:
+    """The slot of each track in each chain, (chains, slots), at the least sum of distances; and the centres.
 
-    `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent.
+    `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent. A
+    source without a track begins one: its place is the centre for the chains after it.
     """
     strange = float(distances.max()) / 2
-    order = np.empty_like(states)
+    order, centres = np.empty_like(states), centres.copy()
     for row, places in enumerate(states):
         cost = np.array(distances[np.ix_(centres, places)], dtype=np.float64)
         cost[centres < 0] = cost[:, places < 0] = strange
         cost[np.ix_(centres < 0, places < 0)] = 0.0
-        order[row] = linear_sum_assignment(cost)[1]
-    return order
+        slots = linear_sum_assignment(cost)[1]
+        empty = np.flatnonzero(centres < 0)
+        slots[empty] = slots[empty][np.argsort(places[slots[empty]] < 0, kind="stable")]
+        order[row], centres[empty] = slots, places[slots[empty]]
+    return order, centres
 
 
 def centre(law: FloatArray, distances: Beliefs) -> int:
@@ -140,37 +160,46 @@ class TrackList:
     observer: Observer
     slots: int
     level: float
-    labels: int = 0
+    last_label: int = 0
     tracks: list[Track | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.tracks = [None] * self.slots
 
+    @property
+    def labels(self) -> IntArray:
+        """The label of the track in each slot, 0 if there is none."""
+        return np.array([0 if track is None else track.label for track in self.tracks])
+
     def centres(self, tally: Tally) -> IntArray:
         """The place of each track, -1 if there is none."""
         return np.array([centre(law, self.observer.distances) for law in tally.law])
 
-    def extend(self, time: float, centres: IntArray, law: FloatArray) -> None:
-        """Continue each track to a moment, begin new ones, and end those that hardly exist."""
+    def extend(self, time: float, centres: IntArray, law: FloatArray, labels: IntArray | None = None) -> None:
+        """Continue each track to a moment, begin new ones, and end those that hardly exist.
+
+        `labels` (slots,), where they are not 0, are those of the tracks at this moment.
+        """
         observer = self.observer
         for slot, at in enumerate(centres):
             track, probability = self.tracks[slot], min(1.0, float(law[slot].sum()))
             if at < 0 or (track is None and probability < EXISTS):
                 self.tracks[slot] = None
                 continue
+            label = 0 if labels is None else int(labels[slot])
+            if track is None or label not in (0, track.label):
+                track = Track(label or self._new_label(), time, (), (), (), probability, 1.0)
             place = int(observer.place[at])
             where = position(observer.positions[at], place, observer.problem.physics.space)
-            if track is None:
-                self.labels += 1
-                self.tracks[slot] = Track(self.labels, (time,), (place,), (where,), probability, 1.0)
-            else:
-                self.tracks[slot] = replace(
-                    track,
-                    times=(*track.times, time),
-                    places=(*track.places, place),
-                    positions=(*track.positions, where),
-                    probability=probability,
-                )
+            self.tracks[slot] = track.at(time, place, where, probability)
+
+    def _new_label(self) -> int:
+        self.last_label += 1
+        return self.last_label
+
+    def rename(self, names: Mapping[int, int]) -> None:
+        """Give tracks new labels."""
+        self.tracks = [track and replace(track, label=names.get(track.label, track.label)) for track in self.tracks]
 
     def doubt(self, same: FloatArray) -> None:
         """Multiply the probability of each track to be still the source with which it began."""
@@ -194,9 +223,15 @@ class TrackList:
             sources=sources,
             labels=tuple(track.label for track in tracks if track is not None),
             tracks=tuple(track for track in self.tracks if track is not None),
+            presence=self._presence(law),
             fit=fit,
             gap=self._gap(tally, listed),
         )
+
+    def _presence(self, law: FloatArray) -> Beliefs:
+        """The law of each slot over places."""
+        n = len(self.observer.problem.physics.space)
+        return np.array([np.bincount(self.observer.place, weights=each, minlength=n) for each in law], dtype=np.float32)
 
     def _source(self, law: FloatArray, at: int) -> Source:
         """A source, with the most likely places whose probability together is nearest to the stated level."""

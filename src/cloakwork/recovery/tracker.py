@@ -1,7 +1,7 @@
 """Follow sources over time: a filter and a smoother over private readings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,8 @@ FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
 SMOOTHING = 20  # sweeps over all frames
 SETTLING = 4  # more before the first that counts
+SETTLED_SWEEPS = 2  # that a settled moment is judged by
+LONGEST_LAG = 100
 IDLE = 0.001  # a slot this unlikely to hold a source is left alone
 ASIDE = 10  # at most one sensor in so many is set aside
 
@@ -50,6 +52,8 @@ class Tracker:
         With a physics: the noise of each reading.
     seed
         Seed of the random numbers.
+    lag
+        After how many more frames a moment is settled; 0 for never.
 
     Notes
     -----
@@ -76,6 +80,7 @@ class Tracker:
         level: float = 0.9,
         sigma: ArrayLike | None = None,
         seed: int = 0,
+        lag: int = 0,
     ) -> None:
         if not (isinstance(most, int) and 1 <= most <= MOST_SOURCES):
             raise InputError(f"most={most!r}: give a whole number from 1 to {MOST_SOURCES}.", most=most)
@@ -83,15 +88,18 @@ class Tracker:
             raise InputError(f"strength={strength!r}: give one number above 0.", strength=strength)
         if not 0 < level < 1:
             raise InputError(f"level={level}: give a number between 0 and 1; 0.9 is usual.", level=level)
+        if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
+            raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
         self.problem = stated_problem(model, sigma)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self._observer = observer = Observer(self.problem, float(strength))
         self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
         self._sampler = _sampler(self._moves, most, seed)
-        self._list = TrackList(observer, most, level)
-        self._seen = 0
+        self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
+        self._seen, self._lag = 0, lag
         self._centres = np.full(most, -1)  # the place of each track now
-        self._reported: list[IntArray] = []  # and at each frame of the window, when it was the last
+        self._reports: list[_Report] = []  # for each frame of the window
+        self._settled: tuple[Tracked, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
         self._past: list[_Past] | None = None  # what has left the window, for smoothing
 
@@ -107,7 +115,7 @@ class Tracker:
         """Take the readings of one frame and return what is known now.
 
         `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds. A frame that
-        comes late is worked in as long as its time is within the last frames.
+        comes late is worked in as long as its time is within the last frames; the result is that of the latest frame.
         """
         values = self._checked(readings)
         index = self._index(time)
@@ -122,7 +130,40 @@ class Tracker:
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
             self._replace(index, self._observer.observe(values, aside, inflation))
             tally = self._swept()
-        return self._finished(tally, fit)
+        self._reports[index].fit = fit
+        return self._finished(tally)
+
+    @property
+    def settled(self) -> tuple[Tracked, ...]:
+        """The moments that the last step settled: those `lag` frames back, judged with the frames after them.
+
+        Usually one; none before there are enough frames, or when a late frame came. A settled track has the label of
+        the live track that follows the same source.
+        """
+        return self._settled
+
+    def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
+        """Continue the labels of an earlier tracker that took the same frames.
+
+        `places` maps each label of its last result to the place of the track. Tracks nearby take these labels; new ones
+        are above `last_label` and all that are in use.
+        """
+        labels, count = np.array([*places], dtype=np.int64), len(self._centres)
+        first = np.array([int(np.argmax(self._observer.place == place)) for place in places.values()], dtype=np.int64)
+        known = np.full(max(count, len(first)), -1)
+        known[: len(first)] = first
+        now = np.full((1, len(known)), -1)
+        now[0, :count] = np.where(self._list.labels > 0, self._centres, -1)
+        slots = match(known, now, self._observer.distances)[0][0][: len(first)]
+        old = np.append(self._list.labels, np.zeros(len(known) - count, dtype=np.int64))[slots]
+        fresh = max(last_label, labels.max(initial=0))
+        names = {label: fresh + label for label in range(1, self._list.last_label + 1)}
+        names |= {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
+        for tracks in (self._list, self._settled_list):
+            tracks.rename(names)
+        for report in self._reports:
+            report.labels = np.array([names.get(label, 0) for label in report.labels.tolist()])
+        self._list.last_label += fresh
 
     def smooth(self, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> "Tracking":
         """Take frames in the order of their times, and judge each moment from all of them."""
@@ -153,9 +194,9 @@ class Tracker:
     def _sweep_past(self, past: "Sequence[_Past]", tallies: Sequence[Tally]) -> None:
         """Draw the path of each source over all frames."""
         sampler, distances = self._sampler, self._observer.distances
-        orders = [match(entry.centres, sampler.candidates(t), distances) for t, entry in enumerate(past)]
+        orders = [match(entry.centres, sampler.candidates(t), distances)[0] for t, entry in enumerate(past)]
         for slot in sampler.rng.permutation(self._active()).tolist():
-            laws = sampler.redraw_all(slot)
+            laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)
             for t, tally in enumerate(tallies):
                 tally.count(laws[t][:, -1], sampler.others(slot, t))
                 tally.add(slot, chances(laws[t]), orders[t])
@@ -196,7 +237,8 @@ class Tracker:
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
         self._sampler.insert(index, WeighedFrame(time, observation.alone, observation.overlap, transitions))
-        self._reported.insert(index, self._reported[index - 1] if index else self._centres)
+        centres = self._reports[index - 1].centres if index else self._centres
+        self._reports.insert(index, _Report(centres, np.zeros_like(centres), Fit(1.0, 0.0, 0)))
         if index + 1 < len(frames):
             after = frames[index + 1]
             frames[index + 1] = replace(after, transitions=moves.over(after.time - time))
@@ -226,20 +268,40 @@ class Tracker:
     def _sweep(self, start: int, tally: Tally) -> None:
         """Draw the path of each source from a frame of the window on."""
         sampler = self._sampler
+        sampler.exchange()
         laws = {}
         for slot in sampler.rng.permutation(self._active()).tolist():
-            laws[slot] = law = sampler.redraw(slot, start)
+            laws[slot] = law = sampler.redraw(slot, start)[-1]
             tally.count(law[:, -1], sampler.others(slot, -1))
-        sampler.exchange()
-        now = sampler.candidates(-1)
-        if (self._centres < 0).all():
-            self._centres = now[0]
-        order = match(self._centres, now, self._observer.distances)
+        order, self._centres = match(self._centres, sampler.candidates(-1), self._observer.distances)
         for slot, law in laws.items():
             tally.add(slot, chances(law), order)
         tally.sweeps += 1
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
+
+    def _settle(self, index: int) -> Tracked:
+        """Judge a frame of the window from all its frames."""
+        sampler, reports = self._sampler, self._reports
+        report, time = reports[index], sampler.frames[index].time
+        tally, centres, labels = Tally.empty(sampler.slots, sampler.places), report.centres, report.labels
+        for later in reports[index + 1 :]:
+            centres, labels = np.where(labels, centres, later.centres), np.where(labels, labels, later.labels)
+        for _ in range(SETTLED_SWEEPS):
+            laws = {}
+            for slot in sampler.rng.permutation(self._active()).tolist():
+                laws[slot] = law = sampler.smoothed(slot, sampler.redraw(slot)[index:])[0]
+                tally.count(law[:, -1], sampler.others(slot, index))
+            order, centres = match(centres, sampler.candidates(index), self._observer.distances)
+            for slot, law in laws.items():
+                tally.add(slot, chances(law), order)
+            tally.sweeps += 1
+        tracks, live = self._settled_list, self._list
+        tracks.last_label = live.last_label
+        centres = tracks.centres(tally)
+        tracks.extend(time, centres, tally.law, labels)
+        live.last_label = tracks.last_label
+        return tracks.summary(time, tally, centres, report.fit)
 
     def _active(self) -> IntArray:
         """The slots that any chain uses, and one more."""
@@ -250,27 +312,44 @@ class Tracker:
         spare = np.flatnonzero(~used)[:1] if self._seen > STARTING else np.flatnonzero(~used)
         return np.concatenate([np.flatnonzero(used), spare])
 
-    def _finished(self, tally: Tally, fit: Fit) -> Tracked:
-        """Summarise the last frame, and take the first out of the window if it is full."""
-        sampler, time = self._sampler, self._sampler.frames[-1].time
-        self._centres = self._reported[-1] = self._list.centres(tally)
+    def _finished(self, tally: Tally) -> Tracked:
+        """Summarise the last frame, settle what can be settled, and shorten the window."""
+        sampler, time, report = self._sampler, self._sampler.frames[-1].time, self._reports[-1]
+        self._centres = report.centres = self._list.centres(tally)
         self._list.extend(time, self._centres, tally.law)
-        tracked = self._list.summary(time, tally, self._centres, fit)
-        while len(sampler.frames) > WINDOW:
+        report.labels = self._list.labels
+        tracked = self._list.summary(time, tally, self._centres, report.fit)
+        ripe = range(len(sampler.frames) - self._lag) if self._lag else ()
+        self._settled = tuple(self._settle(index) for index in ripe if not self._reports[index].settled)
+        for index in ripe:
+            self._reports[index].settled = True
+        while len(sampler.frames) > max(WINDOW, self._lag + 1):
             self._shorten()
         return tracked
 
     def _shorten(self) -> None:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
         sampler = self._sampler
-        centres = self._reported.pop(0)
-        order = match(centres, sampler.candidates(0), self._observer.distances)
+        centres = self._reports.pop(0).centres
+        order, _ = match(centres, sampler.candidates(0), self._observer.distances)
         sampler.relabel(order)
-        self._list.doubt((order == np.arange(sampler.slots)).mean(axis=0))
+        same = (order == np.arange(sampler.slots)).mean(axis=0)
+        self._list.doubt(same)
+        self._settled_list.doubt(same)
         self._before = sampler.frames[0].time
         frame, states = sampler.frames[0], sampler.drop_first()
         if self._past is not None:
             self._past.append(_Past(frame, states, centres))
+
+
+@dataclass(eq=False)
+class _Report:
+    """What was reported of a frame when it was the last: places and labels of the slots, and its fit."""
+
+    centres: IntArray
+    labels: IntArray
+    fit: Fit
+    settled: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,9 +369,20 @@ class Tracking:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Every track, as it was when it ended."""
-        last = {track.label: track for moment in self.moments for track in moment.tracks}
-        return tuple(last.values())
+        """Every track, as it was when it ended, with its whole path."""
+        paths: dict[int, list[Track]] = {}
+        for moment in self.moments:
+            for track in moment.tracks:
+                paths.setdefault(track.label, []).append(track)
+        return tuple(
+            replace(
+                path[-1],
+                times=tuple(track.times[-1] for track in path),
+                places=tuple(track.places[-1] for track in path),
+                positions=tuple(track.positions[-1] for track in path),
+            )
+            for path in paths.values()
+        )
 
     def __len__(self) -> int:
         return len(self.moments)
