@@ -67,7 +67,10 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     yield Assumption("model: memory", "readings follow sources at once", lingering, window(family=remembering))
     yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * plan.alpha))
     yield Assumption("baseline", f"{site.baselines[0]:g}", "any other", planned)
-    yield Assumption("budget", "1 reading in a window", "2, or someone keeps two windows", more().mu)
+    count = cloak.readings_per_window
+    yield Assumption(
+        "budget", f"{count} readings in a window", f"{2 * count}, or someone keeps two windows", more().mu
+    )
     yield Assumption("randomness: size of the noise", "as planned", "half of it", 2 * planned)
     yield Assumption("randomness: fresh noise", "used once", "used for two readings", None)
     yield Assumption("keys", "nobody else has them", "one other person has them", None)

@@ -139,7 +139,7 @@ def test_people_who_walk_and_sway_in_the_flat(attack: Attack, design: str) -> No
     """
     rng = np.random.default_rng(1)
     field = bilinear(steady_flat()[SENSORS])
-    plan = cw.load_site("src/cloakwork/demo/flat.toml").physics
+    plan = cw.load_site("src/cloakwork/site/example.toml").physics
     claim: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "alpha": ALPHA, "readings_per_window": 20, "design": design}
     at_once = cw.Cloak(plan, **claim)
     cases: list[tuple[float, float | Literal["any"]]] = [(0.9, 1.4), (0.3, 1.5), (0.02, 1.5), (0.9, "any")]
@@ -174,7 +174,7 @@ def test_a_crowd_that_sways_in_the_flat(attack: Attack, position: float) -> None
 
     Claim: as above, with each sensor in its own cell or, if its position may be wrong, in the worst one beside it.
     """
-    plan = cw.load_site("src/cloakwork/demo/flat.toml").physics
+    plan = cw.load_site("src/cloakwork/site/example.toml").physics
     beside = [0, -40, -1, 1, 40] if position else [0]
     rows = steady_flat().reshape(1280, 1280)[np.add.outer(SENSORS, beside)]
     i, j = plan.space.pairs.T

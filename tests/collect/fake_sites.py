@@ -61,11 +61,11 @@ WALKS = {  # corners of a round that each person goes, and how many minutes it t
 
 
 def flat_text(*, readings: int = 60, name: str = "flat") -> str:
-    """The example site with more readings an hour."""
-    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    return text.replace("readings_per_window = 1", f"readings_per_window = {readings}").replace(
-        'name = "flat"', f'name = "{name}"'
-    )
+    """The example site, with its readings in a window of an hour, and without named rooms."""
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8").partition("# Rooms that have")[0]
+    text = text.replace('window = "10min"', 'window = "1h"')
+    text = text.replace("readings_per_window = 10", f"readings_per_window = {readings}")
+    return text.replace('name = "flat"', f'name = "{name}"')
 
 
 @dataclass

@@ -4,7 +4,7 @@ import mpmath as mp
 import pytest
 
 from cloakwork.privacy import Cloak, Profile
-from cloakwork.site import Site
+from cloakwork.site import Site, load_site
 from scripts.assumptions import PAGE, Assumption, assumptions, example_site, table, written
 from tests.attacks.test_calibration import true_delta
 
@@ -30,7 +30,7 @@ def test_the_first_row_is_the_claim_and_no_error_makes_it_better_than_less_diffu
     cloak = site.cloak()
     mus = {(row.name, row.true): row.mu for row in rows if row.mu is not None}
     planned = mus["none is wrong", ""]
-    assert planned <= Profile(cloak.frame_mu).mu * (1 + 1e-9)
+    assert planned <= Profile(cloak.frame_mu).times(cloak.readings_per_window).mu * (1 + 1e-9)
     with mp.workdps(40):
         assert float(true_delta(cloak.epsilon, planned)) == pytest.approx(cloak.delta, rel=1e-3)
     assert [name for (name, _), mu in mus.items() if mu < planned] == ["model: diffusion"]
@@ -53,3 +53,12 @@ def test_noise_that_is_planned_for_the_error_needs_as_much_more(
     assert found is not None
     assert planned is not None
     assert found / planned == pytest.approx(float(right.sigmas[0] / site.cloak().sigmas[0]), rel=2e-3)
+
+
+def test_a_plan_without_the_step_of_its_hardware_has_the_delta_that_the_pages_state() -> None:
+    cloak = load_site("src/cloakwork/site/example.toml").cloak()
+    frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 0.0625)
+    delta = Profile(frame).times(cloak.readings_per_window).delta(cloak.epsilon)
+    for page in ("devices.md", "mechanism.md"):
+        text = " ".join((PAGE.parent / page).read_text(encoding="utf-8").split())
+        assert f"would have delta {delta:.1g} instead of {cloak.delta:.0e}".replace("e-0", "e-") in text

@@ -184,12 +184,10 @@ def test_naming_zones_changes_neither_digest_nor_plan() -> None:
     assert plan.cloak(named).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
 
 
-def test_the_example_has_three_rooms_and_its_own_zone_can_be_switched_on() -> None:
-    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    site = parse_site(text)
-    assert [len(zone.places) for zone in site.zones] == [24 * 32, 16 * 16, 16 * 16]
-    tail = text[text.index("# [[zone]]") :]
-    named = parse_site(text + "".join(line.removeprefix("# ") for line in tail.splitlines(keepends=True)))
-    assert [(zone.id, zone.label) for zone in named.zones] == [("living", "Living room")]
-    assert named.zones[0].places.tolist() == site.zones[0].places.tolist()
-    assert named.digest == site.digest
+def test_the_example_names_its_three_rooms() -> None:
+    site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
+    assert [(zone.id, len(zone.places)) for zone in site.zones] == [
+        ("living", 24 * 32),
+        ("bedroom", 16 * 16),
+        ("study", 16 * 16),
+    ]
