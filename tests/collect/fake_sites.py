@@ -62,7 +62,8 @@ WALKS = {  # corners of a round that each person goes, and how many minutes it t
 
 def flat_text(*, readings: int = 60, name: str = "flat") -> str:
     """The example site, with its readings in a window of an hour, and without named rooms."""
-    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8").partition("# Rooms that have")[0]
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    text = text.partition("# Rooms that have a name")[0]
     text = text.replace('window = "10min"', 'window = "1h"')
     text = text.replace("readings_per_window = 10", f"readings_per_window = {readings}")
     return text.replace('name = "flat"', f'name = "{name}"')
