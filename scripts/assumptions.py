@@ -68,9 +68,7 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * plan.alpha))
     yield Assumption("baseline", f"{site.baselines[0]:g}", "any other", planned)
     count = cloak.readings_per_window
-    yield Assumption(
-        "budget", f"{count} readings in a window", f"{2 * count}, or someone keeps two windows", more().mu
-    )
+    yield Assumption("budget", f"{count} readings in a window", f"{2 * count}, or someone keeps two windows", more().mu)
     yield Assumption("randomness: size of the noise", "as planned", "half of it", 2 * planned)
     yield Assumption("randomness: fresh noise", "used once", "used for two readings", None)
     yield Assumption("keys", "nobody else has them", "one other person has them", None)
