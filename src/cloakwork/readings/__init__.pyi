@@ -3,6 +3,9 @@ from .frame_recovery import FrameRecovery as FrameRecovery
 from .frame_recovery import PartialCloak as PartialCloak
 from .frame_recovery import partial_cloak as partial_cloak
 from .frame_recovery import recovered_frames as recovered_frames
+from .frame_tracking import FrameTracker as FrameTracker
+from .frame_tracking import settled_frames as settled_frames
+from .frame_tracking import smoothed_frames as smoothed_frames
 from .readings_file import ALARM as ALARM
 from .readings_file import HEADER as HEADER
 from .readings_file import Frame as Frame

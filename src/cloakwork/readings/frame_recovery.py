@@ -10,7 +10,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import Matrix, Physics
 from cloakwork.privacy import Cloak
 from cloakwork.readings.readings_file import Frame
-from cloakwork.recovery import Fit, Recovery, Source, Status, recover
+from cloakwork.recovery import Fit, Recovery, Source, Status, Track, Tracked, recover
 from cloakwork.site import Site
 
 _KNOWN_PATTERNS = 64
@@ -39,7 +39,8 @@ class FrameRecovery:
     """The recovery of one frame.
 
     `sensors` is how many reported, `map` the weight of each place, and `shown` what a picture shows: the expected
-    number of sources at each place where the estimator knows it, otherwise the map.
+    number of sources at each place where the estimator knows it, otherwise the map. `tracked` is what a tracker knows
+    of the moment, None if the frame was recovered alone, and `settled` says that it also used frames after it.
     """
 
     time: int
@@ -51,6 +52,18 @@ class FrameRecovery:
     shown: FloatArray
     counts: FloatArray | None
     sources: tuple[Source, ...]
+    tracked: Tracked | None = None
+    settled: bool = False
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """All tracks that go on, the doubtful ones too; none if the frame was recovered alone."""
+        return () if self.tracked is None else self.tracked.tracks
+
+    @property
+    def labels(self) -> tuple[int | None, ...]:
+        """The label of each source's track."""
+        return (None,) * len(self.sources) if self.tracked is None else self.tracked.labels
 
 
 class FrameRecoverer:

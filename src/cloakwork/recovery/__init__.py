@@ -3,7 +3,7 @@
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
-from cloakwork.recovery.lattice import MOST_PATH_PLACES
+from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import Problem
@@ -14,6 +14,7 @@ from cloakwork.recovery.vicinity import Source, read_off
 
 __all__ = [
     "DOUBTFUL",
+    "MOST_COARSE",
     "MOST_PATH_PLACES",
     "MOST_SOURCES",
     "BasisPursuit",

@@ -14,8 +14,17 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
 from cloakwork.physics import Metric, Physics, Space, Timing, Tolerance
 from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
-from cloakwork.recovery import MOST_PATH_PLACES, MOST_SOURCES, BasisPursuit, Estimator, PointSources
+from cloakwork.recovery import (
+    MOST_COARSE,
+    MOST_PATH_PLACES,
+    MOST_SOURCES,
+    BasisPursuit,
+    Estimator,
+    Motion,
+    PointSources,
+)
 from cloakwork.site.build import Model, build
+from cloakwork.site.following import hold_of, make_motion
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
@@ -70,6 +79,31 @@ class Site:
         """The zones that the site file names, or else the rooms of a floor plan."""
         return make_zones(self.spec, self.physics)
 
+    @property
+    def not_followed(self) -> str:
+        """Why the site's sources are not followed from frame to frame; empty if they are."""
+        choice, places = self.estimator(), self.physics.places
+        if not isinstance(choice.estimator, PointSources):
+            return choice.reason
+        if not isinstance(choice.estimator.strength, int | float):
+            return "their strength is not known"
+        return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible" if places > MOST_COARSE else ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether the site's sources are followed from frame to frame; if not, each frame is recovered alone."""
+        return not self.not_followed
+
+    @cached_property
+    def motion(self) -> Motion:
+        """How the site's sources move."""
+        return make_motion(self.spec, self.physics, self.not_followed)
+
+    @property
+    def hold_s(self) -> float:
+        """Seconds for which a zone stays occupied after the last sign of someone in it."""
+        return hold_of(self.spec.motion, self.period_ms)
+
     @cached_property
     def schedule(self) -> Schedule:
         """When a device of the site reads."""
@@ -97,8 +131,8 @@ class Site:
     def digest(self) -> str:
         """SHA-256 of the site file's content and of the files that it names, as they are now.
 
-        Comments, layout, keys set to their default and zones do not count: zones have no part in the noise, and naming
-        a room must not force a new plan on the devices.
+        Comments, layout, keys set to their default, zones, motion and entrances do not count: they have no part in the
+        noise, and naming a room must not force a new plan on the devices.
         """
         hashes = {}
         for key, path in self.files.items():
@@ -106,7 +140,7 @@ class Site:
                 hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone"})
+        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone", "motion", "entrance"})
         return digest_of({"files": hashes, "site": content})
 
     @property

@@ -31,6 +31,7 @@ def _seconds(duration: Any) -> Any:
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
+Hold = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
 Period = Annotated[float, BeforeValidator(_seconds), Field(ge=SHORTEST_MS / 1000, allow_inf_nan=False)]
 
 
@@ -219,6 +220,32 @@ class ZoneSpec(_Table):
 
 
 ZONE_FORMS = ("room", "corners", "between", "places")
+MOVING = ("stay", "walk", "speed")
+
+
+class MotionSpec(_Table):
+    """`[motion]`: how sources move, and how long a zone stays occupied after the last sign of someone in it."""
+
+    kind: Literal["people", "still"] | None = None
+    stay: Seconds | None = None
+    walk: Seconds | None = None
+    speed: Positive | None = None
+    present: Seconds | None = None
+    absent: Seconds | None = None
+    hold: Hold | None = None
+
+    @field_validator(*MOVING)
+    @classmethod
+    def _moves(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if info.data.get("kind") == "still":
+            raise ValueError('sources of kind = "still" never move; leave this key out')
+        return value
+
+
+class EntranceSpec(_Table):
+    """`[[entrance]]`: a place where sources come and go."""
+
+    at: Number | Point | str | int
 
 
 class SiteSpec(_Table):
@@ -233,6 +260,8 @@ class SiteSpec(_Table):
     sources: SourcesSpec
     privacy: PrivacySpec
     zone: list[ZoneSpec] = []
+    motion: MotionSpec = MotionSpec()
+    entrance: list[EntranceSpec] = []
 
     @field_validator("sensor", "zone")
     @classmethod

@@ -57,6 +57,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
         raise SiteError(message, path=name, lines=lines) from None
     try:
         _ = site.zones if site.spec.zone else site.physics
+        _ = site.motion
     except InputError as problem:
         message = str(problem)
         number = problem.values.get("sensor")
@@ -120,6 +121,7 @@ _FORMS = {
     "doors": "give a list of [[x, y], [x, y]] in metres",
     "sensor": "write [[sensor]], with double brackets, once for each sensor",
     "zone": "write [[zone]], with double brackets, once for each zone",
+    "entrance": "write [[entrance]], with double brackets, once for each entrance",
     "room": "give [x, y], a point in the room",
     "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
     "between": "give [from, to], two positions on the line",
@@ -133,6 +135,7 @@ _GENERIC = {
     "too_short": "give more values",
     "too_long": "give fewer values",
     "bool_type": "give true or false",
+    "model_type": "write a table, with its keys in the lines below",
 }
 
 
@@ -153,6 +156,8 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
         "tolerance": schema.ToleranceSpec,
         "sensor": schema.SensorSpec,
         "zone": schema.ZoneSpec,
+        "motion": schema.MotionSpec,
+        "entrance": schema.EntranceSpec,
         "sources": schema.SourcesSpec,
         "privacy": schema.PrivacySpec,
     }
@@ -163,8 +168,9 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
 def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
     """Return the key that an error of the model is about, from the values that it carries."""
     values = problem.values
-    if "zone" in values:
-        return ("zone", *(part for part in (values["zone"], values["key"]) if isinstance(part, int | str)))
+    for table in ("zone", "entrance", "motion"):
+        if table in values:
+            return (table, *(part for part in (values[table], values["key"]) if isinstance(part, int | str)))
     if "sensors" in values:
         return ("sensors",)
     if "sensor" in values and spec.sensor:

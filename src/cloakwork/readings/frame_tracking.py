@@ -1,0 +1,111 @@
+"""Following sources through the frames of a site: the same for a file, a store and live readings."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError, SiteError
+from cloakwork.privacy import Cloak
+from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery
+from cloakwork.readings.readings_file import Frame
+from cloakwork.recovery import PointSources, Progress, Tracked, Tracker
+from cloakwork.site import Site
+
+
+class FrameTracker:
+    """Follows the sources of a site from frame to frame.
+
+    A frame that comes late is worked in while it is within the tracker's window, and is itself recovered alone; so is
+    one that comes too late to be worked in. With `lag`, each moment is judged again when so many later frames are
+    there: `settled` holds the moments that the last step settled, in order of time.
+    """
+
+    def __init__(self, site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> None:
+        self._site, self._cloak, self._lag = site, cloak, lag
+        self.tracker = site_tracker(site, cloak, lag=lag, seed=seed)
+        self._alone = FrameRecoverer(site, cloak)
+        self._waiting: dict[float, Frame] = {}  # the last frames, which are not settled yet
+        self.settled: list[FrameRecovery] = []
+
+    def step(self, frame: Frame) -> FrameRecovery:
+        """Take the next frame and return what is known of its moment."""
+        time = seconds(frame)
+        self.settled = []
+        try:
+            now = self.tracker.step(values_of(frame, self._site, self._cloak), time)
+        except InputError as problem:
+            if "time" not in problem.values:
+                raise
+            return self._alone.recover([frame], keep=False)[0]
+        newest = sorted((self._waiting | {time: frame}).items())[-1 - self._lag :]
+        self._waiting = dict(newest)
+        self.settled = [followed(self._waiting[past.time], past, settled=True) for past in self.tracker.settled]
+        return followed(frame, now) if now.time == time else self._alone.recover([frame], keep=False)[0]
+
+
+def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker:
+    """A tracker of a site's sources, which must be such as can be followed."""
+    estimator = site.estimator().estimator
+    if not isinstance(estimator, PointSources) or not isinstance(estimator.strength, int | float):
+        raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)
+    return Tracker(
+        cloak,
+        motion=site.motion,
+        strength=estimator.strength,
+        most=estimator.most,
+        level=estimator.level,
+        seed=seed,
+        lag=lag,
+    )
+
+
+def smoothed_frames(
+    frames: Sequence[Frame], site: Site, cloak: Cloak, progress: Progress | None = None
+) -> list[FrameRecovery]:
+    """Follow sources through all of some frames, in order of time, and judge each moment from all of them."""
+    readings = [(values_of(frame, site, cloak), seconds(frame)) for frame in frames]
+    past = site_tracker(site, cloak).smooth(readings, progress)
+    return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
+
+
+def settled_frames(frames: Iterable[Frame], site: Site, cloak: Cloak, *, lag: int) -> Iterator[FrameRecovery]:
+    """Follow sources through any number of frames, in order of time, and judge each from those up to `lag` later.
+
+    The last `lag` frames are judged from those before them.
+    """
+    tracker = FrameTracker(site, cloak, lag=lag)
+    live: dict[int, FrameRecovery] = {}
+    for frame in frames:
+        live[frame.time] = tracker.step(frame)
+        for moment in tracker.settled:
+            del live[moment.time]
+            yield moment
+    yield from live.values()
+
+
+def seconds(frame: Frame) -> float:
+    """The time of a frame as a tracker takes it."""
+    return frame.time / 1000
+
+
+def values_of(frame: Frame, site: Site, cloak: Cloak) -> FloatArray:
+    """The readings of a frame less the baselines, NaN for sensors that did not report."""
+    return np.where(frame.present, frame.steps * cloak.steps - site.baselines, np.nan)
+
+
+def followed(frame: Frame, moment: Tracked, *, settled: bool = False) -> FrameRecovery:
+    """The recovery of a frame from what a tracker knows of its moment."""
+    return FrameRecovery(
+        frame.time,
+        int(frame.present.sum()),
+        moment.status,
+        moment.gap,
+        moment.fit,
+        moment.map,
+        moment.intensity,
+        moment.counts,
+        moment.sources,
+        moment,
+        settled,
+    )

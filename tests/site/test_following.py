@@ -1,0 +1,123 @@
+"""`[motion]`, `[[entrance]]` and `hold`: what they mean, what is refused, and that they do not affect the noise."""
+
+import math
+from importlib.resources import files
+
+import pytest
+
+from cloakwork.errors import SiteError
+from cloakwork.recovery import Motion
+from cloakwork.site import Site, freeze, parse_site
+from tests.site.test_zones import GRAPH, LINE, PLANE, ROOMS, WALLS
+
+MANY = WALLS.replace('kind = "pulse"\n[privacy]', 'kind = "pulse"\nmax_count = 40\n[privacy]')
+
+
+def moving(text: str, *lines: str) -> Site:
+    return parse_site(text + "\n".join(["[motion]", *lines]) + "\n")
+
+
+def entered(text: str, *entrances: str) -> Site:
+    return parse_site(text + "".join(f"[[entrance]]\nat = {at}\n" for at in entrances))
+
+
+def test_people_live_on_floor_plans_and_sources_elsewhere_stay() -> None:
+    assert parse_site(WALLS).motion == Motion()
+    for text in (LINE, PLANE, GRAPH):
+        assert parse_site(text).motion == Motion.still()
+    assert moving(WALLS, 'kind = "still"').motion == Motion.still()
+    assert moving(GRAPH, 'kind = "people"', "speed = 0.01").motion == Motion(speed=0.01)
+
+
+def test_each_key_replaces_one_default() -> None:
+    site = moving(WALLS, 'stay = "20min"', "walk = 15", "speed = 0.5", 'present = "4h"', 'absent = "1d"')
+    assert site.motion == Motion(stay=1200.0, walk=15.0, speed=0.5, present=14_400.0, absent=86_400.0)
+    assert moving(LINE, 'absent = "1w"').motion == Motion.still(absent=604_800.0)
+
+
+def test_an_entrance_is_the_place_it_lies_in() -> None:
+    assert entered(WALLS, "[0.1, 2.9]", "[4, 0]").motion.entrances == ((0.5, 2.5), (3.5, 0.5))
+    assert entered(GRAPH, '"b"', "7").motion.entrances == ("b", "7")
+    assert entered(LINE, "0.41").motion.entrances == (pytest.approx((0.4,)),)
+    for site in (entered(WALLS, "[0.1, 2.9]"), entered(GRAPH, '"b"'), entered(LINE, "0.41"), entered(PLANE, "[1, 1]")):
+        assert len(site.physics.space.indices(list(site.motion.entrances or ()))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "key"),
+    [
+        (WALLS, ['kind = "cats"'], "kind"),
+        (WALLS, ['kind = "still"', "speed = 0.5"], "speed"),
+        (WALLS, ['kind = "still"', 'stay = "1h"'], "stay"),
+        (WALLS, ["speed = 0"], "speed"),
+        (WALLS, ['speed = "fast"'], "speed"),
+        (WALLS, ['stay = "forever"'], "stay"),
+        (WALLS, ["stay = inf"], "stay"),
+        (WALLS, ["present = -1"], "present"),
+        (WALLS, ["hold = -1"], "hold"),
+        (WALLS, ['hold = "-30s"'], "hold"),
+        (WALLS, ["holds = 30"], "holds"),
+        (LINE, ["speed = 0.5"], "speed"),
+        (LINE, ['present = "1h"', 'stay = "1h"'], "stay"),
+        (MANY, ["hold = 60", "walk = 3"], "walk"),
+        (MANY, ['kind = "people"'], "kind"),
+    ],
+)
+def test_a_motion_that_means_nothing_is_refused_with_its_line(text: str, lines: list[str], key: str) -> None:
+    line = next(k for k, content in enumerate(lines) if content.startswith(key))
+    with pytest.raises(SiteError) as caught:
+        moving(text, *lines)
+    assert caught.value.values["lines"] == {f"motion.{key}": len(text.splitlines()) + 2 + line}
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        (WALLS, "[4.1, 1.0]"),
+        (WALLS, '"hall"'),
+        (WALLS, "2.0"),
+        (WALLS, "[1, 2, 3]"),
+        (ROOMS, "[0.1, 0.1]"),
+        (PLANE, "[9, 9]"),
+        (LINE, "3.5"),
+        (GRAPH, '"q"'),
+        (GRAPH, "true"),
+        (MANY, "[1, 1]"),
+    ],
+)
+def test_an_entrance_that_is_no_place_is_refused_with_its_line(text: str, at: str) -> None:
+    with pytest.raises(SiteError) as caught:
+        entered(text, at)
+    assert caught.value.values["lines"] == {"entrance[1].at": len(text.splitlines()) + 2}
+
+
+def test_zones_are_held_for_two_periods_and_at_least_half_a_minute() -> None:
+    hourly = parse_site(WALLS)
+    assert hourly.hold_s == 2 * hourly.period_ms / 1000 > 7200
+    assert parse_site(WALLS + 'window = "1min"\nreadings_per_window = 20\n').hold_s == 30.0
+    assert moving(WALLS, 'hold = "5min"').hold_s == 300.0
+    assert moving(WALLS, "hold = 0").hold_s == 0.0
+    assert moving(MANY, "hold = 90").hold_s == 90.0, "zones of frames that are recovered alone are held, too"
+
+
+def test_sources_that_are_too_many_or_have_too_many_places_are_not_followed() -> None:
+    assert parse_site(WALLS).follows
+    assert not parse_site(MANY).follows
+    assert not parse_site(LINE.replace("places = 10", "places = 5000")).follows
+
+
+def test_motion_changes_neither_digest_nor_plan() -> None:
+    plain, changed = parse_site(WALLS), moving(WALLS, 'stay = "1h"', "hold = 5", "[[entrance]]", "at = [0.5, 0.5]")
+    assert plain.digest == changed.digest
+    plan = freeze(plain, plain.cloak())
+    assert plan.cloak(changed).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
+    assert freeze(changed, changed.cloak()) == plan
+
+
+def test_the_motion_of_the_example_can_be_switched_on() -> None:
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    start, end = text.index("# [motion]"), text.index("# Rooms that have a name")
+    named = parse_site(text + "".join(line.removeprefix("# ") + "\n" for line in text[start:end].splitlines()))
+    assert named.motion.entrances is not None
+    assert math.isfinite(named.motion.stay)
+    assert named.digest == parse_site(text).digest
