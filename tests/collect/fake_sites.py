@@ -112,6 +112,8 @@ class FakeSite:
             "assumptions": list(self.site.assumptions),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
+            "now": int(1000 * time.time()),
+            "speed": 1.0,
             "estimator": "PointSources",
         }
 

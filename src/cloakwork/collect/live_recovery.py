@@ -40,8 +40,10 @@ class LiveRecovery:
         Frames of a site that may wait here. The rest is fetched from the store later.
     check
         Seconds between two queries to the store for frames without a result.
-    clock
-        Unix milliseconds.
+    clock, steady
+        Unix milliseconds, and seconds of a clock that never jumps.
+    speed
+        How many times faster than real time both run: 1, except in a simulation.
 
     Notes
     -----
@@ -59,16 +61,18 @@ class LiveRecovery:
         backlog: int = BACKLOG,
         check: float = CHECK_S,
         clock: Callable[[], int] = unix_ms,
+        steady: Callable[[], float] = time.monotonic,
+        speed: float = 1.0,
     ) -> None:
         self._store = store
         self._listeners = list(on_result)
         self._check_s = check
-        self._clock = clock
+        self._clock, self._steady, self._speed = clock, steady, speed
         self._queues = {
             name: SiteQueue(site, site.wait_ms / 1000 if wait is None else wait, backlog, clock)
             for name, site in sites.items()
         }
-        shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000
+        shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000 / speed
         self._budget = min(LONGEST_BATCH, max(SHORTEST_BATCH, shortest / 4))
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -83,7 +87,7 @@ class LiveRecovery:
 
     def on_new(self, readings: Sequence[Reading]) -> None:
         """Register readings that have just been stored; quick, thread-safe."""
-        now, wall = time.monotonic(), self._clock()
+        now, wall = self._steady(), self._clock()
         with self._changed:
             for reading in readings:
                 queue = self._queues.get(reading.site)
@@ -119,7 +123,7 @@ class LiveRecovery:
     def state(self, site: str) -> RecoveryState:
         """Return the progress at one site."""
         with self._changed:
-            return self._queues[site].state(time.monotonic(), self._clock(), self._reason)
+            return self._queues[site].state(self._steady(), self._clock(), self._reason)
 
     def _work(self) -> None:
         with suppress(OSError, AttributeError):  # where the system can: intake goes before recovery
@@ -151,18 +155,18 @@ class LiveRecovery:
         times: list[int] = []
         try:
             with self._changed:
-                times = queue.take(time.monotonic(), self._budget)
+                times = queue.take(self._steady(), self._budget)
             if times:
                 self._recover(queue, times)
-            elif queue.backlog.overflowed or time.monotonic() >= queue.check_at:
-                queue.find_missed(self._store, time.monotonic(), self._clock(), self._check_s)
+            elif queue.backlog.overflowed or self._steady() >= queue.check_at:
+                queue.find_missed(self._store, self._steady(), self._clock(), self._check_s)
                 self._store_is_back()
         except StoreError as problem:
             queue.backlog.add((when, True) for when in times)
             self._wait_for_store(problem)
         except Exception:
             log.exception("%s: gave up on %d frames", queue.site.name, len(times))
-            queue.check_at = time.monotonic() + self._check_s
+            queue.check_at = self._steady() + self._check_s
         return bool(times) or len(queue.backlog) > 0
 
     def _recover(self, queue: SiteQueue, times: list[int]) -> None:
@@ -176,7 +180,7 @@ class LiveRecovery:
         dropped = {} if kept == len(results) else self._dropped(results)
         self._store_is_back()
         with self._changed:
-            queue.count(results, time.perf_counter() - began, time.monotonic(), dropped)
+            queue.count(results, time.perf_counter() - began, self._steady(), dropped)
             queue.backlog.add((when, True) for when, again in dropped.items() if again)
         for result in results:
             if result.time not in dropped and not result.failed:
@@ -213,10 +217,10 @@ class LiveRecovery:
     def _sleep(self) -> None:
         """Wait for a reading, for a frame to become due, or for the next query to the store."""
         with self._changed:
-            now = time.monotonic()
+            now = self._steady()
             due = [when for queue in self._queues.values() if (when := queue.frames.next_due()) is not None]
             if not due and not self._reason:
                 self._idle.set()
             pause = min([*due, *(queue.check_at for queue in self._queues.values()), now + self._check_s]) - now
             if pause > 0 and not self._stopping.is_set():
-                self._changed.wait(pause)
+                self._changed.wait(pause / self._speed)

@@ -4,7 +4,7 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -24,7 +24,7 @@ from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.retention import Retention
-from cloakwork.collect.storage import Store, Token
+from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
@@ -78,6 +78,9 @@ class Service:
         Publish the occupied zones to Home Assistant, through the broker.
     simulation
         The positions of simulated sources, for a demonstration.
+    clock, speed
+        The time at the sites in Unix milliseconds, and how many times faster than real time it runs. Everything about
+        readings follows it: frames, quotas, health and retention. The network and sign-in stay in real time.
     """
 
     def __init__(
@@ -93,6 +96,8 @@ class Service:
         home_assistant: bool = False,
         settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
+        clock: Callable[[], int] = unix_ms,
+        speed: float = 1.0,
     ) -> None:
         if home_assistant and broker is None:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
@@ -102,7 +107,10 @@ class Service:
         self.store = store
         self._hub = EventHub()
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
-        self.live = LiveRecovery(store, sites, on_result=[self._hub.publish_result])
+        steady = time.monotonic if speed == 1 else lambda: clock() / 1000
+        self.live = LiveRecovery(
+            store, sites, on_result=[self._hub.publish_result], clock=clock, steady=steady, speed=speed
+        )
         self.intake = Intake(
             store,
             sensors,
@@ -110,13 +118,16 @@ class Service:
             on_report=self._hub.publish_reports,
             periods={name: site.schedule.period_ms for name, site in sites.items()},
             rules={name: site.budget_rules for name, site in sites.items()},
+            clock=clock,
         )
         self.subscriber: MqttClient | None = None
         if broker is not None:
-            self.subscriber = make_subscriber(broker, self.intake, client_id=name, group=group, sites=sorted(sites))
+            self.subscriber = make_subscriber(
+                broker, self.intake, client_id=name, group=group, sites=sorted(sites), clock=clock
+            )
         self._zones = None
         if home_assistant and broker is not None:
-            self._zones = ZonePublisher(zone_broker(broker), sites, name=f"{name}-zones")
+            self._zones = ZonePublisher(zone_broker(broker), sites, name=f"{name}-zones", clock=clock)
             self.live.listen(self._zones.result)
         app = make_app(
             store,
@@ -128,10 +139,14 @@ class Service:
             settings=self._settings,
             connections=self._connections,
             simulation=simulation,
+            clock=clock,
+            speed=speed,
         )
         self._access: AccessControl = app.state.access
         self._server = uvicorn.Server(_config(app, self._listen, self._settings))
-        self._retention = None if keep_days is None else Retention(store, sensors, keep_days)
+        self._retention = (
+            None if keep_days is None else Retention(store, sensors, keep_days, clock=clock, steady=steady)
+        )
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 

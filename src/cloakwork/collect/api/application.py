@@ -1,7 +1,7 @@
 """The HTTP interface as one application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -32,7 +32,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.storage import Store
+from cloakwork.collect.storage import Store, unix_ms
 from cloakwork.mqtt import MqttClient
 
 VERSION = "1"
@@ -69,15 +69,19 @@ def make_app(
     settings: ApiSettings | None = None,
     connections: ConnectionTable | None = None,
     simulation: routes_results.Simulation | None = None,
+    clock: Callable[[], int] = unix_ms,
+    speed: float = 1.0,
 ) -> FastAPI:
     """An application that serves sites, given by name; the caller starts and stops the other parts.
 
     Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
     `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. `connections` are those
-    of the server: clients with a valid token are noted there. Only a demonstration
-    has a `simulation`, whose truth clients may ask for.
+    of the server: clients with a valid token are noted there. Only a demonstration has a `simulation`, whose truth
+    clients may ask for, and a `clock` of its own (Unix milliseconds) that runs at another `speed` than real time.
     """
-    context = ApiContext(store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings(), connections)
+    context = ApiContext(
+        store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings(), connections, clock, speed
+    )
     app = FastAPI(
         title="Cloakwork collector",
         summary=SUMMARY,

@@ -43,19 +43,21 @@ class ApiContext:
         hub: EventHub,
         settings: ApiSettings,
         connections: ConnectionTable | None,
+        clock: Callable[[], int],
+        speed: float,
     ) -> None:
         for name, watched in sites.items():
             if name != watched.name:
                 message = f"the site {watched.name} is given as {name!r}: use its own name as the key."
                 raise InputError(message, name=name, site=watched.name)
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
-        self.hub, self.settings = hub, settings
+        self.hub, self.settings, self.clock, self.speed = hub, settings, clock, speed
         self.metrics = metrics = ApiMetrics()
         metrics.include(list(sites), intake, live, broker)
         hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
         self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
         self.access = AccessControl(store, self.workers, settings, connections)
-        self.attacks = AttackCache(store)
+        self.attacks = AttackCache(store, clock=clock)
         self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
 
     def site(self, name: str, caller: Caller) -> CollectedSite:

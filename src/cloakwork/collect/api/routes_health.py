@@ -14,7 +14,7 @@ from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Role, unix_ms
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Role
 
 FRAMES = 60  # newest frames in which missing sensors are counted
 ALARMS = 3  # of each sensor
@@ -147,7 +147,7 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
 def _sensors(
     context: ApiContext, site: str, watched: CollectedSite, problems: Sequence[ProblemCount]
 ) -> list[SensorHealth]:
-    now, rules = unix_ms(), watched.budget_rules
+    now, rules = context.clock(), watched.budget_rules
     reports = {report.sensor: report for report in context.store.reports.latest(site)}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for problem in problems:

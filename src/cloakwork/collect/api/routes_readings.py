@@ -1,6 +1,5 @@
 """`POST /v1/readings` for devices, `GET /v1/sites/{site}/readings` for analysts."""
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -90,7 +89,7 @@ async def post_readings(
     charge = len(readings) / context.settings.readings_per_request - request.state.paid
     context.access.charge(caller, max(0.0, charge))
     _require_own_sensor(readings, caller)
-    now = time.time_ns() // 1_000_000
+    now = context.clock()
     rows = [Reading(item.site, item.sensor, item.seq, item.time, item.value, now) for item in readings]
     try:
         verdicts = Counter(await context.workers.write(context.intake.submit, rows))

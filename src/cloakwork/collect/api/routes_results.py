@@ -27,7 +27,7 @@ from cloakwork.collect.api.route_context import (
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Attack
-from cloakwork.collect.storage import Page, Result, unix_ms
+from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
@@ -45,7 +45,7 @@ class ResultsBody(ResponseModel):
 async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = context.site(site, caller)
-    result = await context.workers.read(context.store.results.latest, site, unix_ms() + watched.ahead_ms)
+    result = await context.workers.read(context.store.results.latest, site, context.clock() + watched.ahead_ms)
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)

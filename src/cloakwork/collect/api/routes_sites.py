@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from cloakwork._checks import IntArray
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
-from cloakwork.collect.api.route_context import ContextDep, SiteName
+from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
@@ -25,7 +25,7 @@ router = APIRouter(route_class=GuardedRoute)
 
 
 class SiteBody(ResponseModel):
-    """A site in one line: its privacy claim and its schedule.
+    """A site in one line: its privacy claim, its schedule, and the time there.
 
     A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong.
     """
@@ -44,6 +44,8 @@ class SiteBody(ResponseModel):
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     period_ms: int
     ahead_ms: int
+    now: int = Field(description="The collector's clock, in Unix milliseconds.")
+    speed: float = Field(description="How many times faster than real time that clock runs: 1 except in a demo.")
     estimator: str = Field(examples=["PointSources"])
 
 
@@ -107,7 +109,7 @@ class EraseIn(RequestModel):
 @router.get("/v1/sites", tags=["sites"], **guarded(READERS))
 async def list_sites(context: ContextDep, caller: CallerDep) -> list[SiteBody]:
     """The sites that this token may see, each with its claim and its schedule."""
-    return [_site_body(name, context.sites[name]) for name in context.site_names(caller)]
+    return [_site_body(name, context) for name in context.site_names(caller)]
 
 
 @router.get("/v1/sites/{site}", tags=["sites"], **guarded(READERS, 404, 422))
@@ -129,7 +131,8 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
     return erased
 
 
-def _site_body(name: str, watched: CollectedSite) -> SiteBody:
+def _site_body(name: str, context: ApiContext) -> SiteBody:
+    watched = context.sites[name]
     site, claim = watched.site, watched.plan.claim
     return SiteBody(
         name=name,
@@ -142,6 +145,8 @@ def _site_body(name: str, watched: CollectedSite) -> SiteBody:
         assumptions=list(site.assumptions),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
+        now=context.clock(),
+        speed=context.speed,
         estimator=watched.estimator_name,
     )
 

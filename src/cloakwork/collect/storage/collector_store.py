@@ -24,11 +24,14 @@ Change = TypeVar("Change", sa.Delete, sa.Update)
 Conditions = Sequence[sa.ColumnElement[bool]]
 
 
-def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = True) -> "Store":
+def open_store(
+    url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = True, now: Callable[[], int] = unix_ms
+) -> "Store":
     """Open a store, create it if it is missing (SQLite: unless `make` is False), and migrate it to this version.
 
     `url` is `sqlite:///file`, a bare path (also SQLite) or `postgresql://user:password@host/database`. `wait_s` is how
-    long a call waits for a lock that someone else holds, or for a server, before it raises.
+    long a call waits for a lock that someone else holds, or for a server, before it raises. `now` is the clock by which
+    data grows old.
     """
     database = Database(url, wait_s=wait_s, make=make)
     try:
@@ -36,7 +39,7 @@ def open_store(url: str = DEFAULT_URL, *, wait_s: float = 10.0, make: bool = Tru
     except BaseException:
         database.close()
         raise
-    return Store(database)
+    return Store(database, now=now)
 
 
 class Store:
