@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
 from cloakwork.series import Bins, mean_levels
@@ -157,7 +156,7 @@ def test_real_results_of_a_real_solver_are_published(
     first = times[0] // MINUTE * MINUTE
     period = ("--from", first, "--to", first + (times[-1] // MINUTE * MINUTE - first) + MINUTE)
     succeed(*Case(tmp_path / "site.toml", store).words, "--zone", "entry", "--every", "1m", *period, *CLEAR)
-    levels = [(occupancies(watched.site, result) or ())[0].expected for result in results]
+    levels = [(result.zones or ())[0].expected for result in results]
     bins = (np.array(times) - times[0] // MINUTE * MINUTE) // MINUTE
     means = np.bincount(bins, np.clip(levels, 0, 1)) / np.bincount(bins)
     assert means.max() > 0.5

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.occupancy import occupancies
-from cloakwork.collect.solver import Solver, pack_map
-from cloakwork.collect.storage import RecoveredSource, Result
-from cloakwork.readings import Frame
+from cloakwork.collect.occupancy import zone_states
+from cloakwork.collect.solver import Solver
+from cloakwork.collect.storage import ZoneState
+from cloakwork.readings import Frame, FrameRecovery
+from cloakwork.recovery import Fit, Source, Status
 from cloakwork.site import Site, parse_site
 from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
 
@@ -21,9 +22,12 @@ SITE = parse_site(FLAT.format(epsilon=8.0))
 CELLS = SITE.physics.places
 
 
-def result(weights: FloatArray, spots: list[tuple[int, float]], counts: tuple[float, ...] | None) -> Result:
-    found = tuple(RecoveredSource(str(place), (), 1.0, 0.5, chance) for place, chance in spots)
-    return Result("flat", 1, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, found, pack_map(weights), 2, 1.0)
+def result(
+    weights: FloatArray, spots: list[tuple[int, float]], counts: tuple[float, ...], time: int = 1
+) -> FrameRecovery:
+    found = tuple(Source(place, None, 1.0, 0.5, np.array([place]), chance) for place, chance in spots)
+    fit = Fit(0.5, 0.0, 1)
+    return FrameRecovery(time, 12, Status.WEIGHED, 0.0, fit, weights, weights, np.array(counts), found)
 
 
 def at(*places: tuple[int, float]) -> FloatArray:
@@ -33,10 +37,9 @@ def at(*places: tuple[int, float]) -> FloatArray:
     return weights
 
 
-def told(site: Site, found: Result) -> dict[str, tuple[float, float | None]]:
-    said = occupancies(site, found)
-    assert said is not None
-    return {one.zone.id: (round(one.expected, 5), one.probability and round(one.probability, 5)) for one in said}
+def told(site: Site, found: FrameRecovery) -> dict[str, tuple[float, float | None]]:
+    said = zone_states(site, found, (), hold_ms=1)
+    return {one.id: (round(one.expected, 5), one.probability and round(one.probability, 5)) for one in said}
 
 
 LEFT, RIGHT = (int(zone.places[5]) for zone in SITE.zones)
@@ -74,9 +77,8 @@ def test_a_probability_exceeds_neither_one_nor_the_expected_number_nor_that_of_a
 ) -> None:
     places = [LEFT, LEFT + 1, RIGHT, RIGHT + 1]
     spots = list(zip(places, chances, strict=False))
-    said = occupancies(SITE, result(at(*zip(places, weights, strict=True)), spots, (nobody, 1 - nobody)))
-    assert said is not None
-    for one in said:
+    found = result(at(*zip(places, weights, strict=True)), spots, (nobody, 1 - nobody))
+    for one in zone_states(SITE, found, (), hold_ms=1):
         assert one.probability is not None
         assert 0 <= one.probability <= min(one.expected, 1 - nobody) + 1e-12
         assert one.occupied is (one.probability >= 0.5)
@@ -85,7 +87,7 @@ def test_a_probability_exceeds_neither_one_nor_the_expected_number_nor_that_of_a
 def test_an_estimator_without_odds_tells_the_weight_only(tmp_path: Path) -> None:
     many = make(tmp_path, MANY + '[[zone]]\nid = "near"\nbetween = [0.0, 0.5]\n')
     [found] = Solver(many).solve([many.frame(moment(many, 0), values(many, 0.3))])
-    said = occupancies(many.site, found)
+    said = found.zones
     assert said is not None
     assert (said[0].probability, said[0].occupied) == (None, None)
     assert 0.5 < said[0].expected < 1.5
@@ -99,17 +101,24 @@ def test_an_estimator_without_odds_tells_the_weight_only(tmp_path: Path) -> None
 def test_zones_of_a_line_and_of_a_network_have_odds(tmp_path: Path, text: str, zone: str, source: object) -> None:
     one = make(tmp_path, text.replace("epsilon = 8.0", "epsilon = 50.0") + f'[[zone]]\nid = "here"\n{zone}\n')
     [found] = Solver(one).solve([one.frame(moment(one, 0), values(one, source))])
-    [said] = occupancies(one.site, found) or ()
+    [said] = found.zones or ()
     assert said.probability is not None
     assert said.probability > 0.8
     assert said.occupied
 
 
-def test_without_a_fitting_map_there_is_no_occupancy() -> None:
-    assert occupancies(SITE, result(at(), [(CELLS, 1.0)], (0.0, 1.0))) is None
-    assert occupancies(SITE, result(np.zeros(3), [], (1.0,))) is None
-    gone = result(at(), [], (1.0,))
-    assert occupancies(SITE, Result(**{**gone.__dict__, "map": None})) is None
+def test_a_zone_stays_occupied_for_its_hold_and_says_since_when() -> None:
+    def states(chances: list[float]) -> list[tuple[bool | None, int | None]]:
+        zones: tuple[ZoneState, ...] = ()
+        said = []
+        for number, chance in enumerate(chances):
+            found = result(at((LEFT, chance)), [(LEFT, chance)], (1 - chance, chance), time=1000 * number)
+            zones = zone_states(SITE, found, zones, hold_ms=2000)
+            said.append((zones[0].occupied, zones[0].since))
+        return said
+
+    assert states([0.1, 0.9, 0.1, 0.9]) == [(False, None), (True, 1000), (True, 1000), (True, 1000)]
+    assert states([0.9, 0.1, 0.1, 0.1]) == [(True, None), (True, None), (False, 2000), (False, 2000)]
 
 
 def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
@@ -129,7 +138,7 @@ def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
 def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: float) -> None:
     one = flat_site(FLAT + "speed = 0\n", epsilon)
     frames, truth = simulated(one, seed=3)
-    said = [occupancies(one.site, found) or () for found in Solver(one).solve(frames)]
+    said = [found.zones or () for found in Solver(one).solve(frames)]
     odds = np.array([[zone.probability for zone in each] for each in said], dtype=float)
     expected = np.array([[zone.expected for zone in each] for each in said])
     there = truth > 0

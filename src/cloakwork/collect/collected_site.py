@@ -18,6 +18,7 @@ from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, loa
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 PERIODS_AHEAD = 3
+SHORTEST_HOLD_MS = 30_000
 FRAMES_AT_ONCE = 256
 
 
@@ -69,6 +70,21 @@ class CollectedSite:
     def ahead_ms(self) -> int:
         """How far ahead of the clock a stamp may be; later stamps mean a wrong clock."""
         return PERIODS_AHEAD * self.schedule.period_ms
+
+    @property
+    def follows(self) -> bool:
+        """Whether sources are followed from frame to frame."""
+        return False
+
+    @property
+    def lag(self) -> int:
+        """Frames until a result is settled."""
+        return 0
+
+    @property
+    def hold_ms(self) -> int:
+        """How long a zone stays occupied after its last sign."""
+        return max(SHORTEST_HOLD_MS, 2 * self.schedule.period_ms)
 
     @property
     def window_ms(self) -> int:

@@ -175,7 +175,9 @@ class LiveRecovery:
         frames = [queue.site.frame(when, values[when]) for when in times if values.get(when)]
         if not frames:  # erased meanwhile
             return
-        results = queue.solver.solve(frames, keep=frames[-1].time > queue.newest)
+        last = self._store.results.page(queue.site.name, until=frames[0].time, limit=1, newest_first=True).items
+        zones = last[0].zones if last else None
+        results = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, zones=zones)
         kept = self._store.results.save(results, made_from=values)
         dropped = {} if kept == len(results) else self._dropped(results)
         self._store_is_back()

@@ -1,40 +1,53 @@
-"""Occupancy: what a result says about each zone of its site."""
+"""Occupancy: what a recovered frame says about each zone of its site, and whether somebody is there."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.collect.solver import unpack_map
-from cloakwork.collect.storage import RecoveredSource, Result
+from cloakwork.collect.storage import ZoneState
 from cloakwork.physics import Space
+from cloakwork.readings import FrameRecovery
+from cloakwork.recovery import Source
 from cloakwork.site import Site, Zone
 
 LIKELY = 0.5
 
 
-@dataclass(frozen=True)
-class Occupancy:
-    """A zone with the expected number of sources in it, and the probability that there is any.
+def zone_states(
+    site: Site, found: FrameRecovery, before: Sequence[ZoneState], *, hold_ms: int
+) -> tuple[ZoneState, ...]:
+    """The state of each zone at a frame, given the states `before` it; missing zones start unknown.
 
-    If the estimator gives no probabilities, `expected` is the recovered weight, in units of the strongest source, and
-    `probability` is None.
+    A zone becomes occupied when somebody is there more likely than not. It becomes empty when that has not been so for
+    `hold_ms`.
     """
+    last = {state.id: state for state in before}
+    expected = [float(found.shown[zone.places].sum()) for zone in site.zones]
+    chances: Sequence[float | None] = [None] * len(expected)
+    if found.counts is not None:
+        chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
+    return tuple(
+        _state(zone.id, number, chance, found.time, last, hold_ms)
+        for zone, number, chance in zip(site.zones, expected, chances, strict=True)
+    )
 
-    zone: Zone
-    expected: float
-    probability: float | None
 
-    @property
-    def occupied(self) -> bool | None:
-        """Whether a source is there more likely than not; None if unknown."""
-        return None if self.probability is None else self.probability >= LIKELY
+def _state(
+    zone: str, expected: float, chance: float | None, time: int, last: Mapping[str, ZoneState], hold_ms: int
+) -> ZoneState:
+    if chance is None:
+        return ZoneState(zone, expected, None)
+    before = last.get(zone)
+    seen = time if chance >= LIKELY else None if before is None else before.seen
+    occupied = seen is not None and time - seen < hold_ms
+    since = None if before is None else before.since if before.occupied == occupied else time
+    return ZoneState(zone, expected, chance, occupied, since, seen)
 
 
-def occupancies(site: Site, result: Result) -> tuple[Occupancy, ...] | None:
-    """Return the occupancy of each zone; None if the result has no map, or is for other places.
+def _chances(site: Site, found: FrameRecovery, expected: Sequence[float], anyone: float) -> list[float]:
+    """The probability that at least one source is in each zone, for a frame that was recovered alone.
 
     Notes
     -----
@@ -47,24 +60,12 @@ def occupancies(site: Site, result: Result) -> tuple[Occupancy, ...] | None:
     there is any source at all. If no source is listed, the whole map belongs to one, which is real with that
     probability.
     """
-    if result.map is None:
-        return None
-    weights = unpack_map(result.map)
-    if len(weights) != site.physics.places:
-        return None
-    expected = [float(weights[zone.places].sum()) for zone in site.zones]
-    if result.counts is None:
-        return tuple(Occupancy(zone, number, None) for zone, number in zip(site.zones, expected, strict=True))
-    anyone = 1.0 - result.counts[0]
-    chances = [source.probability for source in result.sources] or [anyone]
-    try:
-        nearest = _nearest(result.sources, site.physics.space)
-    except (ValueError, IndexError):  # the site had other places at that time
-        return None
-    return tuple(
-        Occupancy(zone, number, min(_anyone_in(zone, weights, nearest, chances), number, anyone))
+    chances = [source.probability for source in found.sources] or [anyone]
+    nearest = _nearest(found.sources, site.physics.space)
+    return [
+        min(_anyone_in(zone, found.shown, nearest, chances), number, anyone)
         for zone, number in zip(site.zones, expected, strict=True)
-    )
+    ]
 
 
 def _anyone_in(zone: Zone, weights: FloatArray, nearest: IntArray, chances: Sequence[float]) -> float:
@@ -79,14 +80,9 @@ def _anyone_in(zone: Zone, weights: FloatArray, nearest: IntArray, chances: Sequ
     return 1.0 - empty
 
 
-def _nearest(sources: Sequence[RecoveredSource], space: Space) -> IntArray:
+def _nearest(sources: Sequence[Source], space: Space) -> IntArray:
     """For each place the number of the source nearest to it, 0 if there is none."""
     if not sources:
         return np.zeros(len(space), dtype=np.int64)
-    far = np.stack([space.distances(_place(source, space)) for source in sources])
+    far = np.stack([space.distances(source.place) for source in sources])
     return np.asarray(np.argmin(far, axis=0), dtype=np.int64)
-
-
-def _place(source: RecoveredSource, space: Space) -> int:
-    """The place of a source; nodes go by their name, all others by their number."""
-    return int(source.place) if space.labels is None else [str(label) for label in space.labels].index(source.place)

@@ -11,8 +11,9 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.occupancy import zone_states
 from cloakwork.collect.open_frames import enough_agree
-from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, unix_ms
+from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, ZoneState, unix_ms
 from cloakwork.errors import CloakworkError, InputError
 from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, partial_cloak, recovered_frames
 from cloakwork.recovery import Source, recover
@@ -49,16 +50,21 @@ class Solver:
         self._recoverer.recover([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
         return time.perf_counter() - began
 
-    def solve(self, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
+    def solve(
+        self, frames: Sequence[Frame], *, keep: bool = True, zones: Sequence[ZoneState] | None = None
+    ) -> list[Result]:
         """Return a result for every frame, in the order of time; a frame that fails does not stop the others.
 
-        With `keep`, later frames continue from these.
+        With `keep`, later frames continue from these. `zones` are those of the result before the first frame.
         """
         began = time.perf_counter()
         failures = {frame.time: reason for frame in frames if (reason := self._unusable(frame))}
         recovered = self._recover([frame for frame in frames if frame.time not in failures], failures, keep=keep)
         took = 1000 * (time.perf_counter() - began) / max(1, len(frames))
-        results = [make_result(self.site, found, self._clock(), took) for found in recovered]
+        results: list[Result] = []
+        for found in recovered:
+            results.append(make_result(self.site, found, self._clock(), took, zones))
+            zones = results[-1].zones
         sensors = {frame.time: max(1, int(frame.present.sum())) for frame in frames}
         results += [self._failure(when, sensors[when], reason, took) for when, reason in failures.items()]
         return sorted(results, key=lambda result: result.time)
@@ -109,8 +115,17 @@ class Solver:
         )
 
 
-def make_result(site: CollectedSite, found: FrameRecovery, solved: int, took_ms: float) -> Result:
-    """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds."""
+def make_result(
+    site: CollectedSite,
+    found: FrameRecovery,
+    solved: int,
+    took_ms: float,
+    zones: Sequence[ZoneState] | None = None,
+) -> Result:
+    """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds.
+
+    `zones` are those of the result before it.
+    """
     return Result(
         site=site.name,
         time=found.time,
@@ -126,6 +141,7 @@ def make_result(site: CollectedSite, found: FrameRecovery, solved: int, took_ms:
         map=pack_map(found.shown),
         solved=solved,
         took_ms=took_ms,
+        zones=zone_states(site.site, found, zones or (), hold_ms=site.hold_ms),
     )
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from threading import Lock
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.occupancy import Occupancy, occupancies
 from cloakwork.collect.storage import Result
 from cloakwork.errors import InputError
 from cloakwork.mqtt import (
@@ -86,7 +85,7 @@ class ZonePublisher:
 
     def result(self, result: Result) -> None:
         """Publish the zones of a recovered frame soon; returns at once."""
-        if result.site not in self._sites or result.map is None or not self._is_current(result):
+        if result.site not in self._sites or result.settled or result.zones is None or not self._is_current(result):
             return
         with self._lock:
             before = self._newest.get(result.site)
@@ -111,20 +110,11 @@ class ZonePublisher:
         with self._lock:
             waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
         for result in waiting:
-            for zone in self._occupancies(result):
+            for zone in (result.zones or ()) if self._is_current(result) else ():
                 state = zone_state(
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
                 )
-                connection.publish(zone_topic(result.site, zone.zone.id), state)
-
-    def _occupancies(self, result: Result) -> tuple[Occupancy, ...]:
-        if not self._is_current(result):
-            return ()
-        try:
-            return occupancies(self._sites[result.site].site, result) or ()
-        except Exception:  # a damaged result must not silence the next
-            log.exception("%s: the zones of the frame of %d are not published", result.site, result.time)
-            return ()
+                connection.publish(zone_topic(result.site, zone.id), state)
 
 
 def _log_state(state: BrokerState) -> None:

@@ -1,6 +1,6 @@
 """Results as JSON, and the result of a whole window as an attacker would compute it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
@@ -12,9 +12,17 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cloakwork.accuracy import bayes_risk
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.occupancy import Occupancy, occupancies
 from cloakwork.collect.solver import Attack, attack, unpack_map
-from cloakwork.collect.storage import FAILED, Reading, RecoveredSource, Result, Store, unix_ms
+from cloakwork.collect.storage import (
+    FAILED,
+    Reading,
+    RecoveredSource,
+    RecoveredTrack,
+    Result,
+    Store,
+    ZoneState,
+    unix_ms,
+)
 from cloakwork.errors import InputError
 from cloakwork.privacy import Profile
 from cloakwork.recovery import DOUBTFUL
@@ -53,20 +61,23 @@ class ResponseModel(BaseModel):
 class ZoneBody(ResponseModel):
     """Whether someone is in a zone: expected sources there, and the probability that there is any.
 
-    Where the estimator gives no odds, `expected` is the weight found there, and the rest is null.
+    Where the estimator gives no odds, `expected` is the weight found there, and the rest is null. `since` is when
+    `occupied` last changed, null before its first change.
     """
 
     id: str = Field(examples=["living"])
     expected: float
     probability: float | None
-    occupied: bool | None = Field(description="More likely than not.")
+    occupied: bool | None = Field(description="Somebody was there, more likely than not, within the site's hold.")
+    since: int | None
 
 
 class ResultBody(ResponseModel):
-    """The result of one frame; `map` and `zones` are null where they are left out.
+    """The result of one frame; `map` is null where it is left out, `zones` where nothing was recovered.
 
     `failed` says that recovery gave no result, for the reason in `status`; `doubtful`, that the readings fit the model
-    so badly that the map is suspect.
+    so badly that the map is suspect. `settled` says that the result also uses the frames of one window after it;
+    `tracks` are the sources that are followed, the likeliest first, empty where frames are recovered alone.
     """
 
     site: str
@@ -81,7 +92,9 @@ class ResultBody(ResponseModel):
     counts: list[float] | None
     sources: list[RecoveredSource]
     map: list[float] | None
-    zones: list[ZoneBody] | None = None
+    settled: bool
+    tracks: list[RecoveredTrack]
+    zones: list[ZoneBody] | None
     solved: int
     took_ms: float
     failed: bool = False
@@ -113,15 +126,14 @@ class AttackBody(ResultBody):
     longer: LongerBody
 
 
-def result_body(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None = None) -> ResultBody:
+def result_body(result: Result, *, with_map: bool) -> ResultBody:
     """A result as JSON."""
-    return ResultBody(**_result_fields(result, with_map=with_map, zones=zones))
+    return ResultBody(**_result_fields(result, with_map=with_map))
 
 
 def attack_body(watched: CollectedSite, found: Attack) -> AttackBody:
     """The result of a window as JSON."""
-    zones = occupancies(watched.site, found.result)
-    fields = _result_fields(found.result, with_map=True, zones=zones)
+    fields = _result_fields(found.result, with_map=True)
     window = {name: getattr(found, name) for name in ("frames", "readings", "since", "cut")}
     return AttackBody(**fields | window, longer=longer_window(watched))
 
@@ -139,14 +151,14 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     return LongerBody(seconds=seconds, epsilon=epsilon, right_place=found)
 
 
-def _result_fields(result: Result, *, with_map: bool, zones: Sequence[Occupancy] | None) -> dict[str, Any]:
+def _result_fields(result: Result, *, with_map: bool) -> dict[str, Any]:
     """The fields of a result; a number that is not finite becomes null, since JSON has none."""
     own = {name: getattr(result, name) for name in ResultBody.model_fields if hasattr(result, name)}
     return own | {
         "gap": _finite(result.gap),
         "fit": _finite(result.fit),
         "map": unpacked(result.map) if with_map else None,
-        "zones": None if zones is None else [_zone_body(occupancy) for occupancy in zones],
+        "zones": None if result.zones is None else [_zone_body(zone) for zone in result.zones],
         "failed": result.status.startswith(FAILED),
         "doubtful": bool(result.fit < DOUBTFUL),
     }
@@ -157,9 +169,10 @@ def unpacked(packed: bytes | None) -> list[float] | None:
     return None if packed is None else [_rounded(number) for number in unpack_map(packed).tolist()]
 
 
-def _zone_body(zone: Occupancy) -> ZoneBody:
+def _zone_body(zone: ZoneState) -> ZoneBody:
     chance = None if zone.probability is None else _rounded(zone.probability)
-    return ZoneBody(id=zone.zone.id, expected=_rounded(zone.expected), probability=chance, occupied=zone.occupied)
+    expected = _rounded(zone.expected)
+    return ZoneBody(id=zone.id, expected=expected, probability=chance, occupied=zone.occupied, since=zone.since)
 
 
 def _rounded(number: float) -> float:

@@ -25,7 +25,6 @@ from cloakwork.collect.api.route_context import (
     page_response,
 )
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.occupancy import occupancies
 from cloakwork.collect.solver import Attack
 from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
@@ -49,7 +48,7 @@ async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Resp
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)
-    return await context.workers.read(_whole, watched, result)
+    return await context.workers.read(_whole, result)
 
 
 @router.get("/results", response_model=ResultsBody, **_READ)
@@ -69,12 +68,12 @@ async def show_result(
     caller: CallerDep,
 ) -> Response:
     """The result of one frame with its map and its zones."""
-    watched = context.site(site, caller)
+    context.site(site, caller)
     result = await context.workers.read(context.store.results.get, site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
-    return await context.workers.read(_whole, watched, result)
+    return await context.workers.read(_whole, result)
 
 
 @router.get("/attack", response_model=AttackBody, **_READ)
@@ -95,8 +94,8 @@ async def attack(
     return await context.workers.read(_combined, watched, found)
 
 
-def _whole(watched: CollectedSite, result: Result) -> Response:
-    return json_response(result_body(result, with_map=True, zones=occupancies(watched.site, result)))
+def _whole(result: Result) -> Response:
+    return json_response(result_body(result, with_map=True))
 
 
 def _combined(watched: CollectedSite, found: Attack) -> Response:

@@ -27,7 +27,9 @@ router = APIRouter(route_class=GuardedRoute)
 class SiteBody(ResponseModel):
     """A site in one line: its privacy claim, its schedule, and the time there.
 
-    A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong.
+    A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong. Where
+    the site `follows` its sources, a result is settled `lag` frames later. A zone stays occupied for `hold_ms` after
+    the last sign of someone in it.
     """
 
     name: str = Field(examples=["hall"])
@@ -47,6 +49,9 @@ class SiteBody(ResponseModel):
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
     speed: float = Field(description="How many times faster than real time that clock runs: 1 except in a demo.")
     estimator: str = Field(examples=["PointSources"])
+    follows: bool
+    lag: int
+    hold_ms: int
 
 
 class SensorBody(ResponseModel):
@@ -148,6 +153,9 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         now=context.clock(),
         speed=context.speed,
         estimator=watched.estimator_name,
+        follows=watched.follows,
+        lag=watched.lag,
+        hold_ms=watched.hold_ms,
     )
 
 

@@ -13,9 +13,11 @@ from cloakwork.collect.storage.records import (
     Reading,
     ReadingStatus,
     RecoveredSource,
+    RecoveredTrack,
     Result,
     Role,
     Token,
+    ZoneState,
     unix_ms,
 )
 
@@ -32,10 +34,12 @@ __all__ = [
     "Reading",
     "ReadingStatus",
     "RecoveredSource",
+    "RecoveredTrack",
     "Result",
     "Role",
     "Store",
     "Token",
+    "ZoneState",
     "open_store",
     "unix_ms",
 ]

@@ -90,13 +90,52 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class RecoveredSource:
-    """A recovered source: place, coordinates, weight, radius of its vicinity and its probability."""
+    """A recovered source: place, coordinates, weight, radius of its vicinity and its probability.
+
+    `label` is that of its track, None where sources are not followed.
+    """
 
     place: str
     at: tuple[float, ...]
     weight: float
     radius: float
     probability: float
+    label: int | None = None
+
+
+@dataclass(frozen=True)
+class RecoveredTrack:
+    """A source that is followed, at the time of a result.
+
+    It has kept its `label` `since` that time. `probability` is that it exists, `same` that it is still the source with
+    which the track began.
+    """
+
+    label: int
+    since: int
+    place: str
+    at: tuple[float, ...]
+    weight: float
+    radius: float
+    probability: float
+    same: float
+
+
+@dataclass(frozen=True)
+class ZoneState:
+    """What a result says about a zone: the expected number of sources there, and the probability of any.
+
+    `occupied` includes the hold: it has been what it is `since` the last change, None before the first; `seen` is when
+    somebody was last likely there. Where the estimator gives no probabilities, `expected` is the recovered weight, in
+    units of the strongest source, and the rest is None.
+    """
+
+    id: str
+    expected: float
+    probability: float | None
+    occupied: bool | None = None
+    since: int | None = None
+    seen: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +145,9 @@ class Result:
     `sensors` of the `expected` sensors had reported; `set_aside` names those that did not fit. `counts` is the
     probability of 0, 1, 2, ... sources, if the estimator gives it. `map` is a zlib-compressed float32 array
     (little-endian) with one weight per place, or None where it was left out. `solved` is when it was computed.
+
+    Where sources are followed, `tracks` are those that exist with a probability of at least 0.1, the likeliest first,
+    and `settled` says that the result also uses the frames that came after it. `zones` is None if there is no map.
     """
 
     site: str
@@ -122,6 +164,9 @@ class Result:
     map: bytes | None
     solved: int
     took_ms: float
+    settled: bool = False
+    tracks: tuple[RecoveredTrack, ...] = ()
+    zones: tuple[ZoneState, ...] | None = None
 
     @property
     def failed(self) -> bool:

@@ -12,11 +12,12 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.reading_table import FrameProgress, held_readings, lock_frames
-from cloakwork.collect.storage.records import FAILED, Page, RecoveredSource, Result
+from cloakwork.collect.storage.records import FAILED, Page, RecoveredSource, RecoveredTrack, Result, ZoneState
 from cloakwork.errors import InputError
 
 MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
+_NONE = (False, False, 0)  # the rank of no result
 _TABLE = tables.results.c
 _NOT_FAILED = _TABLE.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
@@ -29,11 +30,13 @@ class ResultTable:
         self._database = database
 
     def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> int:
-        """Store results, replacing older ones of the same site and time; returns how many were kept.
+        """Store results; returns how many were kept.
 
-        `made_from` is what `FrameTable.values` returned for their times, for results of one site. A result is dropped
-        if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
-        than its time has in the store), or if the store has a result from more sensors.
+        The first result of a site and time stands, so that several collectors agree. Only a better one replaces it: one
+        that did not fail, then one that is settled, then one from more sensors. `made_from` is what
+        `FrameTable.values` returned for their times, for results of one site. A result is dropped if some of those
+        readings were erased while it was computed (without `made_from`: if it is from more sensors than its time has
+        in the store).
         """
         for result in results:
             if result.sensors < 1:
@@ -112,10 +115,11 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
         return made_from[result.time].items() <= held[result.time]
 
     valid = [result for result in results if result.time in before and is_valid(result)]
-    kept = [result for result in valid if result.sensors >= before[result.time].solved]
+    stored = _stored_ranks(connection, site, times)
+    kept = [result for result in valid if _rank(result) > stored.get(result.time, _NONE)]
     if len(kept) < len(results):
         dropped = len(results) - len(kept)
-        log.info("%s: dropped %d results: their readings were erased, or others are from more", site, dropped)
+        log.info("%s: dropped %d results: their readings were erased, or there are better ones", site, dropped)
     if kept:
         _upsert(connection, kept)
     if valid:
@@ -124,6 +128,17 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
         change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
         connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
     return len(kept)
+
+
+def _rank(result: Any) -> tuple[bool, bool, int]:
+    """A result, or its row, replaces another of a lower rank."""
+    return not result.status.startswith(FAILED), bool(result.settled), result.sensors
+
+
+def _stored_ranks(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, tuple[bool, bool, int]]:
+    query = sa.select(_TABLE.time, _TABLE.status, _TABLE.settled, _TABLE.sensors)
+    query = query.where(_TABLE.site == site, queries.among(connection, _TABLE.time, times))
+    return {row.time: _rank(row) for row in connection.execute(query)}
 
 
 def _upsert(connection: sa.Connection, results: Sequence[Result]) -> None:
@@ -165,9 +180,12 @@ def _to_row(result: Result) -> dict[str, object]:
         "fit": _null_for_nan(result.fit),
         "set_aside": json.dumps(result.set_aside),
         "counts": None if result.counts is None else json.dumps([float(chance) for chance in result.counts]),
-        "sources": json.dumps([asdict(source) for source in result.sources], default=float),
+        "sources": _records(result.sources),
         "solved": int(result.solved),
         "took_ms": _null_for_nan(result.took_ms),
+        "settled": int(result.settled),
+        "tracks": _records(result.tracks),
+        "zones": None if result.zones is None else _records(result.zones),
         "map": None if result.map is None else bytes(result.map),
     }
 
@@ -178,9 +196,16 @@ def _from_row(row: sa.Row[Any]) -> Result:
         values[name] = math.nan if values[name] is None else values[name]
     values["set_aside"] = tuple(json.loads(values["set_aside"]))
     values["counts"] = None if values["counts"] is None else tuple(json.loads(values["counts"]))
-    sources = json.loads(values["sources"])
-    values["sources"] = tuple(RecoveredSource(**{**source, "at": tuple(source["at"])}) for source in sources)
+    values["settled"] = bool(values["settled"])
+    for name, kind in (("sources", RecoveredSource), ("tracks", RecoveredTrack)):
+        values[name] = tuple(kind(**{**record, "at": tuple(record["at"])}) for record in json.loads(values[name]))
+    zones = values["zones"]
+    values["zones"] = None if zones is None else tuple(ZoneState(**zone) for zone in json.loads(zones))
     return Result(**{"map": None, **values})
+
+
+def _records(records: Sequence[RecoveredSource | RecoveredTrack | ZoneState]) -> str:
+    return json.dumps([asdict(record) for record in records], default=float)
 
 
 def _null_for_nan(value: float) -> float | None:

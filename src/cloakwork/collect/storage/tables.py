@@ -3,7 +3,6 @@
 A migration never changes once it is released: a new version is a new step.
 """
 
-from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -60,7 +59,7 @@ results = _table(
     "results",
     *("site text key", "time int key", "sensors int", "expected int", "estimator text", "status text"),
     *("gap float null", "fit float null", "set_aside text", "counts text null", "sources text", "solved int"),
-    *("took_ms float null", "map bytes null"),
+    *("took_ms float null", "settled int", "tracks text", "zones text null", "map bytes null"),
 )
 reports = _table("reports", *_SENSOR, *_REPORT)
 # The last report of each sensor in each slot of a few seconds: enough for a chart, although devices report often.
@@ -88,11 +87,6 @@ CREATE TABLE frames (
 CREATE INDEX frames_unsolved ON frames (site, time) WHERE solved = 0;
 CREATE INDEX frames_outgrown ON frames (site, time) WHERE late > 0;
 CREATE TABLE erasures (site {text} NOT NULL, count {int} NOT NULL, PRIMARY KEY (site)){keyed};
-CREATE TABLE results (
-    site {text} NOT NULL, time {int} NOT NULL, sensors {int} NOT NULL, expected {int} NOT NULL,
-    estimator {text} NOT NULL, status {text} NOT NULL, gap {float}, fit {float}, set_aside {text} NOT NULL,
-    counts {text}, sources {text} NOT NULL, solved {int} NOT NULL, took_ms {float}, map {bytes},
-    PRIMARY KEY (site, time)){plain};
 CREATE TABLE reports (
     site {text} NOT NULL, sensor {text} NOT NULL,
     state {text} NOT NULL, used {int} NOT NULL, allowed {int} NOT NULL, received {int} NOT NULL,
@@ -109,6 +103,17 @@ CREATE TABLE tokens (
     id {text} NOT NULL, digest {text} NOT NULL UNIQUE, role {text} NOT NULL, site {text}, sensor {text},
     label {text} NOT NULL, made {int} NOT NULL, revoked {int},
     PRIMARY KEY (id)){keyed};
+"""
+# Version 1 had results without tracks: they are recovered again.
+_SECOND = """
+DROP TABLE IF EXISTS results;
+CREATE TABLE results (
+    site {text} NOT NULL, time {int} NOT NULL, sensors {int} NOT NULL, expected {int} NOT NULL,
+    estimator {text} NOT NULL, status {text} NOT NULL, gap {float}, fit {float}, set_aside {text} NOT NULL,
+    counts {text}, sources {text} NOT NULL, solved {int} NOT NULL, took_ms {float}, settled {int} NOT NULL,
+    tracks {text} NOT NULL, zones {text}, map {bytes},
+    PRIMARY KEY (site, time)){plain};
+UPDATE frames SET solved = 0, late = 0;
 """
 # Expected sizes for SQLite's planner: without statistics it assumes few readings per site, and reads them all.
 _STATISTICS = {
@@ -128,19 +133,22 @@ _POSTGRESQL = {"text": 'TEXT COLLATE "C"', "int": "BIGINT", "float": "DOUBLE PRE
 _POSTGRESQL |= {"keyed": "", "plain": ""}
 
 
-def _to_1(connection: sa.Connection) -> None:
+STEPS = (_FIRST, _SECOND)
+
+
+def _run(connection: sa.Connection, step: str) -> None:
     types = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
-    for statement in _FIRST.format(**types).split(";\n"):
+    for statement in step.format(**types).split(";\n"):
         if statement.strip():
             connection.exec_driver_sql(statement)
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("ANALYZE sqlite_schema")  # creates the table of statistics
-        rows = [(*names, numbers) for names, numbers in _STATISTICS.items()]
-        connection.exec_driver_sql("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", rows)
-        connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_to_1,)
+def _set_statistics(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ANALYZE sqlite_schema")  # creates the table of statistics
+    connection.exec_driver_sql("DELETE FROM sqlite_stat1")
+    rows = [(*names, numbers) for names, numbers in _STATISTICS.items()]
+    connection.exec_driver_sql("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", rows)
+    connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
 
 
 def migrate(database: Database) -> None:
@@ -166,7 +174,9 @@ def _migrate(connection: sa.Connection, name: str) -> None:
         connection.exec_driver_sql("CREATE TABLE cloakwork_version (version INTEGER NOT NULL)")
         connection.execute(sa.insert(version).values(version=0))
     for step in STEPS[current:]:
-        step(connection)
+        _run(connection, step)
+    if connection.dialect.name == "sqlite":
+        _set_statistics(connection)
     connection.execute(sa.update(version).values(version=len(STEPS)))
 
 
