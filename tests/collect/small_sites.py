@@ -10,7 +10,7 @@ import numpy as np
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.solver import pack_map
-from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store
+from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store, ZoneState
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, parse_site, plan_beside
 
@@ -154,6 +154,12 @@ def flat_result(site: CollectedSite, when: int, *, zone: int | None, chance: flo
         place = int(site.site.zones[zone].places[0])
         weights[place], counts = chance, (1 - chance, chance)
         spots = (RecoveredSource(str(place), (), 1.0, 0.5, chance),)
+    zones = tuple(
+        ZoneState(one.id, *((chance, chance, True) if number == zone else (0.0, 0.0, False)), since=when)
+        for number, one in enumerate(site.site.zones)
+    )
     return Result(
-        site.name, when, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, spots, pack_map(weights), when, 5.0
+        *(site.name, when, 12, 12, "PointSources", "weighed", 0.0, 0.5, (), counts, spots),
+        *(pack_map(weights), when, 5.0),
+        zones=zones,
     )

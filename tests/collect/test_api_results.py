@@ -56,16 +56,18 @@ def test_unnamed_rooms_have_no_places(tmp_path: Path) -> None:
 def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
     one = flat_site()
     with client(tmp_path, one, flat_result(one, NOW - 1000, zone=1), flat_result(one, NOW, zone=0)) as (made, _):
-        here = {"id": "room-1", "expected": 0.9, "probability": 0.9, "occupied": True}
-        there = {"id": "room-2", "expected": 0.0, "probability": 0.0, "occupied": False}
+        here = {"id": "room-1", "expected": 0.9, "probability": 0.9, "occupied": True, "since": NOW}
+        there = {"id": "room-2", "expected": 0.0, "probability": 0.0, "occupied": False, "since": NOW}
         assert get(made, "/latest")["zones"] == [here, there]
         assert [zone["occupied"] for zone in get(made, f"/results/{NOW - 1000}")["zones"]] == [False, True]
-        assert [result["zones"] for result in get(made, "/results")["items"]] == [None, None]
+        listed = get(made, "/results")["items"]
+        assert [[zone["occupied"] for zone in result["zones"]] for result in listed] == [[True, False], [False, True]]
+        assert [(result["settled"], result["tracks"]) for result in listed] == [(False, [])] * 2
 
 
-def test_a_result_without_a_map_or_of_other_places_has_no_zones(tmp_path: Path) -> None:
+def test_a_result_of_a_frame_that_failed_has_no_zones(tmp_path: Path) -> None:
     one = flat_site()
-    bare = Result(**{**flat_result(one, NOW, zone=0).__dict__, "map": None, "status": "failed: no reading"})
+    bare = Result(**{**flat_result(one, NOW, zone=0).__dict__, "map": None, "zones": None, "status": "failed: no"})
     with client(tmp_path, one, bare) as (made, _):
         assert get(made, f"/results/{NOW}")["zones"] is None
 

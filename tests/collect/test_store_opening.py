@@ -84,7 +84,7 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
         assert connection.exec_driver_sql("SELECT note FROM readings").all() == [("kept",)] * 6
-        assert connection.execute(sa.select(tables.version.c.version)).all() == [(3,)]
+        assert connection.execute(sa.select(tables.version.c.version)).all() == [(len(tables.STEPS),)]
     database.close()
 
 
@@ -112,11 +112,25 @@ def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeyp
         open_store(store_url).close()
     with pytest.raises(StoreError) as refusal:
         open_store(store_url)
-    assert (refusal.value.version, refusal.value.known) == (2, 1)
+    assert (refusal.value.version, refusal.value.known) == (len(tables.STEPS) + 1, len(tables.STEPS))
     database = Database(store_url, wait_s=10)
     with database.reading() as connection:
-        assert connection.execute(sa.select(tables.version.c.version)).scalar_one() == 2
+        assert connection.execute(sa.select(tables.version.c.version)).scalar_one() == len(tables.STEPS) + 1
     database.close()
+
+
+def test_results_of_the_first_version_are_recovered_again(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "STEPS", tables.STEPS[:1])
+        database = Database(store_url, wait_s=10)
+        tables.migrate(database)
+        database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE results (map INTEGER)"))
+        rows = "INSERT INTO frames VALUES ('flat', 1, 3, 0), ('flat', 2, 0, 0)"
+        database.write(lambda connection: connection.exec_driver_sql(rows))
+        database.close()
+    with open_store(store_url) as store:
+        assert store.frames.unsolved(SITE) == [2, 1]
+        assert store.results.latest(SITE) is None
 
 
 def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: str) -> None:

@@ -18,7 +18,6 @@ from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, loa
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 PERIODS_AHEAD = 3
-SHORTEST_HOLD_MS = 30_000
 FRAMES_AT_ONCE = 256
 
 
@@ -84,7 +83,7 @@ class CollectedSite:
     @property
     def hold_ms(self) -> int:
         """How long a zone stays occupied after its last sign."""
-        return max(SHORTEST_HOLD_MS, 2 * self.schedule.period_ms)
+        return round(1000 * self.site.hold_s)
 
     @property
     def window_ms(self) -> int:

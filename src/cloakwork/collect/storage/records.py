@@ -147,7 +147,8 @@ class Result:
     (little-endian) with one weight per place, or None where it was left out. `solved` is when it was computed.
 
     Where sources are followed, `tracks` are those that exist with a probability of at least 0.1, the likeliest first,
-    and `settled` says that the result also uses the frames that came after it. `zones` is None if there is no map.
+    and `settled` says that the result also uses the frames that came after it. `labels` is the largest label of a track
+    so far, None if the frame was recovered alone. `zones` is None if there is no map.
     """
 
     site: str
@@ -165,6 +166,7 @@ class Result:
     solved: int
     took_ms: float
     settled: bool = False
+    labels: int | None = None
     tracks: tuple[RecoveredTrack, ...] = ()
     zones: tuple[ZoneState, ...] | None = None
 

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,10 +17,21 @@ from cloakwork.errors import InputError
 
 MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
-_NONE = (False, False, 0)  # the rank of no result
 _TABLE = tables.results.c
 _NOT_FAILED = _TABLE.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
+
+
+class _Rank(NamedTuple):
+    """Which of two results of a frame is better: the larger."""
+
+    good: bool
+    settled: bool
+    followed: bool
+    sensors: int
+
+
+NO_RANK = _Rank(good=False, settled=False, followed=False, sensors=0)
 
 
 class ResultTable:
@@ -33,10 +44,10 @@ class ResultTable:
         """Store results; returns how many were kept.
 
         The first result of a site and time stands, so that several collectors agree. Only a better one replaces it: one
-        that did not fail, then one that is settled, then one from more sensors. `made_from` is what
-        `FrameTable.values` returned for their times, for results of one site. A result is dropped if some of those
-        readings were erased while it was computed (without `made_from`: if it is from more sensors than its time has
-        in the store).
+        that did not fail, then one that is settled, then one whose sources were followed, then one from more sensors.
+        `made_from` is what `FrameTable.values` returned for their times, for results of one site. A result is dropped
+        if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
+        than its time has in the store).
         """
         for result in results:
             if result.sensors < 1:
@@ -89,6 +100,11 @@ class ResultTable:
         query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
         return self._first(query.where(_NOT_FAILED).order_by(_TABLE.time.desc()).limit(1))
 
+    def last_followed(self, site: str, until: int) -> Result | None:
+        """Return the newest result before `until` whose sources were followed, with its map."""
+        query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
+        return self._first(query.where(_TABLE.labels.is_not(None)).order_by(_TABLE.time.desc()).limit(1))
+
     def get(self, site: str, time: int) -> Result | None:
         """Return the result of one time, with its map."""
         return self._first(sa.select(*_columns(maps=True)).where(_TABLE.site == site, _TABLE.time == time))
@@ -116,7 +132,7 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
 
     valid = [result for result in results if result.time in before and is_valid(result)]
     stored = _stored_ranks(connection, site, times)
-    kept = [result for result in valid if _rank(result) > stored.get(result.time, _NONE)]
+    kept = [result for result in valid if _rank(result) > stored.get(result.time, NO_RANK)]
     if len(kept) < len(results):
         dropped = len(results) - len(kept)
         log.info("%s: dropped %d results: their readings were erased, or there are better ones", site, dropped)
@@ -130,13 +146,14 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
     return len(kept)
 
 
-def _rank(result: Any) -> tuple[bool, bool, int]:
+def _rank(result: Any) -> _Rank:
     """A result, or its row, replaces another of a lower rank."""
-    return not result.status.startswith(FAILED), bool(result.settled), result.sensors
+    good = not result.status.startswith(FAILED)
+    return _Rank(good, bool(result.settled), result.labels is not None, result.sensors)
 
 
-def _stored_ranks(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, tuple[bool, bool, int]]:
-    query = sa.select(_TABLE.time, _TABLE.status, _TABLE.settled, _TABLE.sensors)
+def _stored_ranks(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, _Rank]:
+    query = sa.select(_TABLE.time, _TABLE.status, _TABLE.settled, _TABLE.labels, _TABLE.sensors)
     query = query.where(_TABLE.site == site, queries.among(connection, _TABLE.time, times))
     return {row.time: _rank(row) for row in connection.execute(query)}
 
@@ -184,6 +201,7 @@ def _to_row(result: Result) -> dict[str, object]:
         "solved": int(result.solved),
         "took_ms": _null_for_nan(result.took_ms),
         "settled": int(result.settled),
+        "labels": result.labels,
         "tracks": _records(result.tracks),
         "zones": None if result.zones is None else _records(result.zones),
         "map": None if result.map is None else bytes(result.map),

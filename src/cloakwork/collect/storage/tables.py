@@ -3,6 +3,8 @@
 A migration never changes once it is released: a new version is a new step.
 """
 
+from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -59,7 +61,7 @@ results = _table(
     "results",
     *("site text key", "time int key", "sensors int", "expected int", "estimator text", "status text"),
     *("gap float null", "fit float null", "set_aside text", "counts text null", "sources text", "solved int"),
-    *("took_ms float null", "settled int", "tracks text", "zones text null", "map bytes null"),
+    *("took_ms float null", "settled int", "labels int null", "tracks text", "zones text null", "map bytes null"),
 )
 reports = _table("reports", *_SENSOR, *_REPORT)
 # The last report of each sensor in each slot of a few seconds: enough for a chart, although devices report often.
@@ -111,7 +113,7 @@ CREATE TABLE results (
     site {text} NOT NULL, time {int} NOT NULL, sensors {int} NOT NULL, expected {int} NOT NULL,
     estimator {text} NOT NULL, status {text} NOT NULL, gap {float}, fit {float}, set_aside {text} NOT NULL,
     counts {text}, sources {text} NOT NULL, solved {int} NOT NULL, took_ms {float}, settled {int} NOT NULL,
-    tracks {text} NOT NULL, zones {text}, map {bytes},
+    labels {int}, tracks {text} NOT NULL, zones {text}, map {bytes},
     PRIMARY KEY (site, time)){plain};
 UPDATE frames SET solved = 0, late = 0;
 """
@@ -133,12 +135,9 @@ _POSTGRESQL = {"text": 'TEXT COLLATE "C"', "int": "BIGINT", "float": "DOUBLE PRE
 _POSTGRESQL |= {"keyed": "", "plain": ""}
 
 
-STEPS = (_FIRST, _SECOND)
-
-
-def _run(connection: sa.Connection, step: str) -> None:
+def _run(statements: str, connection: sa.Connection) -> None:
     types = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
-    for statement in step.format(**types).split(";\n"):
+    for statement in statements.format(**types).split(";\n"):
         if statement.strip():
             connection.exec_driver_sql(statement)
 
@@ -149,6 +148,9 @@ def _set_statistics(connection: sa.Connection) -> None:
     rows = [(*names, numbers) for names, numbers in _STATISTICS.items()]
     connection.exec_driver_sql("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", rows)
     connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
+
+
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (partial(_run, _FIRST), partial(_run, _SECOND))
 
 
 def migrate(database: Database) -> None:
@@ -174,7 +176,7 @@ def _migrate(connection: sa.Connection, name: str) -> None:
         connection.exec_driver_sql("CREATE TABLE cloakwork_version (version INTEGER NOT NULL)")
         connection.execute(sa.insert(version).values(version=0))
     for step in STEPS[current:]:
-        _run(connection, step)
+        step(connection)
     if connection.dialect.name == "sqlite":
         _set_statistics(connection)
     connection.execute(sa.update(version).values(version=len(STEPS)))
