@@ -26,7 +26,9 @@ def zone_states(
     last = {state.id: state for state in before}
     expected = [float(found.shown[zone.places].sum()) for zone in site.zones]
     chances: Sequence[float | None] = [None] * len(expected)
-    if found.counts is not None:
+    if found.tracked is not None:
+        chances = [found.tracked.anyone(zone.places) for zone in site.zones]
+    elif found.counts is not None:
         chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
     return tuple(
         _state(zone.id, number, chance, found.time, last, hold_ms)
