@@ -81,7 +81,10 @@ from .series import convolve as convolve
 from .series import marginals as marginals
 from .series import publish as publish
 from .series import tally as tally
+from .site import Need as Need
 from .site import Site as Site
+from .site import Tradeoff as Tradeoff
 from .site import load_site as load_site
+from .site import tradeoff as tradeoff
 
 __all__: list[str]

@@ -1,4 +1,7 @@
-"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--choose` ranks its sensors instead."""
+"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--choose` ranks its sensors instead,
+
+and `--sweep` compares settings (`cli/sweep.py`).
+"""
 
 import json as text_form
 import math
@@ -15,6 +18,7 @@ from cloakwork.accuracy import Limits, bayes_risk, limits, papers_bound
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
 from cloakwork.cli.planned_noise import planning, write_plan
+from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.privacy import Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
@@ -47,13 +51,29 @@ def plan(
     choose: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Instead, show which N of the sensors to keep.")
     ] = None,
+    compare: Sweep = False,
+    alpha: List = None,
+    epsilon: List = None,
+    readings: List = None,
+    sensors: List = None,
+    resolution: List = None,
+    need: Needs = None,
+    frames: Frames = None,
+    plot: Plot = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
     json: Json = False,
 ) -> None:
-    """Print the plan of a site and write it to a file, or choose sensors."""
-    if choose is not None and out is not None:
-        raise InputError("--choose with --out: change the site file first, then write its plan with --out.")
+    """Print the plan of a site and write it to a file, choose sensors, or compare settings."""
+    instead = "--choose" if choose is not None else "--sweep" if compare else None
+    if instead and (out is not None or (choose is not None and compare)):
+        other = "--out" if out is not None else "--sweep"
+        raise InputError(f"{instead} with {other}: change the site file first, then write its plan with --out.")
     site = load_site(path)
+    options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot)
+    if compare:
+        sweep(site, path, options, json=json)
+        return
+    options.refuse_any()
     if choose is not None:
         _choose(site, choose, json=json)
         return

@@ -4,17 +4,27 @@ from cloakwork.site.installation import EstimatorChoice, Site
 from cloakwork.site.plan import Plan, PlannedSensor, PlannedTable, SiteClaim, freeze, load_plan, plan_beside
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
 from cloakwork.site.site_file import load_site, parse_site
+from cloakwork.site.tracking_quality import Estimate, Followed, Quality
+from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
 from cloakwork.site.zones import Zone
 
 __all__ = [
+    "FRAMES",
     "SHORTEST_MS",
+    "Estimate",
     "EstimatorChoice",
+    "Followed",
+    "Need",
     "Plan",
     "PlannedSensor",
     "PlannedTable",
+    "Quality",
     "Schedule",
+    "Setting",
     "Site",
     "SiteClaim",
+    "Tradeoff",
+    "TradeoffRow",
     "Zone",
     "clock_ms",
     "freeze",
@@ -23,4 +33,5 @@ __all__ = [
     "make_schedule",
     "parse_site",
     "plan_beside",
+    "tradeoff",
 ]

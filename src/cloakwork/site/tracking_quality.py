@@ -1,0 +1,198 @@
+"""How well simulated people are followed at a site: right room, right count, how near."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.optimize import linear_sum_assignment
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy import Habits, simulated_day
+from cloakwork.physics import FloorPlan, Graph
+from cloakwork.recovery import Tracked, Tracker
+from cloakwork.site.installation import USUAL_COUNT, Site
+
+BLOCKS = 12  # parts of a simulation, from whose differences the errors come
+PRESENT = 0.5  # a source with this probability counts as found
+LONGEST_LAG = 100  # frames
+PAUSES = (10.0, 60.0)  # seconds for which people who walk sit down
+FOREVER = (1e8, 1e8)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure from a simulation, with its standard error; both NaN where there was nothing to count."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], frames: Sequence[int], total: int, *, median: bool = False) -> "Estimate":
+        """The mean or median of values at some of `total` frames; the error comes from blocks of frames."""
+        if not len(values):
+            return cls(math.nan, math.nan)
+        numbers, block = np.array(values, dtype=np.float64), np.array(frames) * BLOCKS // max(total, 1)
+        middle = np.median if median else np.mean
+        parts = [float(middle(numbers[block == k])) for k in np.unique(block)]
+        error = float(np.std(parts, ddof=1) / math.sqrt(len(parts))) if len(parts) > 1 else math.nan
+        return cls(float(middle(numbers)), error)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well people are followed, over all moments of a simulation.
+
+    `room` is the share of people who are found in their room, `rooms` the share of moments at which each room has as
+    many as are really there, `count` the share of moments with the right total. `spot` is the median distance of a
+    person from where they are found, in units of the space.
+    """
+
+    room: Estimate
+    rooms: Estimate
+    count: Estimate
+    spot: Estimate
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What always giving the same answer achieves in the long run.
+
+    `room` is the share of people who are in the largest room, `where`; `count` that of moments with the usual number of
+    people.
+    """
+
+    where: str
+    room: float
+    count: float
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A simulation: what is known at once, what is known one window later, and what guessing achieves."""
+
+    live: Quality
+    settled: Quality
+    guess: Guess
+
+
+def habits_of(site: Site, *, walking: bool) -> Habits | None:
+    """The habits of simulated people, or of sources that stay where they are; None where nothing walks."""
+    motion = site.motion
+    if math.isinf(motion.stay):
+        usual = Habits(sit=FOREVER, present=_around(motion.present), away=_around(motion.absent))
+        return None if walking else usual
+    usual = Habits() if isinstance(site.physics, FloorPlan) else Habits(speed=motion.speed)
+    return replace(usual, sit=PAUSES) if walking else usual
+
+
+def _around(mean: float) -> tuple[float, float]:
+    return mean / 4, 7 * mean / 4
+
+
+def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: int, seed: int = 0) -> Followed:
+    """Simulate people and noisy readings, follow them, and compare.
+
+    The people and the standardised noise depend on the seed alone, so that two settings differ by less than their
+    errors suggest.
+    """
+    physics, period = site.physics, site.period_ms / 1000
+    most = site.spec.sources.max_count or USUAL_COUNT
+    people, times = max(1, most - 1), period * np.arange(frames)
+    day = simulated_day(
+        physics.space,
+        people,
+        seed=seed,
+        hours=(times[-1] + period) / 3600,
+        habits=habits,
+        entrances=site.motion.entrances,
+    )
+    truth = day.places_at(times)
+    readings = np.array([physics.matrix[:, row[row >= 0]].sum(axis=1) for row in truth])
+    if (step := site.spec.privacy.resolution) is not None:
+        readings = np.rint(readings / step) * step
+    readings = readings + sigmas * np.random.default_rng([seed, 1]).standard_normal(readings.shape)
+    lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
+    tracker = Tracker(physics, sigma=sigmas, motion=site.motion, most=most, seed=seed, lag=lag)
+    live: list[Tracked] = []
+    settled: list[Tracked] = []
+    with threadpool_limits(1):  # several simulations run beside each other
+        for row, time in zip(readings, times.tolist(), strict=True):
+            live.append(tracker.step(row, time))
+            settled += tracker.settled
+    zones = ZoneNumbers.of(site)
+    return Followed(
+        zones.quality(live[lag:], truth[lag:], physics.space.distance_table),
+        zones.quality(settled, truth, physics.space.distance_table),
+        zones.guess(people, habits),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ZoneNumbers:
+    """The zone of each place by number, with the names of the zones; places in no zone are one more zone."""
+
+    number: IntArray
+    names: tuple[str, ...]
+    kind: str
+    """What a zone is called: room, zone, or place where the site has no zones."""
+
+    @classmethod
+    def of(cls, site: Site) -> "ZoneNumbers":
+        space = site.physics.space
+        if not site.zones:
+            kind = "node" if isinstance(site.physics, Graph) else "place"
+            return cls(np.arange(len(space)), tuple(space.name(place) for place in range(len(space))), kind)
+        number = np.full(len(space), len(site.zones))
+        for k in reversed(range(len(site.zones))):
+            number[site.zones[k].places] = k
+        kind = "room" if isinstance(site.physics, FloorPlan) else "zone"
+        return cls(number, (*(zone.label for zone in site.zones), "elsewhere"), kind)
+
+    def tally(self, places: IntArray) -> IntArray:
+        """How many of these places are in each zone."""
+        return np.bincount(self.number[places], minlength=len(self.names))
+
+    def found(self, moment: Tracked) -> IntArray:
+        """How many sources are in each zone: each source in its most likely one."""
+        certain = moment.presence[moment.presence.sum(axis=1) >= PRESENT]
+        inside = np.array([np.bincount(self.number, weights=law, minlength=len(self.names)) for law in certain])
+        return np.bincount(inside.argmax(axis=1) if len(inside) else [], minlength=len(self.names))
+
+    def quality(self, moments: Sequence[Tracked], truth: IntArray, distances: NDArray[np.float32]) -> Quality:
+        """Compare moments with the places where people really were, -1 while away."""
+        total = len(moments)
+        room: list[float] = []
+        occupied: list[int] = []
+        spot: list[float] = []
+        where: list[int] = []
+        rooms, count = [], []
+        for k, (moment, row) in enumerate(zip(moments, truth, strict=False)):
+            there = row[row >= 0]
+            real, found = self.tally(there), self.found(moment)
+            rooms.append(float((real == found).all()))
+            count.append(float(int(moment.counts.argmax()) == len(there)))
+            if len(there):
+                room.append(float(np.minimum(real, found).sum() / len(there)))
+                occupied.append(k)
+            apart = distances[np.ix_(there, [source.place for source in moment.sources])]
+            near = apart[linear_sum_assignment(apart)].tolist() if apart.size else []
+            spot += near
+            where += [k] * len(near)
+        every = range(total)
+        return Quality(
+            room=Estimate.of(room, occupied, total),
+            rooms=Estimate.of(rooms, every, total),
+            count=Estimate.of(count, every, total),
+            spot=Estimate.of(spot, where, total, median=True),
+        )
+
+    def guess(self, people: int, habits: Habits) -> Guess:
+        """The best that one and the same answer achieves: seats are anywhere with equal probability."""
+        sizes = np.bincount(self.number)
+        here, away = sum(habits.present), sum(habits.away or (0.0,))
+        count = stats.binom.pmf(np.arange(people + 1), people, here / (here + away)).max()
+        return Guess(self.names[int(sizes.argmax())], float(sizes.max() / sizes.sum()), float(count))

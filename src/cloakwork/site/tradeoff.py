@@ -1,0 +1,334 @@
+"""Which claim is still useful: how well people are followed at many settings of a site."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import product
+from multiprocessing import get_context
+from typing import Literal
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, count, positive
+from cloakwork.accuracy import Habits
+from cloakwork.errors import InputError
+from cloakwork.physics import Matrix
+from cloakwork.site.installation import Site
+from cloakwork.site.schema import SensorSpec
+from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated, habits_of
+
+EPSILONS = (1.0, 2.0, 4.0, 8.0)
+ALPHAS = (1.0, 2.0)  # times the site's own
+FRAMES = 720
+FEWEST_FRAMES = 24
+ALIKE = 1.05  # noise that differs by less shares a simulation
+USUAL_NEED = "room 95%"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A claim for the site's window, and the sensors that meet it."""
+
+    alpha: float
+    epsilon: float
+    readings: int
+    sensors: int
+    resolution: float | None
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "epsilon") if self.resolution is None else ("alpha", "epsilon", "resolution"):
+            positive(name, getattr(self, name))
+        for name in ("readings", "sensors"):
+            count(name, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a map is for: the least share from 0 to 1, or for `spot` the largest distance.
+
+    >>> Need.parse("room 95%"), Need.parse("spot 0.5 live")
+    (Need(figure='room', value=0.95, live=False), Need(figure='spot', value=0.5, live=True))
+    """
+
+    figure: Literal["room", "rooms", "count", "spot"]
+    value: float
+    live: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Need":
+        """Read a need such as `room 95%`, `rooms 80%`, `count 90% live` or `spot 0.5`."""
+        match = re.fullmatch(r"\s*(room|rooms|count|spot)\s+([0-9.]+)\s*(%|m)?(\s+live|\s+settled)?\s*", text)
+        try:
+            value = float(match.group(2)) if match else math.nan
+        except ValueError:
+            value = math.nan
+        spot = match is not None and match.group(1) == "spot"
+        if match is None or not (0 < value < math.inf if spot else 0 < value <= 100) or match.group(3) == "m%"[spot]:
+            raise InputError(
+                f'{text!r} is not a need: give "room 95%", "rooms 80%" (all of them), "count 90%" or "spot 0.5" (a '
+                'distance), each optionally followed by "live"; otherwise it counts one window later.',
+                need=text,
+            )
+        figure: Literal["room", "rooms", "count", "spot"] = match.group(1)  # type: ignore[assignment]
+        return cls(figure, value if spot else value / 100, (match.group(4) or "").strip() == "live")
+
+    def met(self, followed: Followed) -> bool:
+        """Whether a simulation meets it by its standard error at least."""
+        estimate: Estimate = getattr(followed.live if self.live else followed.settled, self.figure)
+        if self.figure == "spot":
+            return estimate.value + estimate.error <= self.value
+        return estimate.value - estimate.error >= self.value
+
+
+@dataclass(frozen=True, eq=False)
+class TradeoffRow:
+    """A setting: its `mu` for a window, the noise of its sensors, and how well people are followed.
+
+    `walking` is None where sources do not move.
+    """
+
+    setting: Setting
+    mu: float
+    sigmas: FloatArray
+    sitting: Followed
+    walking: Followed | None
+
+    @property
+    def useless(self) -> bool:
+        """Whether the map is no better than always giving the same answer, even one window later."""
+        room = self.sitting.settled.room
+        return not room.value - 2 * room.error > self.sitting.guess.room
+
+    @property
+    def strength(self) -> float:
+        """How strong the claim is: alpha over mu, the standard deviation to which a window may locate a source."""
+        return self.setting.alpha / self.mu
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """The settings of a sweep, the strongest claim first, and what their figures count (`zone`: a room, a node)."""
+
+    rows: tuple[TradeoffRow, ...]
+    zone: str
+    window: float
+    simulations: int
+    frames: int
+
+    def recommend(self, *needs: str | Need) -> TradeoffRow | None:
+        """The strongest claim that meets every need while people sit, by its standard error at least.
+
+        Of settings with the same claim, the one that finds the right room most often. None if no setting does.
+        """
+        wanted = [Need.parse(need) if isinstance(need, str) else need for need in needs or (USUAL_NEED,)]
+        good = [row for row in self.rows if not row.useless and all(need.met(row.sitting) for need in wanted)]
+        return max(good, key=lambda row: (round(row.strength, 9), row.sitting.settled.room.value), default=None)
+
+    def warning(self, row: TradeoffRow) -> str:
+        """Say in plain words why a setting is useless; empty if it is not."""
+        guess = row.sitting.guess
+        if not row.useless:
+            return ""
+        return (
+            f"at alpha {row.setting.alpha:g} and epsilon {row.setting.epsilon:g} the map does no better than guessing: "
+            f"always to answer {guess.where!r} names the right {self.zone} of {100 * guess.room:.0f} % of people"
+        )
+
+
+def tradeoff(
+    site: Site,
+    *,
+    alpha: Sequence[float] = (),
+    epsilon: Sequence[float] = (),
+    readings: Sequence[int] = (),
+    sensors: Sequence[int] = (),
+    resolution: Sequence[float] = (),
+    frames: int = FRAMES,
+    workers: int = 1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Tradeoff:
+    """Simulate people at all combinations of some settings of a site, and follow them from the noisy readings.
+
+    Parameters
+    ----------
+    alpha, epsilon, readings, sensors, resolution
+        What to compare: hidden distances, epsilons and numbers of readings for the site's window, numbers of sensors,
+        and steps of the hardware; what is left out is as in the site file. Without any, the site's alpha and its
+        double with epsilon 1, 2, 4 and 8, and the site's claim with a fifth of its readings and with half its sensors.
+    frames
+        Frames of one simulation: more make the errors smaller.
+    workers
+        Processes that simulate at the same time. With more than one, a script must guard its main code by
+        `if __name__ == "__main__":`.
+    progress
+        Called with (simulations done, simulations in total).
+
+    Notes
+    -----
+    Only the noise and the time between two readings matter for following people. Noise is in proportion to
+    alpha sqrt(readings) / mu, so settings with the same noise, to 5 %, share one simulation: that with the most noise.
+    """
+    if site.not_followed:
+        raise InputError(f"{site.name}: sources cannot be followed here, because {site.not_followed}.")
+    if count("frames", frames) < FEWEST_FRAMES:
+        raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
+    count("workers", workers)
+    grid = _grid(site, alpha, epsilon, readings, sensors, resolution)
+    planned = [_Planned.of(site, setting) for setting in grid]
+    trials = _trials(planned)
+    kinds = (False, True) if habits_of(site, walking=True) else (False,)
+    jobs = [
+        _Job(replace(trial.planned.site), trial.planned.sigmas, walking, frames, seed)
+        for trial in trials
+        for walking in kinds
+    ]
+    results = _run(jobs, workers, progress or (lambda *_: None))
+    rows: list[TradeoffRow] = []
+    for number, trial in enumerate(trials):
+        sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
+        walks = walking[0] if walking else None
+        rows += [TradeoffRow(plan.setting, plan.mu, plan.sigmas, sitting, walks) for plan in trial.covers]
+    rows.sort(key=lambda row: (-row.strength, row.setting.alpha, row.setting.readings, row.setting.sensors))
+    window = site.spec.privacy.window
+    return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, window, len(jobs), frames)
+
+
+def _grid(
+    site: Site,
+    alpha: Sequence[float],
+    epsilon: Sequence[float],
+    readings: Sequence[int],
+    sensors: Sequence[int],
+    resolution: Sequence[float],
+) -> list[Setting]:
+    """All combinations of what is given; by default claims around the site's, and fewer readings and sensors."""
+    privacy = site.spec.privacy
+    own = Setting(privacy.alpha, privacy.epsilon, privacy.readings_per_window, site.physics.sensors, privacy.resolution)
+    steps: Sequence[float | None] = resolution or [own.resolution]
+    if any(map(len, (alpha, epsilon, readings, sensors, resolution))):
+        combined = product(
+            alpha or [own.alpha], epsilon or [own.epsilon], readings or [own.readings], sensors or [own.sensors], steps
+        )
+        return list(dict.fromkeys(Setting(*values) for values in combined))
+    epsilons = sorted({*EPSILONS, own.epsilon})
+    claims = [replace(own, alpha=factor * own.alpha, epsilon=e) for factor in ALPHAS for e in epsilons]
+    fewer = [replace(own, readings=max(1, own.readings // 5))]
+    if not isinstance(site.physics, Matrix) and own.sensors > 1:
+        fewer.append(replace(own, sensors=own.sensors // 2))
+    return list(dict.fromkeys([*claims, *fewer]))
+
+
+def _with(site: Site, setting: Setting) -> Site:
+    """The site with another setting."""
+    spec = site.spec
+    privacy = spec.privacy.model_copy(
+        update={
+            "alpha": setting.alpha,
+            "epsilon": setting.epsilon,
+            "readings_per_window": setting.readings,
+            "resolution": setting.resolution,
+        }
+    )
+    update: dict[str, object] = {"privacy": privacy}
+    if setting.sensors != site.physics.sensors:
+        if isinstance(site.physics, Matrix):
+            raise InputError(
+                f"sensors={setting.sensors}: the matrix of {site.name} has {site.physics.sensors} rows, one for each "
+                "sensor. Leave the number of sensors as it is.",
+                sensors=setting.sensors,
+            )
+        update |= {"sensor": _kept(site, setting.sensors)} if spec.sensor else {"sensors": setting.sensors}
+    return Site(spec.model_copy(update=update), site.folder, site.source)
+
+
+def _kept(site: Site, number: int) -> list[SensorSpec]:
+    """The best sensors of those that the site file lists."""
+    if number > site.physics.sensors:
+        raise InputError(
+            f"sensors={number}: the site file of {site.name} lists {site.physics.sensors}. Give fewer, or list more.",
+            sensors=number,
+        )
+    return [site.spec.sensor[k] for k in site.choose_sensors(number).sensors]
+
+
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """A setting with the noise that meets its claim."""
+
+    setting: Setting
+    site: Site
+    sigmas: FloatArray
+    mu: float
+
+    @classmethod
+    def of(cls, site: Site, setting: Setting) -> "_Planned":
+        changed = _with(site, setting)
+        cloak = changed.cloak()
+        return cls(setting, changed, cloak.sigmas, cloak.profile.mu)
+
+    @property
+    def noise(self) -> float:
+        """The noise of a typical sensor."""
+        return float(np.exp(np.log(self.sigmas).mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A simulation, at the setting with the most noise of those that it stands for."""
+
+    planned: _Planned
+    covers: list[_Planned]
+
+
+def _trials(planned: Sequence[_Planned]) -> list[_Trial]:
+    trials: list[_Trial] = []
+    for plan in sorted(planned, key=lambda one: -one.noise):
+        same = [t for t in trials if _alike(t.planned, plan)]
+        if same:
+            same[0].covers.append(plan)
+        else:
+            trials.append(_Trial(plan, [plan]))
+    return trials
+
+
+def _alike(one: _Planned, other: _Planned) -> bool:
+    a, b = one.setting, other.setting
+    same = (a.readings, a.sensors, a.resolution) == (b.readings, b.sensors, b.resolution)
+    return same and one.noise <= ALIKE * other.noise
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One simulation, as it is sent to another process."""
+
+    site: Site
+    sigmas: FloatArray
+    walking: bool
+    frames: int
+    seed: int
+
+    def run(self) -> Followed:
+        habits = habits_of(self.site, walking=self.walking) or Habits()
+        return follow_simulated(self.site, self.sigmas, habits, frames=self.frames, seed=self.seed)
+
+
+def _run(jobs: Sequence[_Job], workers: int, progress: Progress) -> list[Followed]:
+    """Run simulations, several at a time if there are several workers."""
+    results: list[Followed] = []
+    with ExitStack() as stack:
+        found: Iterator[Followed] = map(_Job.run, jobs)
+        if workers > 1:
+            pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
+            stack.callback(pool.shutdown, cancel_futures=True)
+            found = pool.map(_Job.run, jobs)
+        progress(0, len(jobs))
+        for result in found:
+            results.append(result)
+            progress(len(results), len(jobs))
+    return results

@@ -1,0 +1,54 @@
+"""`cloakwork plan --sweep`: settings compared on simulated people, a recommendation and warnings."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.site.test_tradeoff import SITE
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    return path
+
+
+def test_a_sweep_prints_draws_recommends_and_warns(succeed: Run, site: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "sweep.png"
+    words = ("plan", site, "--sweep", "--epsilon", "0.001,8", "--frames", "40", "--need", "room 80%", "--plot", picture)
+    done = succeed(*words)
+    assert "epsilon = 8" in done.out
+    assert "no better than guessing" in done.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "4 simulations" in done.err
+
+
+def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path) -> None:
+    values = succeed("plan", site, "--sweep", "--epsilon", "8", "--frames", "30", "--need", "rooms 1%", "--json").values
+    [row] = values["settings"]
+    assert (row["alpha"], row["epsilon"], row["readings"], row["sensors"]) == (0.05, 8.0, 4, 12)
+    assert 0.5 < row["sitting"]["settled"]["room"]["value"] <= 1
+    assert row["sitting"]["live"]["count"]["error"] >= 0
+    assert row["walking"] is not None
+    assert values["recommended"]["epsilon"] == 8.0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--sweep", "--alpha", "0.1;0.2"),
+        ("--sweep", "--readings", "2.5"),
+        ("--sweep", "--need", "kitchen 90%"),
+        ("--sweep", "--out", "plan.json"),
+        ("--sweep", "--choose", "3"),
+        ("--sweep", "--plot", "picture.txt"),
+        ("--need", "room 95%"),
+        ("--frames", "100"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_any_work(run: Run, site: Path, words: tuple[str, ...]) -> None:
+    done = run("plan", site, *words)
+    assert done.code == 2
+    assert done.out == ""

@@ -1,0 +1,151 @@
+"""Which claim is still useful: simulated people, followed at many settings."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cloakwork as cw
+from cloakwork.errors import InputError
+from cloakwork.site import Estimate, Followed, Quality, Setting, TradeoffRow, parse_site
+from cloakwork.site.tracking_quality import Guess, ZoneNumbers, habits_of
+
+SITE = """
+name = "two-rooms"
+sensors = 12
+physics = {kind = "floorplan", cell = 0.5, drawing = '''
+#########
+#...#...#
+#...+...#
+#...#...#
+#########''', regime = "steady", reach = 1.0, footprint = 0.5}
+sources = {kind = "lasting", strength = 5.0, max_count = 2}
+privacy = {epsilon = 8.0, delta = 1e-5, alpha = 0.05, window = "4min", readings_per_window = 4}
+"""
+LINE = """
+name = "pipe"
+sensors = 20
+physics = {kind = "line", places = 40, T = 0.01}
+sources = {kind = "pulse", max_count = 2}
+privacy = {epsilon = 4.0, delta = 1e-5, alpha = 0.01, window = "1h", readings_per_window = 4}
+"""
+
+
+@pytest.fixture(scope="module")
+def found() -> cw.Tradeoff:
+    return cw.tradeoff(parse_site(SITE), epsilon=[8.0, 0.001], frames=60)
+
+
+def by_claim(found: cw.Tradeoff, alpha: float, epsilon: float) -> TradeoffRow:
+    return next(row for row in found.rows if (row.setting.alpha, row.setting.epsilon) == (alpha, epsilon))
+
+
+def test_a_weak_claim_finds_the_room_and_an_absurd_one_is_called_useless(found: cw.Tradeoff) -> None:
+    weak, absurd = by_claim(found, 0.05, 8.0), by_claim(found, 0.05, 0.001)
+    assert weak.sitting.settled.room.value > 0.97
+    assert weak.sitting.settled.count.value > 0.9
+    assert weak.sitting.settled.spot.value < 0.5
+    assert not weak.useless
+    assert found.warning(weak) == ""
+    assert found.recommend("room 90%") is weak
+    assert absurd.useless
+    assert absurd.sitting.guess.where in found.warning(absurd)
+    assert [row.strength for row in found.rows] == sorted((row.strength for row in found.rows), reverse=True)
+
+
+def test_noise_follows_alpha_and_mu_and_equal_noise_is_simulated_once() -> None:
+    """Twice the alpha at twice the mu is the same noise (to the cost of rounding)."""
+    site = parse_site(SITE)
+    epsilon = cw.Profile(2 * site.cloak().profile.mu).epsilon(1e-5)
+    seen: list[tuple[int, int]] = []
+    both = cw.tradeoff(
+        site, alpha=[0.05, 0.1], epsilon=[8.0, epsilon], frames=24, progress=lambda *done: seen.append(done)
+    )
+    same = by_claim(both, 0.05, 8.0), by_claim(both, 0.1, epsilon)
+    assert same[0].sigmas == pytest.approx(same[1].sigmas, rel=0.05)
+    assert same[0].sitting is same[1].sitting
+    assert both.simulations == 2 * 3  # three kinds of noise, people who sit and people who walk
+    assert seen == [(k, 6) for k in range(7)]
+
+
+def test_the_same_readings_in_two_processes_give_the_same_result() -> None:
+    one, two = (cw.tradeoff(parse_site(SITE), epsilon=[8.0], frames=24, workers=k) for k in (1, 2))
+    assert one.rows[0].sitting == two.rows[0].sitting
+    assert one.rows[0].walking == two.rows[0].walking
+
+
+def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:
+    site = parse_site(SITE)
+    found = cw.tradeoff(site, sensors=[6, 12], resolution=[0.25], frames=24)
+    assert {(row.setting.sensors, len(row.sigmas)) for row in found.rows} == {(6, 6), (12, 12)}
+    coarse = next(row for row in found.rows if row.setting.sensors == 12)
+    assert coarse.sigmas.min() > site.cloak().sigmas.min()
+
+
+def test_sources_that_stay_are_followed_on_a_line() -> None:
+    site = parse_site(LINE)
+    assert habits_of(site, walking=True) is None
+    found = cw.tradeoff(site, epsilon=[8.0], frames=30)
+    [row] = found.rows
+    assert row.walking is None
+    assert found.zone == "place"
+    assert row.sitting.settled.count.value > row.sitting.guess.count
+
+
+def test_the_figures_count_rooms_people_and_distances() -> None:
+    """One moment by hand: two people in the left room, of whom one is found there and one in the right room."""
+    site = parse_site(SITE)
+    zones = ZoneNumbers.of(site)
+    left, right = (int(zone.places[0]) for zone in site.zones)
+    tracker = cw.Tracker(site.physics, sigma=0.5, motion=site.motion, most=2)
+    readings = site.physics.matrix[:, [left, right]].sum(axis=1)
+    moments = [tracker.step(readings, 60.0 * k) for k in range(6)]
+    truth = np.array([[left, left]] * 6)
+    quality = zones.quality(moments, truth, site.physics.space.distance_table)
+    assert (quality.room.value, quality.rooms.value, quality.count.value) == (0.5, 0.0, 1.0)
+    apart = float(site.physics.space.distance_table[left, right])
+    assert quality.spot.value == pytest.approx(apart / 2)  # the median of 0 and the way to the other room
+    guess = zones.guess(1, cw.Habits())
+    assert guess.where == "room 1"
+    assert (guess.room, guess.count) == pytest.approx((9 / 19, 4 / 5.75))
+
+
+def test_the_error_of_a_mean_comes_from_blocks() -> None:
+    rng = np.random.default_rng(1)
+    estimates = [Estimate.of(rng.normal(size=240).tolist(), range(240), 240) for _ in range(200)]
+    assert np.mean([one.error for one in estimates]) == pytest.approx(1 / math.sqrt(240), rel=0.1)
+    held = np.repeat(rng.normal(size=(200, 12)), 20, axis=1)  # moments alike within a block: only blocks count
+    errors = [Estimate.of(row.tolist(), range(240), 240).error for row in held]
+    assert np.mean(errors) == pytest.approx(1 / math.sqrt(12), rel=0.1)
+    assert math.isnan(Estimate.of([], [], 10).value)
+
+
+def test_a_need_is_met_only_beyond_its_error() -> None:
+    sure, unsure = Estimate(0.96, 0.005), Estimate(0.96, 0.02)
+    quality = Quality(sure, sure, unsure, Estimate(0.45, 0.04))
+    followed = Followed(replace(quality, room=unsure), quality, Guess("living", 0.6, 0.4))
+    row = TradeoffRow(Setting(0.1, 2.0, 10, 80, None), 0.5, np.ones(80), followed, None)
+    found = cw.Tradeoff((row,), "room", 600.0, 1, 720)
+    assert found.recommend("room 95%", "spot 0.5") is row
+    for unmet in ("room 95% live", "count 95%", "spot 0.48", "room 97%"):
+        assert found.recommend(unmet) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "room", "room 0%", "rooms 101%", "spot 50%", "count 0.5m", "kitchen 90%", "room 95% late"]
+)
+def test_a_need_that_means_nothing_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        cw.Need.parse(text)
+    assert caught.value.need == text
+
+
+def test_bad_numbers_are_refused() -> None:
+    site = parse_site(SITE)
+    with pytest.raises(InputError):
+        cw.tradeoff(site, frames=3)
+    with pytest.raises(InputError):
+        cw.tradeoff(site, workers=0)
+    with pytest.raises(InputError):
+        cw.tradeoff(site, alpha=[-1.0], frames=24)
