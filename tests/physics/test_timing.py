@@ -5,6 +5,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import linalg
 
 import cloakwork as cw
 from cloakwork.physics import Family
@@ -43,13 +44,20 @@ def test_the_slope_of_a_frame_grows_from_that_of_one_instant_to_that_of_any_spee
     assert Family(model, timing=cw.Timing(1.0, "any")).frame_slope(weights) == pytest.approx(anywhere)
 
 
+@pytest.mark.parametrize("position", [0.0, 0.3])
 @pytest.mark.parametrize("travel", [0.05, 0.3])
-def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_distance(travel: float) -> None:
+def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_distance(
+    travel: float, position: float
+) -> None:
     rng = np.random.default_rng(4)
-    ring = nx.cycle_graph(24)
-    matrix, length = rng.random((10, 24)), 0.3
-    model = cw.Matrix(matrix, cw.Space.path(list(ring.edges), np.full(24, length)))
-    slopes = np.abs(np.array([matrix[:, i] - matrix[:, j] for i, j in ring.edges])) / length
+    ring, length, sensors = nx.cycle_graph(24), 0.3, list(range(0, 24, 2))
+    for *_, edge in ring.edges(data=True):
+        edge.update(weight=float(rng.choice([0.2, 1.0, 4.0])), length=length)
+    model = cw.Graph(ring, tau=0.5, sensors=sensors)
+    heat = linalg.expm(-0.5 * nx.laplacian_matrix(ring).toarray())
+    each = np.abs(np.array([heat[:, i] - heat[:, j] for i, j in ring.edges])) / length
+    beside = (-1, 0, 1) if position else (0,)  # a sensor may be at the next node
+    slopes = np.max([each[:, np.add(sensors, k) % 24] for k in beside], axis=0)
     far = dict(nx.all_pairs_shortest_path_length(ring))
 
     def swept(diameter: float) -> float:
@@ -63,7 +71,7 @@ def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_dista
     for apart in np.geomspace(0.01 * travel, 1000 * travel, 200):
         on_the_way = np.mean([table[min(12, int((travel + apart * share) / length))] for share in shares])
         needed = max(needed, min(on_the_way, at_once + travel / apart * swept(travel)))
-    slope = Family(model, timing=cw.Timing(1.0, travel)).frame_slope()
+    slope = Family(model, cw.Tolerance(position=position), cw.Timing(1.0, travel)).frame_slope()
     assert 0.99 * needed <= slope <= 1.05 * min(needed, float(np.linalg.norm(slopes.max(axis=0))))
 
 
@@ -87,10 +95,3 @@ def test_one_sensor_alone_needs_no_timing() -> None:
         for timing in (cw.Timing(), cw.Timing(1.0, "any"))
     ]
     assert cloaks[0].sigma == cloaks[1].sigma
-
-
-def test_a_pulse_that_has_hardly_arrived_is_steeper_later() -> None:
-    far, usual = cw.HeatLine(n=10, m=[0.0], T=5e-4), cw.HeatLine(n=100, m=50, T=0.05)
-    grown = [model.with_spread(5).joint_slope().value / model.joint_slope().value for model in (far, usual)]
-    assert grown[1] < 1
-    assert grown[0] == pytest.approx(23.2, abs=0.05)

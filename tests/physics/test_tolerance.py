@@ -174,3 +174,33 @@ def test_only_steady_sources_on_a_floor_plan_have_a_known_memory() -> None:
     with pytest.raises(PhysicsError) as caught:
         Family(HeatLine(n=10, m=3, T=0.1), Tolerance(memory=True)).joint_slope()
     assert caught.value.values == {"memory": True}
+
+
+@pytest.mark.parametrize(
+    "physics",
+    [
+        HeatLine(n=10, m=[0.0], T=5e-4),
+        HeatLine(n=10, m=[0.0, 0.03], T=5e-4, placement="anywhere"),
+        HeatPlane(n=(4, 4), m=[(0.1, 0.2), (0.9, 0.9)], T=0.1),
+        Graph(nx.path_graph(9), tau=0.05, sensors=[0, 1]),
+        FloorPlan(ROOMS, [(0.8, 1.9), (2.6, 2.6), (1.2, 0.3)], Pulse(0.6), footprint=0.3),
+    ],
+    ids=["line", "line anywhere", "plane", "network", "rooms"],
+)
+@pytest.mark.parametrize("position", [0.0, 0.5])
+def test_readings_of_a_pulse_after_the_stated_time_are_covered(physics: Physics, position: float) -> None:
+    weights = np.linspace(1, 5, physics.sensors)
+    family = Family(physics, Tolerance(diffusion=0.2, position=position, later=True))
+    rounded_up = 1 + 1e-4  # as slopes anywhere are
+    for factor in (0.8, 1, 2, 5, 20):
+        later = physics.with_spread(factor)
+        slope = later.joint_slope(weights, displacement=position).value
+        assert slope <= family.joint_slope(weights).value * rounded_up
+        assert (later.sensor_slopes(displacement=position) <= family.sensor_slopes() * rounded_up).all()
+
+
+def test_only_a_known_pulse_is_read_later() -> None:
+    for model in (FLAT, Matrix(np.eye(3), Space.line(3)), Graph(nx.path_graph(3), tau=0)):
+        with pytest.raises(PhysicsError) as caught:
+            Family(model, Tolerance(later=True)).joint_slope()
+        assert caught.value.values == {"later": True}

@@ -58,6 +58,11 @@ class Physics(ABC):
         """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
 
     @property
+    def pulse(self) -> bool:
+        """Whether the model is known to be that of a pulse, whose readings change with the time after its emission."""
+        return False
+
+    @property
     def covers_the_plane(self) -> bool:
         """Whether the model computes slopes over a whole plane rather than from pairs of neighbours."""
         return False

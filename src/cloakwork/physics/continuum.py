@@ -47,6 +47,19 @@ def steepest_kernel(T: float) -> float:
     return float(np.exp(-0.5) / np.sqrt(2 * T) / np.sqrt(4 * np.pi * T))
 
 
+def margin(T: float, sensors: int) -> float:
+    """How far beyond its sensors a space holds the steepest slope of all sources, wherever they are.
+
+    Notes
+    -----
+    The kernel of a later time is a mean of shifted kernels of an earlier one, so over sources anywhere in an endless
+    space the norm of all slopes never grows with time. At u standard deviations from all m sensors it is at most
+    sqrt(m) u exp(-u^2/2) times that of a single kernel at its top, and for u = 2 + sqrt(ln m) this is below
+    exp(-1/2), the steepest slope of the sensor with the largest weight.
+    """
+    return float((2 + np.sqrt(np.log(sensors))) * np.sqrt(2 * T))
+
+
 def line_peak(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> CertifiedMaximum:
     """Sup over x in [0, length] of the l2 norm of weights * g'(x - sensors)."""
     points = 257

@@ -109,17 +109,28 @@ class FloorPlan(Physics):
         return self.rooms.space
 
     @cached_property
-    def _laplacian(self) -> sparse.csr_array:
+    def laplacian(self) -> sparse.csr_array:
+        """L of the grid graph, shape (n, n)."""
         return laplacian(len(self.space), self.rooms.pairs, np.ones(len(self.rooms.pairs)))
+
+    @property
+    def diffusion_time(self) -> float:
+        """The equations' tau of a pulse, or kappa of steady heat."""
+        length = self.regime.reach if isinstance(self.regime, Steady) else self.regime.length
+        return (length / self.rooms.cell) ** 2 / (1 if isinstance(self.regime, Steady) else 2)
+
+    @property
+    def pulse(self) -> bool:
+        return isinstance(self.regime, Pulse)
 
     def _spread(self, places: IntArray) -> CertifiedRows:
         h = self.rooms.cell
         scale = self.gain / h**2
-        seen = pulse(self._laplacian, (self.footprint / h) ** 2 / 2, unit_rows(len(self.space), places))
+        seen = pulse(self.laplacian, (self.footprint / h) ** 2 / 2, unit_rows(len(self.space), places))
         if isinstance(self.regime, Steady):
-            spread = steady(self._laplacian, (self.regime.reach / h) ** 2, seen.values)
+            spread = steady(self.laplacian, self.diffusion_time, seen.values)
         else:
-            spread = pulse(self._laplacian, (self.regime.length / h) ** 2 / 2, seen.values)
+            spread = pulse(self.laplacian, self.diffusion_time, seen.values)
         return CertifiedRows(scale * spread.values, scale * (spread.error + seen.error))
 
     @cached_property

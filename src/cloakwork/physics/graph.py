@@ -83,12 +83,22 @@ class Graph(Physics):
         return np.array([self.space.index(node) for node in self.sensors_at], dtype=np.int64)
 
     @cached_property
-    def _laplacian(self) -> sparse.csr_array:
+    def laplacian(self) -> sparse.csr_array:
+        """L, shape (n, n)."""
         return laplacian(len(self.space), self._edges.pairs, self._edges.weights)
+
+    @property
+    def diffusion_time(self) -> float:
+        """The diffusion time tau, under the name that floor plans also use."""
+        return self.tau
+
+    @property
+    def pulse(self) -> bool:
+        return self.tau > 0
 
     @cached_property
     def _rows(self) -> CertifiedRows:
-        return pulse(self._laplacian, self.tau, unit_rows(len(self.space), self.sensor_places))
+        return pulse(self.laplacian, self.tau, unit_rows(len(self.space), self.sensor_places))
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -102,7 +112,7 @@ class Graph(Physics):
         return type(self)(self.graph, self.tau * factor, self.sensors_at, self.lengths, self.gain)
 
     def rows(self, sensors: IntArray) -> CertifiedRows:
-        spread = pulse(self._laplacian, self.tau, unit_rows(len(self.space), sensors))
+        spread = pulse(self.laplacian, self.tau, unit_rows(len(self.space), sensors))
         return CertifiedRows(self.gain * spread.values, self.gain * spread.error)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
@@ -127,7 +137,7 @@ class Graph(Physics):
             value = gain * float((edgewise / edges.lengths).max())
             bounds.append(SpectralBound("edge weights", Side.UPPER, value))
         if len(self.space) <= DENSE_SPECTRUM:
-            values, vectors = np.linalg.eigh(self._laplacian.toarray())
+            values, vectors = np.linalg.eigh(self.laplacian.toarray())
             i, j = edges.pairs.T
             # computed eigenvalues may be too large by a few roundings of ||L||
             safe = np.maximum(values - 1e-12 * values[-1], 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, count, frozen, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, steepest_kernel, swept_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, margin, steepest_kernel, swept_kernel
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Space
 
@@ -109,6 +109,18 @@ class HeatLine(Physics):
 
     def with_spread(self, factor: float) -> Self:
         return replace(self, T=self.T * factor)
+
+    @property
+    def pulse(self) -> bool:
+        return True
+
+    @property
+    def endless(self) -> "HeatLine":
+        """The same sensors on a longer line with sources anywhere, whose slopes never grow with T (see `margin`)."""
+        more = margin(self.T, self.sensors)
+        return replace(
+            self, m=(self.sensor_positions + more).tolist(), length=self.length + 2 * more, placement="anywhere"
+        )
 
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
         scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights

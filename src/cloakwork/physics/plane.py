@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, count, frozen, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, plane_peak, steepest_kernel, swept_kernel
+from cloakwork.physics.continuum import heat_kernel, kernel_error, margin, plane_peak, steepest_kernel, swept_kernel
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 
@@ -102,6 +102,17 @@ class HeatPlane(Physics):
         ]
         ulps = each[0][:, :, None] + each[1][:, None, :]
         return float(np.finfo(float).eps * np.linalg.norm(ulps.reshape(self.matrix.shape) * self.matrix))
+
+    @property
+    def pulse(self) -> bool:
+        return True
+
+    @property
+    def endless(self) -> "HeatPlane":
+        """The same sensors on a larger plane, whose slopes never grow with T (see `margin`)."""
+        more = margin(self.T, self.sensors)
+        width, height = (side + 2 * more for side in self.size)
+        return replace(self, m=[(x + more, y + more) for x, y in self.sensor_positions], size=(width, height))
 
     @property
     def covers_the_plane(self) -> bool:

@@ -1,6 +1,7 @@
 """Declared errors of a model: the sensitivity is then the largest over the whole set of models."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,10 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.floorplan import FloorPlan
+from cloakwork.physics.graph import Graph
+from cloakwork.physics.later import LaterModels
+from cloakwork.physics.line import HeatLine, Placement
+from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.timing import AT_ONCE, Timing
 
 DISTANCES = np.geomspace(1 / 8, 512, 49)  # of two paths, in ways that a source travels, at which bounds are evaluated
@@ -27,6 +32,8 @@ class Tolerance:
     sensor's gain, and `position` the largest distance of each sensor from its modelled position, in units of the space.
     With `doors`, each door of a floor plan may be open or shut; a shut door is a wall, whose sides are not neighbours.
     With `memory`, the warmth of steady sources may follow them with any time constant, instead of at once.
+    With `later`, all sensors read a pulse at the model's time after its emission or at any later time, as in a window
+    with several readings.
 
     >>> Tolerance(gain=0.05).sentences()
     ("each sensor's gain within 5 % of the stated one",)
@@ -37,6 +44,7 @@ class Tolerance:
     position: float = 0.0
     doors: bool = False
     memory: bool = False
+    later: bool = False
 
     def __post_init__(self) -> None:
         for name in ("diffusion", "gain", "position"):
@@ -47,7 +55,9 @@ class Tolerance:
     def sentences(self) -> tuple[str, ...]:
         """The declared set in plain English, one sentence per kind of error."""
         sentences = []
-        if self.diffusion:
+        if self.diffusion and self.later:
+            sentences.append(f"diffusion of at least {1 - self.diffusion:g} times the stated one")
+        elif self.diffusion:
             sentences.append(
                 f"diffusion between {1 - self.diffusion:g} and {1 + self.diffusion:g} times the stated one "
                 f"({SPREADS} values evaluated, plus half the largest change between two of them)"
@@ -60,6 +70,8 @@ class Tolerance:
             sentences.append("each door open or shut (a shut door is a wall: it does not hide a source's side)")
         if self.memory:
             sentences.append("rooms that remember: warmth that follows its source with any time constant")
+        if self.later:
+            sentences.append("a pulse read at the stated time after its emission or at any later time")
         return tuple(sentences)
 
 
@@ -80,13 +92,26 @@ class Family:
     def _by_doors(self) -> tuple[tuple[Physics, ...], ...]:
         """For each set of shut doors, the models over the interval of the diffusion, in order."""
         spreads: list[Physics] = [self.physics]
-        if self.tolerance.diffusion:
+        if self.tolerance.later:
+            spreads = [self._earliest]
+        elif self.tolerance.diffusion:
             low, high = 1 - self.tolerance.diffusion, 1 + self.tolerance.diffusion
             factors = np.unique(np.append(np.geomspace(low, high, SPREADS), 1.0))
             spreads = [self.physics if k == 1 else self.physics.with_spread(float(k)) for k in factors]
         if not self.tolerance.doors:
             return (tuple(spreads),)
         return tuple(zip(*(_shut(member) for member in spreads), strict=True))
+
+    @property
+    def _earliest(self) -> Physics:
+        """The model of a pulse that is read as early as the tolerance allows, in an endless space if that helps."""
+        earliest = self.physics.with_spread(1 - self.tolerance.diffusion) if self.tolerance.diffusion else self.physics
+        only_at_places = isinstance(earliest, HeatLine) and earliest.placement is Placement.GRID
+        if isinstance(earliest, HeatPlane | HeatLine) and (
+            not only_at_places or self.tolerance.position or self.timing.travel
+        ):
+            return earliest.endless
+        return earliest
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
         """The steepest joint slope over the set, cached per `weights`."""
@@ -130,7 +155,7 @@ class Family:
 
     def _steepest_frame(self, weights: FloatArray) -> float:
         anywhere = float(np.sqrt(((self.sensor_slopes() * weights) ** 2).sum())) * (1 + 1e-12)
-        if self.timing.travel == np.inf:
+        if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
             return anywhere
         steepest = 0.0
         for spreads in self._by_doors:
@@ -186,9 +211,36 @@ class Family:
 
     def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
         move = self.tolerance.position
+        if self.tolerance.later:
+            steepest = self._later(
+                member,
+                lambda model: np.array(model.joint_slope(weights, displacement=move).value),
+                lambda bounds: np.array(np.linalg.norm(bounds if weights is None else bounds * weights)),
+            )
+            return Slope(float(steepest), self.physics.joint_slope(weights, displacement=move).pair)
         slopes = [(share, part.joint_slope(weights, displacement=move)) for share, part in self.parts(member)]
         largest = max(slopes, key=lambda slope: slope[0] * slope[1].value)[1]
         return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
+
+    def _later(
+        self,
+        member: Physics,
+        slope: Callable[[Physics], FloatArray],
+        combine: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """The largest `slope` of a model of a pulse and of all later times."""
+        if isinstance(member, HeatPlane) or (isinstance(member, HeatLine) and member.placement is Placement.ANYWHERE):
+            return slope(member)  # of an endless space
+        if isinstance(member, Graph | FloorPlan | HeatLine) and member.pulse:
+            times = self._later_models.setdefault(id(member), LaterModels(member, self.tolerance.position))
+            return times.steepest(slope, combine)
+        raise PhysicsError(
+            f"{type(member).__name__} is not known to be a pulse: leave `later` out of the tolerance.", later=True
+        )
+
+    @cached_property
+    def _later_models(self) -> dict[int, LaterModels]:
+        return {}
 
     def _steepest(self, weights: FloatArray | None) -> Slope:
         steepest = Slope(0.0, (0, 0))
@@ -205,19 +257,18 @@ class Family:
         """The steepest slope of each sensor over the set, shape (m,)."""
         return self._sensor_slopes
 
+    def _sensor_slopes_of(self, member: Physics) -> FloatArray:
+        move = self.tolerance.position
+        if self.tolerance.later:
+            return self._later(member, lambda model: model.sensor_slopes(displacement=move), lambda bounds: bounds)
+        slopes = [share * part.sensor_slopes(displacement=move) for share, part in self.parts(member)]
+        return np.asarray(np.sum(slopes, axis=0))
+
     @cached_property
     def _sensor_slopes(self) -> FloatArray:
-        move = self.tolerance.position
         steepest = np.zeros(self.physics.sensors)
         for spreads in self._by_doors:
-            values = np.stack(
-                [
-                    np.sum(
-                        [share * part.sensor_slopes(displacement=move) for share, part in self.parts(member)], axis=0
-                    )
-                    for member in spreads
-                ]
-            )
+            values = np.stack([self._sensor_slopes_of(member) for member in spreads])
             steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
         return np.asarray(steepest * (1 + self.tolerance.gain))
 

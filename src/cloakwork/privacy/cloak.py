@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
 
@@ -49,7 +50,8 @@ class Cloak(Immutable):
         Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution`, or else the
         step that takes 1 % more noise.
     readings_per_window
-        Frames that (epsilon, delta) covers together.
+        Frames that (epsilon, delta) covers together. Several frames may see one pulse at different times after its
+        emission, so the claim then covers the model's time and every later one.
     sigma
         Noise to use instead of the calibrated noise, one for all or one per sensor; refused if it misses the claim.
     tolerance
@@ -99,7 +101,10 @@ class Cloak(Immutable):
         self.scope = _choice(Scope, "scope", scope)
         self.calibration = _choice(Calibration, "calibration", calibration)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
-        self.family = Family(physics, tolerance or Tolerance(), timing)
+        declared = tolerance or Tolerance()
+        if physics.pulse and self.readings_per_window > 1:
+            declared = replace(declared, later=True)
+        self.family = Family(physics, declared, timing)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)

@@ -91,6 +91,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
         *_memory(cloak),
+        *_pulse(cloak),
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
         else "The claim covers the model exactly as stated. Declare a tolerance to cover errors of the model.",
@@ -122,6 +123,17 @@ def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
         "The claim assumes readings that follow the sources at once. Where warmth lingers, moves in the past add up: "
         f"they can shift a frame up to {100 * cloak.memory_cost:.0f} % further than the claim allows. A tolerance with "
         "memory covers that.",
+    )
+
+
+def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """State the claim's assumption about the time at which a pulse is read."""
+    if not cloak.physics.pulse:
+        return ()
+    when = "not before" if cloak.family.tolerance.later else "exactly at"
+    return (
+        "The claim assumes that all sensors of a frame read a pulse at the same time after its emission, and "
+        f"{when} the time that the model states.",
     )
 
 

@@ -145,9 +145,13 @@ class Site:
 
     @property
     def tolerance(self) -> Tolerance:
-        """How wrong the model may be."""
-        declared = self.spec.physics.tolerance
-        return Tolerance(declared.diffusion, declared.gain, declared.position, declared.doors, declared.memory)
+        """How wrong the model may be.
+
+        Devices read on a schedule, whenever a pulse was emitted, and windows follow each other. So a pulse may be read
+        at the model's time after its emission, and at every later time.
+        """
+        declared = self.spec.physics.tolerance.model_dump()
+        return Tolerance(**declared, later=self.physics.pulse)
 
     @property
     def timing(self) -> Timing:
@@ -175,7 +179,8 @@ class Site:
         together = [self.timing.sentence()] if told.scope == "network" else []
         if self.spec.sources.kind == "pulse":
             together.append(
-                "It assumes that sensors read a pulse at the time after its emission that the model states."
+                "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "
+                f"model's time{' or a later one' if self.physics.pulse else ''}."
             )
         return (
             *together,
