@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from cloakwork._checks import positive, rounded_up
 from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
@@ -97,7 +97,7 @@ def papers_bound(
     if not 0 < probability < 1:
         raise InputError(f"probability={probability!r}: give a number between 0 and 1.", probability=probability)
     check_positions(at)
-    longest = noise * math.sqrt(float(stats.chi2.ppf(probability, line.sensors))) * OUTWARD
+    longest = noise * math.sqrt(2 * float(special.gammaincinv(line.sensors / 2, probability))) * OUTWARD
     allowed = longest if radius is None else positive("radius", radius)
     setting = LineSetting.from_line(line, np.sort(line.space.places[line.space.indices(at), 0]))
     assumptions = _assumptions(setting, line, allowed, longest)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork.errors import InputError
@@ -104,7 +104,7 @@ def _squared_radius(radius: float | Radius, quantile: float, problem: Problem, p
     """Squared radius inside the range, one per frame; negative if the part outside already exceeds the radius."""
     if radius is Radius.CHI_SQUARE:
         rank = problem.range.rank
-        inside = problem.noise**2 * float(stats.chi2.ppf(quantile, rank)) if rank else 0.0
+        inside = problem.noise**2 * float(special.chdtri(rank, 1 - quantile)) if rank else 0.0
         return np.full(len(projected.inside), inside)
     total = problem.paper_radius if radius is Radius.PAPER else float(radius)
     return np.asarray(total**2 - projected.outside)

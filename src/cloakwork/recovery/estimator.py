@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from cloakwork._checks import FloatArray
 from cloakwork.recovery.fit import Fit, Misfit
@@ -78,8 +78,8 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
     >>> float(noticed(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
     0.99
     """
-    limit = stats.chi2.ppf(quantile, problem.range.rank)
-    return np.asarray(stats.ncx2.sf(limit, problem.range.rank, problem.column_squares / problem.noise**2))
+    limit = special.chdtri(problem.range.rank, 1 - quantile)
+    return np.asarray(1 - special.chndtr(limit, problem.range.rank, problem.column_squares / problem.noise**2))
 
 
 def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray
@@ -121,7 +121,7 @@ def _freedom(place: int, problem: Problem) -> FloatArray:
 
 
 def _quantile(problem: Problem) -> float:
-    return float(stats.chi2.ppf(LEVEL, problem.physics.space.dimension))
+    return float(special.chdtri(problem.physics.space.dimension, 1 - LEVEL))
 
 
 def _centre(members: IntArray, weights: FloatArray, space: Space) -> int:
