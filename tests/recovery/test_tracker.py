@@ -88,7 +88,7 @@ def test_the_law_is_the_exact_one_over_all_placements(most: int, smoothed: bool,
     clean = np.array([model.matrix[:, places[:most]].sum(axis=1) for places in truth])
     readings = clean + sigma * rng.standard_normal(clean.shape)
     intensity, counts = exact(readings, sigma, most, smoothed=smoothed)
-    seeds = 4 if most == 1 else 16
+    seeds = 4 if most == 1 else 40
     drawn = []
     for seed in range(seeds):
         if smoothed:
@@ -108,7 +108,7 @@ def test_a_settled_moment_has_the_exact_law_given_the_frames_after_it(rng: np.ra
     clean = np.array([model.matrix[:, places].sum(axis=1) for places in ([0], [0], [0, 3], [3, 3], [3])])
     readings = clean + sigma * rng.standard_normal(clean.shape)
     drawn = []
-    for seed in range(16):
+    for seed in range(40):
         tracker = cw.Tracker(model, sigma=sigma, motion=MOTION, most=2, seed=seed, lag=lag)
         moments: list[cw.Tracked] = []
         for frame, time in zip(readings, TIMES, strict=True):

@@ -6,6 +6,7 @@ from scipy.optimize import linear_sum_assignment
 
 import cloakwork as cw
 from cloakwork.recovery.motion import MotionModel
+from cloakwork.recovery.path_steps import predict
 
 MOST, FRAMES, MINUTE = 3, 40, 60.0
 MOTION = cw.Motion(stay=600.0, walk=20.0, present=3600.0, absent=1800.0)
@@ -21,7 +22,9 @@ def people(plan: cw.FloorPlan, rng: np.random.Generator) -> list[list[int]]:
     """The places of everyone, minute by minute."""
     n = plan.places
     moves = MotionModel(MOTION, plan.space.distance_table, plan.rooms.cell).over(MINUTE)
-    to = np.cumsum(moves.towards(np.arange(2 * n + 1)).T, axis=1, dtype=np.float64)
+    to = np.empty((2 * n + 1, 2 * n + 1), dtype=np.float32)
+    predict(moves.step, np.eye(2 * n + 1, dtype=np.float32), to)
+    to = np.cumsum(to, axis=1, dtype=np.float64)
     count = int(rng.integers(MOST + 1))
     states = [int(rng.integers(n)) if k < count else 2 * n for k in range(MOST)]
     scene = []

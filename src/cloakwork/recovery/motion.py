@@ -2,14 +2,16 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
+from cloakwork.recovery.path_steps import Beliefs
 
-Beliefs = NDArray[np.float32]
 HOUR = 3600.0
 FARTHEST = 2.0  # a walker goes at most so many times as far as its usual speed allows
 PATCH = 0.25  # places within this part of a walk are one patch: a walker may come to any of them alike
@@ -70,69 +72,25 @@ class Transitions:
     """The probabilities of one interval, over states: sits at each place, walks at each place, absent.
 
     `patch` (n,) is the patch of each place, `reach` (patches, patches) the symmetric weight of a walk between a place
-    of one patch and a place of another, `mass` (n,) the total weight of all walks from a place. `leave` and `arrive`
-    (n,) are the probability to disappear from a place, and where an absent source appears if it does (`appear`).
+    of one patch and a place of another. `leave` and `arrive` (n,) are the probability to disappear from a place, and
+    where an absent source appears if it does (`appear`).
     """
 
     patch: IntArray
-    reach: Beliefs
-    mass: Beliefs
+    reach: sparse.csr_array
     begin: float
     settle: float
     leave: Beliefs
     arrive: Beliefs
     appear: float
 
-    def predict(self, beliefs: Beliefs) -> Beliefs:
-        """The beliefs (rows, 2n + 1) after the interval."""
-        n = len(self.mass)
-        sits, walks, absent = beliefs[:, :n], beliefs[:, n:-1], beliefs[:, -1:]
-        kept = 1 - self.leave
-        moved = self._spread((self.begin * sits + walks) * (kept / self.mass))
-        moved += absent * (self.appear * self.arrive)
-        after = np.empty_like(beliefs)
-        after[:, :n] = sits * ((1 - self.begin) * kept) + self.settle * moved
-        after[:, n:-1] = (1 - self.settle) * moved
-        after[:, -1:] = absent * (1 - self.appear) + (sits + walks) @ self.leave[:, None]
-        return after
-
-    def _spread(self, weights: Beliefs) -> Beliefs:
-        """Walk from each place to all others, shape (rows, n)."""
-        rows, patches = len(weights), len(self.reach)
-        if patches == len(self.mass):
-            return np.asarray(weights @ self.reach)
-        keys = (self.patch + patches * np.arange(rows)[:, None]).ravel()
-        together = np.bincount(keys, weights=weights.ravel(), minlength=rows * patches).reshape(rows, patches)
-        return np.asarray((together.astype(np.float32) @ self.reach)[:, self.patch])
-
-    def back(self, values: Beliefs) -> Beliefs:
-        """The expected value (rows, 2n + 1) from each state, given the value of each state after the interval."""
-        n = len(self.mass)
-        ended = self.settle * values[:, :n] + (1 - self.settle) * values[:, n:-1]
-        kept, gone = 1 - self.leave, self.leave * values[:, -1:]
-        walked = self._spread(ended) * (kept / self.mass)
-        before = np.empty_like(values)
-        before[:, :n] = (1 - self.begin) * kept * values[:, :n] + self.begin * walked + gone
-        before[:, n:-1] = walked + gone
-        before[:, -1:] = (1 - self.appear) * values[:, -1:] + self.appear * (ended @ self.arrive[:, None])
-        return before
-
-    def towards(self, states: IntArray) -> Beliefs:
-        """The probability to come to the given states (rows,) from each state, shape (rows, 2n + 1)."""
-        n = len(self.mass)
-        gone = states == 2 * n
-        place = np.where(gone, 0, states % n)
-        ends = np.where(states < n, self.settle, 1 - self.settle).astype(np.float32)
-        kept = 1 - self.leave
-        weights = np.empty((len(states), 2 * n + 1), dtype=np.float32)
-        weights[:, n:-1] = ends[:, None] * self.reach[self.patch[place]][:, self.patch] * (kept / self.mass)
-        weights[:, :n] = self.begin * weights[:, n:-1]
-        sitting = np.flatnonzero(states < n)
-        weights[sitting, place[sitting]] += (1 - self.begin) * kept[place[sitting]]
-        weights[:, -1] = ends * self.appear * self.arrive[place]
-        weights[gone, :n] = weights[gone, n:-1] = self.leave
-        weights[gone, -1] = 1 - self.appear
-        return weights
+    @cached_property
+    def step(self) -> tuple[object, ...]:
+        """The arguments of the compiled steps."""
+        mass = (self.reach @ np.bincount(self.patch))[self.patch]
+        flow = ((1 - self.leave) / mass).astype(np.float32)
+        table = (self.reach.indptr, self.reach.indices, self.reach.data.astype(np.float32))
+        return (self.patch, *table, flow, self.leave, self.arrive, self.begin, self.settle, self.appear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +128,13 @@ class MotionModel:
         length = self.spacing if still else max(motion.speed * seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)
         far = self.distances[np.ix_(centres, centres)] / np.float32(length)
-        reach = np.where(far > FARTHEST, 0, np.exp(-(np.minimum(far, FARTHEST) ** 2) / 2)).astype(np.float32)
+        reach = np.where(far > FARTHEST, 0, np.exp(-(np.minimum(far, FARTHEST) ** 2) / 2))
         near = np.ones(n, dtype=bool) if self.doors is None else self.doors <= max(length, float(self.doors.min()))
         often = motion.present / (motion.present + motion.absent)
         changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
         return Transitions(
             patch=patch,
-            reach=reach,
-            mass=(reach @ np.bincount(patch).astype(np.float32))[patch],
+            reach=sparse.csr_array(reach),
             begin=-math.expm1(-seconds / motion.stay),
             settle=1.0 if still else -math.expm1(-seconds / motion.walk),
             # as many leave as without entrances, but only there

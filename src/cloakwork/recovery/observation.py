@@ -1,5 +1,6 @@
 """What the readings of one frame say about a source at each place, with sensors missing or set aside."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Metric
 from cloakwork.recovery.fit import Misfit
 from cloakwork.recovery.lattice import MOST_COARSE, Lattice
-from cloakwork.recovery.motion import Beliefs
+from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import lattice_for
 from cloakwork.recovery.problem import Problem
 
@@ -64,6 +65,11 @@ class Observer:
         apart = np.isinf(table)
         return np.where(apart, FARTHER * table[~apart].max(initial=1.0), table).astype(np.float32)
 
+    @cached_property
+    def strange(self) -> float:
+        """Half the largest distance."""
+        return float(self.distances.max()) / 2
+
     @property
     def spacing(self) -> float:
         """The usual distance between neighbouring candidates."""
@@ -79,8 +85,7 @@ class Observer:
             return Observation(self, kept, aside, inflation, np.zeros(len(self.positions), dtype=np.float32), overlap)
         lattice = self._lattice(problem, inflation)
         seen = columns @ lattice.whiten(problem.project(kept[None]).inside[0])
-        alone = np.asarray(seen - np.diagonal(overlap) / 2, dtype=np.float32)
-        return Observation(self, kept, aside, inflation, alone, overlap)
+        return Observation(self, kept, aside, inflation, seen.astype(np.float32), overlap)
 
     def _columns(self, aside: frozenset[int], inflation: float) -> tuple[FloatArray, Beliefs]:
         """The whitened columns of the candidates, and their inner products."""
@@ -90,7 +95,7 @@ class Observer:
             if problem is None:
                 columns = np.zeros((len(self.positions), 1))
             else:
-                columns = self.strength * self._lattice(problem, inflation).columns(self.positions)
+                columns = self._lattice(problem, inflation).columns(self.positions)
             self._known[key] = (columns, np.asarray(columns @ columns.T, dtype=np.float32))
         return self._known[key]
 
@@ -111,25 +116,29 @@ class Observer:
 class Observation:
     """One frame: its readings, the sensors set aside, the factor on the noise, and the gains of sources.
 
-    `alone` (n,) is the gain of log likelihood by a lone source at each candidate, `overlap` (n, n) what two lose
-    together.
+    `seen` (n,) is the product of the readings with the column of each candidate, `overlap` (n, n) that of two columns.
     """
 
     observer: Observer
     readings: FloatArray
     aside: frozenset[int]
     inflation: float
-    alone: Beliefs
+    seen: Beliefs
     overlap: Beliefs
 
-    def misfit(self, placements: list[IntArray]) -> Misfit:
-        """The misfit of the best of some placements, each the candidates of its sources."""
-        gains = [float(self.alone[at].sum() - self._shared(at)) for at in placements]
-        at = placements[int(np.argmax(gains))]
-        observer = self.observer
+    @cached_property
+    def squares(self) -> Beliefs:
+        """The square of the column of each candidate."""
+        return np.ascontiguousarray(np.diagonal(self.overlap))
+
+    def misfit(self, placements: Sequence[IntArray], strengths: Sequence[FloatArray]) -> Misfit:
+        """The misfit of the best of some placements, each the candidates of its sources and their strengths."""
+        gains = [self._gain(at, strength) for at, strength in zip(placements, strengths, strict=True)]
+        best = int(np.argmax(gains))
+        at, observer = placements[best], self.observer
         physics, lattice = observer.problem.physics, observer.lattice
         columns = physics.columns_at(observer.positions[at])
-        explained = observer.strength * (physics.matrix[:, at] if columns is None else columns).sum(axis=1)
+        explained = (physics.matrix[:, at] if columns is None else columns) @ strengths[best]
         rest = (self.readings - explained) / (observer.problem.effective_sigma * lattice.blur * self.inflation)
         rest[list(self.aside)] = 0.0
         inside = rest @ observer.problem.range.basis
@@ -137,7 +146,6 @@ class Observation:
         sensors = physics.sensors - len(self.aside)
         return Misfit(rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)
 
-    def _shared(self, at: IntArray) -> float:
-        """What the sources of a placement lose together."""
-        table = self.overlap[np.ix_(at, at)]
-        return float((table.sum() - np.trace(table)) / 2)
+    def _gain(self, at: IntArray, strength: FloatArray) -> float:
+        """The gain of log likelihood by the sources of a placement."""
+        return float(strength @ self.seen[at] - strength @ self.overlap[np.ix_(at, at)] @ strength / 2)

@@ -38,7 +38,7 @@ def _ones(mask: int) -> int:
 
 
 @compiled_part
-def _match(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice: IntArray, label: IntArray) -> None:
+def cheapest(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice: IntArray, label: IntArray) -> None:
     """The cheapest assignment of a column to each row (rows <= columns), over all subsets of columns."""
     full = 1 << columns
     for mask in range(1, full):
@@ -84,11 +84,11 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
                 else:
                     cost[j, i] = apart
         if k <= listed:
-            _match(cost, k, listed, best, choice, label)
+            cheapest(cost, k, listed, best, choice, label)
             for i in range(k):
                 labels[row, i] = label[i]
         else:
-            _match(cost, listed, k, best, choice, label)
+            cheapest(cost, listed, k, best, choice, label)
             for j in range(listed):
                 labels[row, label[j]] = j
 

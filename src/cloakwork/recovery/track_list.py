@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.estimator import Status
 from cloakwork.recovery.fit import Fit
-from cloakwork.recovery.motion import Beliefs
 from cloakwork.recovery.observation import Observer
+from cloakwork.recovery.path_steps import Beliefs, add_law, middle
+from cloakwork.recovery.path_steps import match as match_tracks
 from cloakwork.recovery.vicinity import Source, position
 
 EXISTS = 0.5  # a track with this probability is a source
@@ -114,11 +114,9 @@ class Tally:
         np.add.at(self.counts, others + 1, 1 - absent)
 
     def add(self, slot: int, law: Beliefs, order: IntArray) -> None:
-        """Add the law of one slot in each chain (chains, n); `order` (chains, slots) are the slots of the tracks."""
-        tracks = np.argmax(order == slot, axis=1)
-        halves = np.repeat([0, 1], [len(law) // 2, len(law) - len(law) // 2])
-        np.add.at(self.places, (halves, tracks), law * np.float32(2 / len(law)))
-        self.kept[slot] += (tracks == slot).mean()
+        """Add the law of a slot in each chain (chains, 2n + 1); `order` (chains, slots) has the slots of the tracks."""
+        add_law(law, order, slot, self.places)
+        self.kept[slot] += (order[:, slot] == slot).mean()
 
     @property
     def law(self) -> NDArray[np.float64]:
@@ -126,31 +124,20 @@ class Tally:
         return np.asarray(self.places.sum(axis=0) / (2 * max(self.sweeps, 1)), dtype=np.float64)
 
 
-def match(centres: IntArray, states: IntArray, distances: Beliefs) -> tuple[IntArray, IntArray]:
+def match(centres: IntArray, states: IntArray, observer: Observer) -> tuple[IntArray, IntArray]:
     """The slot of each track in each chain, (chains, slots), at the least sum of distances; and the centres.
 
     `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent. A
     source without a track begins one: its place is the centre for the chains after it.
     """
-    strange = float(distances.max()) / 2
     order, centres = np.empty_like(states), centres.copy()
-    for row, places in enumerate(states):
-        cost = np.array(distances[np.ix_(centres, places)], dtype=np.float64)
-        cost[centres < 0] = cost[:, places < 0] = strange
-        cost[np.ix_(centres < 0, places < 0)] = 0.0
-        slots = linear_sum_assignment(cost)[1]
-        empty = np.flatnonzero(centres < 0)
-        slots[empty] = slots[empty][np.argsort(places[slots[empty]] < 0, kind="stable")]
-        order[row], centres[empty] = slots, places[slots[empty]]
+    match_tracks(centres, states, observer.distances, observer.strange, order)
     return order, centres
 
 
 def centre(law: FloatArray, distances: Beliefs) -> int:
     """The candidate with the least expected distance to a source of this law; -1 if it hardly exists."""
-    if law.sum() < FOLLOWED:
-        return -1
-    likely = np.flatnonzero(law > NEGLIGIBLE * law.max())
-    return int(likely[np.argmin(distances[np.ix_(likely, likely)] @ law[likely])])
+    return middle(law, distances, NEGLIGIBLE * law.max()) if law.sum() >= FOLLOWED else -1
 
 
 @dataclass(eq=False)

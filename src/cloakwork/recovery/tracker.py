@@ -12,9 +12,10 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import FloorPlan, Physics
 from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
-from cloakwork.recovery.motion import Beliefs, Motion, MotionModel
+from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
-from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame, chances
+from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
+from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import MOST_SOURCES
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
@@ -94,7 +95,7 @@ class Tracker:
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self._observer = observer = Observer(self.problem, float(strength))
         self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
-        self._sampler = _sampler(self._moves, most, seed)
+        self._sampler = _sampler(self._moves, most, float(strength), seed)
         self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
         self._seen, self._lag = 0, lag
         self._centres = np.full(most, -1)  # the place of each track now
@@ -123,7 +124,7 @@ class Tracker:
         observation = self._observer.observe(values, missing)
         self._insert(index, observation, time)
         tally = self._swept()
-        misfit = observation.misfit([row[row >= 0] for row in self._sampler.candidates(index)])
+        misfit = self._misfit(observation, index)
         fit = Fit(misfit.p_value, misfit.inside, misfit.rank)
         if misfit.p_value < DOUBTFUL:
             aside, inflation = _remedy(misfit, missing)
@@ -154,7 +155,7 @@ class Tracker:
         known[: len(first)] = first
         now = np.full((1, len(known)), -1)
         now[0, :count] = np.where(self._list.labels > 0, self._centres, -1)
-        slots = match(known, now, self._observer.distances)[0][0][: len(first)]
+        slots = match(known, now, self._observer)[0][0][: len(first)]
         old = np.append(self._list.labels, np.zeros(len(known) - count, dtype=np.int64))[slots]
         fresh = max(last_label, labels.max(initial=0))
         names = {label: fresh + label for label in range(1, self._list.last_label + 1)}
@@ -193,13 +194,13 @@ class Tracker:
 
     def _sweep_past(self, past: "Sequence[_Past]", tallies: Sequence[Tally]) -> None:
         """Draw the path of each source over all frames."""
-        sampler, distances = self._sampler, self._observer.distances
-        orders = [match(entry.centres, sampler.candidates(t), distances)[0] for t, entry in enumerate(past)]
+        sampler = self._sampler
+        orders = [match(entry.centres, sampler.candidates(t), self._observer)[0] for t, entry in enumerate(past)]
         for slot in sampler.rng.permutation(self._active()).tolist():
             laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)
             for t, tally in enumerate(tallies):
                 tally.count(laws[t][:, -1], sampler.others(slot, t))
-                tally.add(slot, chances(laws[t]), orders[t])
+                tally.add(slot, laws[t], orders[t])
         for tally in tallies:
             tally.sweeps += 1
         for _ in past[::WINDOW]:
@@ -232,11 +233,17 @@ class Tracker:
             )
         return sum(before < time for before in times)
 
+    def _misfit(self, observation: Observation, index: int) -> Misfit:
+        """The misfit of the chain that fits a frame of the window best."""
+        candidates = self._sampler.candidates(index)
+        strengths = [row[at >= 0] for row, at in zip(self._sampler.strengths, candidates, strict=True)]
+        return observation.misfit([at[at >= 0] for at in candidates], strengths)
+
     def _insert(self, index: int, observation: Observation, time: float) -> None:
         frames, moves = self._sampler.frames, self._moves
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
-        self._sampler.insert(index, WeighedFrame(time, observation.alone, observation.overlap, transitions))
+        self._sampler.insert(index, _weighed(observation, time, transitions))
         centres = self._reports[index - 1].centres if index else self._centres
         self._reports.insert(index, _Report(centres, np.zeros_like(centres), Fit(1.0, 0.0, 0)))
         if index + 1 < len(frames):
@@ -246,7 +253,7 @@ class Tracker:
 
     def _replace(self, index: int, observation: Observation) -> None:
         frames = self._sampler.frames
-        frames[index] = replace(frames[index], alone=observation.alone, overlap=observation.overlap)
+        frames[index] = _weighed(observation, frames[index].time, frames[index].transitions)
 
     def _swept(self) -> Tally:
         """Draw paths over the window, and add up what they say about its last frame."""
@@ -273,9 +280,9 @@ class Tracker:
         for slot in sampler.rng.permutation(self._active()).tolist():
             laws[slot] = law = sampler.redraw(slot, start)[-1]
             tally.count(law[:, -1], sampler.others(slot, -1))
-        order, self._centres = match(self._centres, sampler.candidates(-1), self._observer.distances)
+        order, self._centres = match(self._centres, sampler.candidates(-1), self._observer)
         for slot, law in laws.items():
-            tally.add(slot, chances(law), order)
+            tally.add(slot, law, order)
         tally.sweeps += 1
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
@@ -292,9 +299,9 @@ class Tracker:
             for slot in sampler.rng.permutation(self._active()).tolist():
                 laws[slot] = law = sampler.smoothed(slot, sampler.redraw(slot)[index:])[0]
                 tally.count(law[:, -1], sampler.others(slot, index))
-            order, centres = match(centres, sampler.candidates(index), self._observer.distances)
+            order, centres = match(centres, sampler.candidates(index), self._observer)
             for slot, law in laws.items():
-                tally.add(slot, chances(law), order)
+                tally.add(slot, law, order)
             tally.sweeps += 1
         tracks, live = self._settled_list, self._list
         tracks.last_label = live.last_label
@@ -331,7 +338,7 @@ class Tracker:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
         sampler = self._sampler
         centres = self._reports.pop(0).centres
-        order, _ = match(centres, sampler.candidates(0), self._observer.distances)
+        order, _ = match(centres, sampler.candidates(0), self._observer)
         sampler.relabel(order)
         same = (order == np.arange(sampler.slots)).mean(axis=0)
         self._list.doubt(same)
@@ -429,10 +436,14 @@ def track(
     return tracker.smooth([(readings[k], float(moments[k])) for k in order], progress)
 
 
-def _sampler(moves: MotionModel, most: int, seed: int) -> PathSampler:
+def _sampler(moves: MotionModel, most: int, strength: float, seed: int) -> PathSampler:
     """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
     odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
-    return PathSampler(moves.first, odds, CHAINS, np.random.default_rng(seed))
+    return PathSampler(moves.first, odds, CHAINS, strength, np.random.default_rng(seed))
+
+
+def _weighed(observation: Observation, time: float, transitions: Transitions) -> WeighedFrame:
+    return WeighedFrame(time, observation.seen, observation.squares, observation.overlap, transitions)
 
 
 def _remedy(misfit: Misfit, missing: frozenset[int]) -> tuple[frozenset[int], float]:
