@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,15 @@ def height(name: str) -> int:
     return next(level for level, names in enumerate(LAYERS) if name in names)
 
 
+@cache  # most tests look at every module
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -111,7 +118,7 @@ def test_a_public_class_or_module_name_occurs_once() -> None:
             continue  # what a board's owner edits, under the names that boards expect
         if module.parts[0] != "cli" and path.stem not in {"__init__", "errors"}:
             homes[path.stem].append(str(module))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[f"class {node.name}"].append(str(module))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
@@ -122,7 +129,7 @@ def test_every_exception_is_in_errors() -> None:
     for path in ROOT.rglob("*.py"):
         if path.name == "errors.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
             assert not any(base.endswith(("Error", "Exception", "Warning")) for base in bases), (
                 f"{path}: {ast.unparse(node)[:60]}"
@@ -131,7 +138,7 @@ def test_every_exception_is_in_errors() -> None:
 
 def strings(path: Path) -> list[str]:
     """The strings of a module, without its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
     docstrings = {id(node.value) for node in nodes}
     constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]

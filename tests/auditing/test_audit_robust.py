@@ -93,9 +93,9 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
         lambda _d, n, r: np.round(r.normal(size=(n, 1)), 2).astype(np.float32),
     ],
 )
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 700.0])
+@pytest.mark.parametrize("epsilon", [0.0, 700.0])
 def test_inputs_that_are_not_told_apart_raise_no_alarm(mechanism: Any, epsilon: float) -> None:
-    result = run(mechanism, epsilon=epsilon, reports=2_000)
+    result = run(mechanism, epsilon=epsilon, reports=1_000)
     assert result.verdict is Verdict.NONE_FOUND, str(result)
     assert result.delta_lower == 0.0
 

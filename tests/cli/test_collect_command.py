@@ -31,6 +31,7 @@ from tests.collect.deployment import deployment
 from tests.collect.small_sites import site_file
 from tests.ports import free_port
 
+PATIENCE = 200.0  # seconds: a busy machine may need long to start a program
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
 QUICK = SITE.replace('window = "1min"', 'window = "6s"')  # a reading every 0.2 s
 
@@ -73,7 +74,7 @@ class Started:
             self._said += self.process.stderr.read() or b""
         return self._said.decode()
 
-    def wait_for(self, pattern: str, seconds: float = 60.0) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = PATIENCE) -> re.Match[str]:
         found: list[re.Match[str]] = []
 
         def look() -> bool:
@@ -89,7 +90,7 @@ class Started:
     def end(self) -> int:
         """Ask it to end; gives its code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(40)
+        return self.process.wait(PATIENCE)
 
 
 @contextmanager
@@ -108,9 +109,9 @@ def started(*words: object, before: str = "") -> Iterator[Started]:
 def ask(port: int, method: str, path: str, body: object = None, context: ssl.SSLContext | None = None) -> Any:
     """The status, the cookie and the body of an answer."""
     if context is None:
-        link = http.client.HTTPConnection("localhost", port, timeout=20)
+        link = http.client.HTTPConnection("localhost", port, timeout=PATIENCE)
     else:
-        link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
+        link = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE, context=context)
     with closing(link):
         link.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
         answer = link.getresponse()
@@ -156,7 +157,7 @@ def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_o
         ours, theirs = pty.openpty()
         one = Started(*words, stdin=theirs, out=theirs)
         try:
-            said = read_terminal(ours, 40, "#code=" if first else "the page is at")
+            said = read_terminal(ours, PATIENCE, "#code=" if first else "the page is at")
             said += read_terminal(ours, 1, "\0")
             if first:
                 link = re.search(r"http://127\.0\.0\.1:(\d+)/#code=([\w-]{32})\s", said)
@@ -298,7 +299,7 @@ def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path)
 
 def counted(port: int, secret: str, verdict: str) -> int:
     """How many readings of a kind a collector has had."""
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with closing(link):
         link.request("GET", "/metrics", headers={"Authorization": f"Bearer {secret}"})
         text = link.getresponse().read().decode()

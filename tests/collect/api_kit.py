@@ -157,7 +157,7 @@ def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[
         )
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not server.started and time.monotonic() < end:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]

@@ -162,7 +162,7 @@ def test_writers_get_their_turn_while_many_readings_are_erased(store_url: str, m
     """Each in its own thread, as fast as it can."""
     monkeypatch.setattr(collector_store, "STEP", 100)
     with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
-        store.readings.add(frames(1500, 1))
+        store.readings.add(frames(600, 1))
         eraser = threading.Thread(target=lambda: store.erase(SITE, "s1"))
         eraser.start()
         written = 0
@@ -191,7 +191,7 @@ def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(stor
 
         eraser = threading.Thread(target=erase)
         eraser.start()
-        for k in range(150):
+        for k in range(80):
             store.readings.add([reading(f"s{sensor}", k % 20, seq=k) for sensor in (1, 2)])
             store.results.save([result(k % 20, 1)])
         stop.set()
@@ -310,7 +310,7 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
         solvers = [pool.submit(solve, one, 0.01), pool.submit(solve, two, 0.06)]
         strays: list[Result] = []
         try:
-            for k in range(80):
+            for k in range(40):
                 store, frame = (one, two)[k % 2], k // 2 % 4
                 store.erase(SITE, "s2" if k % 5 == 0 else None, since=moment(frame), until=moment(frame + 1))
                 store.readings.add([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])

@@ -93,7 +93,7 @@ def _quick_run(name: str, seed: int) -> Result:
 
 
 def smallest(name: str, seed: int) -> Finding:
-    """A probe, or what is still smaller."""
+    """A probe, or what is still smaller where that takes long."""
     if name not in SMALLEST:
         return probed(name, seed).finding
     with replaced(SMALLEST[name]):

@@ -112,7 +112,7 @@ def test_caps_at_one_are_respected_and_optimal() -> None:
     assert found.map.sum() == pytest.approx(theirs.objective, rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     m=st.integers(1, 6),

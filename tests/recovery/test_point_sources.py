@@ -270,8 +270,8 @@ def test_continuing_from_a_frame_of_another_model_is_safe() -> None:
 
 def test_frames_with_little_noise_do_not_lead_each_other_astray() -> None:
     rng = np.random.default_rng(1)
-    at = rng.uniform(0.1, 0.9, 3)
-    noisy = 0.7 * LINE.columns_at(at[:, None]).T + 1e-3 * rng.standard_normal((3, 50))
+    at = rng.uniform(0.1, 0.9, 2)
+    noisy = 0.7 * LINE.columns_at(at[:, None]).T + 1e-3 * rng.standard_normal((2, 50))
     found = recover(noisy, LINE, sigma=1e-3, estimator=PointSources((0.2, 1.0)))
     assert (found.counts[:, 1] > 0.9).all()
     assert max(abs(listed[0].at - x) for listed, x in zip(found.sources, at, strict=True)) < 1e-3

@@ -45,7 +45,7 @@ def test_the_ideal_error_is_the_l1_norm_squared(n: int, contribution: int, rng: 
     assert cloak.papers_mse == pytest.approx(papers, rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [16, 100, 501])
+@pytest.mark.parametrize("n", [16, 501])
 @pytest.mark.parametrize("name", TEN)
 def test_the_measured_error_is_the_stated_one_within_3_percent(name: str, n: int) -> None:
     """And rejects a stated error that is 20 % off. 400,000 outputs or more, which are correlated within a series."""
@@ -74,7 +74,7 @@ def test_both_mechanisms_have_their_stated_error(mechanism: Mechanism) -> None:
     assert (published.values**2).mean(axis=0) == pytest.approx(published.standard_deviation**2, rel=0.08)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 64, 1000, 20_000])
+@pytest.mark.parametrize("n", [1, 3, 64, 20_000])
 @pytest.mark.parametrize("name", TEN)
 def test_rounding_costs_less_than_2_percent_and_is_reported(name: str, n: int) -> None:
     cloak = SeriesCloak(TEN[name], n, **CLAIM)
@@ -153,7 +153,7 @@ def test_the_ideal_mechanism_is_private_exactly_as_claimed_for_every_neighbour(
     assert sigma**2 * ours @ ours.T == pytest.approx(covariance.real, abs=1e-7 * np.abs(covariance).max())
 
 
-@pytest.mark.parametrize("claim", [(1.0, 1e-6), (0.1, 1e-9), (8.0, 0.01), (20.0, 1e-6)])
+@pytest.mark.parametrize("claim", [(0.1, 1e-9), (20.0, 1e-6)])
 @pytest.mark.parametrize("mechanism", [Fourier(), Least()])
 @pytest.mark.parametrize("name", TEN)
 def test_the_release_never_moves_further_than_the_claim_allows(
