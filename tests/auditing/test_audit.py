@@ -139,7 +139,7 @@ def test_progress_is_told_up_to_the_ceiling() -> None:
 
 def test_memory_stays_flat_when_reports_stream() -> None:
     peaks = []
-    for reports in (50_000, 200_000):
+    for reports in (100_000, 250_000):
         tracemalloc.start()
         audit(laplace(1.0), epsilon=1.0, reports=reports, rng=np.random.default_rng(1))
         peaks.append(tracemalloc.get_traced_memory()[1])
