@@ -13,7 +13,7 @@ from cloakwork.sensor.errors import StateError
 from cloakwork.sensor.wire import read_reading, write_reading
 from tests.attacks.conftest import Attack
 from tests.broker import running_broker
-from tests.device.test_agent import QUICK, RATIO, listening, until, working
+from tests.device.agent_kit import QUICK, RATIO, listening, until, working
 from tests.devices import config, make_folder
 from tests.sensor.test_power_cuts import Flash, PowerCutError, World, work
 

@@ -1,4 +1,4 @@
-"""A real device on the bench, heard through a real broker; and what one reading of a sensor promises."""
+"""A real device on the bench, heard through a real broker."""
 
 import json
 import math
@@ -13,45 +13,15 @@ import numpy as np
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from scipy.stats import norm
 
-from cloakwork.auditing import BenchListener, BenchSource, SetupRecording, Verdict, audit, bench_claim
+from cloakwork.auditing import BenchListener, BenchSource, SetupRecording, Verdict, audit
 from cloakwork.device import Agent, ConstantReading, provision
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
-from cloakwork.site import Plan, Site, freeze, parse_site
+from cloakwork.site import Plan, Site
 from tests.broker import READER, Broker, running_broker
-
-SITE = """name = "hall"
-sensors = 6
-baseline = 20.0
-unit = "°C"
-[physics]
-kind = "line"
-places = 20
-T = 0.01
-placement = "grid"
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 4.0
-delta = 1e-4
-alpha = 0.05
-window = "1s"
-readings_per_window = 50
-"""
-
-
-@pytest.fixture(scope="module")
-def site() -> Site:
-    return parse_site(SITE)
-
-
-@pytest.fixture(scope="module")
-def plan(site: Site) -> Plan:
-    return freeze(site, site.cloak())
 
 
 @pytest.fixture
@@ -100,63 +70,8 @@ def at_work(folder: Path, value: float, broker: Broker) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
-
-
-def test_the_claim_is_the_exact_gaussian_one_at_the_planned_noise(site: Site, plan: Plan) -> None:
-    claim = bench_claim(site, plan, "s2", shift=1.5)
-    planned = plan.sensor("s2")
-    mu = (1.5 + planned.step) / planned.sigma
-    assert claim.mu == pytest.approx(mu, rel=1e-5)
-    assert claim.epsilon == pytest.approx(mu / 2, rel=1e-5)
-    exact = norm.cdf(mu / 2 - 0.5) - math.exp(mu / 2) * norm.cdf(-mu / 2 - 0.5)
-    assert claim.delta == pytest.approx(exact, rel=1e-4)
-    assert claim.delta >= exact
-    other = bench_claim(site, plan, "s2", shift=1.5, epsilon=1.0)
-    assert (other.epsilon, other.mu) == (1.0, claim.mu)
-    assert other.delta < claim.delta
-
-
-def test_without_a_shift_it_is_what_a_hidden_move_can_do_to_this_sensor(site: Site, plan: Plan) -> None:
-    matrix = site.physics.matrix
-    claims = {name: bench_claim(site, plan, name) for name in site.sensor_ids}
-    for row, claim in enumerate(claims.values()):
-        moved = np.abs(np.diff(matrix[row])).max() / np.diff(site.physics.space.places[:, 0])[0] * 0.05
-        assert claim.shift == claim.hidden_shift == pytest.approx(moved, rel=1e-6)
-        # one reading of one sensor costs less than one frame of all of them
-        assert claim.mu < plan.mu / math.sqrt(50)
-
-
-def test_how_many_readings_it_takes_is_about_right(site: Site, plan: Plan) -> None:
-    claim = bench_claim(site, plan, "s2", shift=2 * plan.sensor("s2").sigma)
-    half, tenth = claim.reports_needed(0.5), claim.reports_needed(0.9)
-    assert (half, claim.reports_needed(1.0)) == (300, math.inf)
-    assert 1000 < tenth < 5000
-    # what it needs is found in fewer, but not announced before the 1,000th reading, or the last one
-    assert [claim.reports_taken(0.5, ceiling=ceiling) for ceiling in (400, 2000)] == [400, 1000]
-    assert claim.reports_taken(0.9, ceiling=400) == tenth
-    assert 2 < bench_claim(site, plan, "s2", shift=plan.sensor("s2").sigma).reports_needed(0.9) / tenth < 5
-
-    def tampered(database: int, size: int, rng: np.random.Generator) -> Any:
-        shift = claim.shift / claim.step * database
-        return np.rint(shift + rng.normal(0, 0.9 * claim.sigma / claim.step, size)).astype(int)
-
-    used = [
-        audit(tampered, epsilon=claim.epsilon, delta=claim.delta, reports=20_000, rng=np.random.default_rng(k))
-        for k in range(5)
-    ]
-    assert all(one.verdict is Verdict.VIOLATION for one in used)
-    assert tenth / 5 < np.median([one.reports_used for one in used]) < 3 * tenth
-
-
-def test_a_shift_that_no_noise_hides_is_refused(site: Site, plan: Plan) -> None:
-    with pytest.raises(InputError, match="standard deviations of the noise"):
-        bench_claim(site, plan, "s2", shift=1e6)
-    with pytest.raises(InputError, match="shift"):
-        bench_claim(site, plan, "s2", shift=-1.0)
-    with pytest.raises(InputError, match="no sensor 's99'"):
-        bench_claim(site, plan, "s99")
 
 
 def test_a_real_device_is_recorded_as_it_speaks(site: Site, plan: Plan, broker: Broker, tmp_path: Path) -> None:

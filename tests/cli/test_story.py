@@ -12,7 +12,7 @@ from tests import micropython
 from tests.broker import READER, running_broker
 from tests.cli.conftest import Run
 from tests.clocks import running_time_server
-from tests.device.test_agent import Subscriber, listening, until
+from tests.device.agent_kit import Subscriber, listening, until
 
 SITE = """name = "hall"
 sensors = 6

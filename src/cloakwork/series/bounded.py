@@ -193,13 +193,7 @@ def tally(
 
 
 def mean_levels(
-    times: ArrayLike,
-    values: ArrayLike,
-    bins: Bins,
-    *,
-    visit: int,
-    most: float = 1.0,
-    step: float | None = None,
+    times: ArrayLike, values: ArrayLike, bins: Bins, *, visit: int, most: float = 1.0, step: float | None = None
 ) -> BoundedSeries:
     """Average samples of a level in bins, so that anything shorter than `visit` milliseconds changes a bounded amount.
 
