@@ -262,7 +262,7 @@ def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tm
                 thread.join(0.1)
                 if not thread.is_alive():
                     break
-        thread.join(30)
+        thread.join(60)
     assert setup.values[0] == 11
     assert len(setup.values) == 2
     assert said == ["the broker is away: waiting for it", "the broker is back"]

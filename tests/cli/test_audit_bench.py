@@ -71,7 +71,7 @@ def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join(20)
+        thread.join(60)
 
 
 def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, reports: int = 400) -> Outcome:

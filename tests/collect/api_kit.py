@@ -166,5 +166,5 @@ def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[
         finally:
             server.should_exit = True
             made.hub.end_soon()
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive(), "the server did not end: a stream keeps it"

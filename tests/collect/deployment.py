@@ -75,7 +75,7 @@ class Device:
         _receive(link, 4 * len(part))
 
     def _connect(self) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self._broker.port), timeout=20)
+        plain = socket.create_connection(("127.0.0.1", self._broker.port), timeout=60)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = self._context.wrap_socket(plain, server_hostname="localhost")
         texts = [f"device-{self._sensor}".encode(), self._sensor.encode(), PASSWORDS[self._sensor].encode()]
@@ -151,7 +151,7 @@ class Deployment:
         """Count the rows of a table, without the store's own code."""
         query = f"SELECT count(*) FROM {table}"  # noqa: S608
         if self.url.startswith("sqlite"):
-            with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=20)) as file:
+            with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=60)) as file:
                 return int(file.execute(query).fetchone()[0])
         with psycopg.connect(self.url) as server:
             found = server.execute(query.encode()).fetchone()

@@ -38,7 +38,7 @@ def reading(number: int) -> Message:
 
 def publish(broker: Broker, messages: Iterable[Message], *, retain: bool = False) -> None:
     """Publish with QoS 1, a hundred at a time; returns when the broker has them all."""
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=20) as link, link.makefile("rb") as answers:
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as link, link.makefile("rb") as answers:
         link.sendall(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01p")
         assert answers.read(4) == b"\x20\x02\x00\x00"
         rest = list(messages)
@@ -99,7 +99,7 @@ class Collector:
 
 def stored(path: Path) -> dict[int, int]:
     """How often each number is in the store, read behind the store's back."""
-    link = sqlite3.connect(path, timeout=5)
+    link = sqlite3.connect(path, timeout=60)
     try:
         rows = link.execute("SELECT sensor, seq, value FROM readings").fetchall()
     finally:
@@ -112,7 +112,7 @@ def stored(path: Path) -> dict[int, int]:
 
 
 def count(path: Path) -> int:
-    link = sqlite3.connect(path, timeout=5)
+    link = sqlite3.connect(path, timeout=60)
     try:
         return int(link.execute("SELECT count(*) FROM readings").fetchone()[0])
     finally:

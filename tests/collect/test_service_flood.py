@@ -31,7 +31,7 @@ def flooding(threads: int, call: Callable[[int], object]) -> Iterator[None]:
     finally:
         stop.set()
         for one in crowd:
-            one.join(30)
+            one.join(60)
 
 
 def answers(parts: Deployment, client: HttpClient, flood: Counter[int]) -> list[int]:

@@ -144,7 +144,7 @@ def running_site(folder: Path, *, rules: str = "") -> Iterator[Site]:
     finally:
         site.leave()
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
