@@ -13,8 +13,8 @@ from cloakwork.collect.device_quota import DAY_MS, HOUR_MS, WAITED_MS, DeviceQuo
 from cloakwork.collect.problems import BudgetRules
 from cloakwork.collect.storage import Reading, Store, open_store
 from tests.attacks.conftest import Attack
-from tests.collect.collector_process import until
 from tests.collect.deployment import Deployment, deployment
+from tests.waiting import until
 
 RULES = BudgetRules(window_ms=HOUR_MS, allowed=2, period_ms=1_800_000, aligned=False)
 BATCH = 500

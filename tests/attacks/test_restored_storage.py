@@ -13,9 +13,10 @@ from cloakwork.sensor.errors import StateError
 from cloakwork.sensor.wire import read_reading, write_reading
 from tests.attacks.conftest import Attack
 from tests.broker import running_broker
-from tests.device.agent_kit import QUICK, RATIO, listening, until, working
+from tests.device.agent_kit import QUICK, RATIO, listening, working
 from tests.devices import config, make_folder
 from tests.sensor.test_power_cuts import Flash, PowerCutError, World, work
+from tests.waiting import until
 
 ALLOWED = 4
 WINDOW_MS = 10 * 100 - 10  # ten slots, and a reading may be taken 10 ms late

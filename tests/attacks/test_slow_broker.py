@@ -9,7 +9,7 @@ from cloakwork.collect import embedded_broker
 from cloakwork.collect.embedded_broker import EmbeddedBroker
 from tests.attacks.conftest import Attack
 from tests.attacks.slow_clients import SlowClients
-from tests.collect.collector_process import until
+from tests.waiting import until
 
 ANSWER_S = 20.0
 ACCEPTED = b"\x20\x02\x00\x00"

@@ -9,9 +9,10 @@ from pathlib import Path
 from cloakwork.collect.storage import Role, open_store
 from tests.attacks.conftest import Attack
 from tests.attacks.slow_clients import SlowClients
-from tests.collect.collector_process import SITE, Collector, HttpClient, fork_server, until
+from tests.collect.collector_process import SITE, Collector, HttpClient, fork_server
 from tests.collect.small_sites import site_file
 from tests.ports import free_port
+from tests.waiting import until
 
 ANSWER_S = 20.0
 PLACES = 1000  # connections that a collector holds

@@ -26,10 +26,11 @@ from cloakwork.device import Agent, ConstantReading
 from cloakwork.mqtt import BrokerAddress
 from tests.broker import make_certificates
 from tests.cli.conftest import Run
-from tests.collect.collector_process import COMMAND, SITE, until
+from tests.collect.collector_process import COMMAND, SITE
 from tests.collect.deployment import deployment
 from tests.collect.small_sites import site_file
 from tests.ports import free_port
+from tests.waiting import until
 
 PATIENCE = 200.0  # seconds: a busy machine may need long to start a program
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")

@@ -12,7 +12,8 @@ from tests import micropython
 from tests.broker import READER, running_broker
 from tests.cli.conftest import Run
 from tests.clocks import running_time_server
-from tests.device.agent_kit import Subscriber, listening, until
+from tests.device.agent_kit import Subscriber, listening
+from tests.waiting import until
 
 SITE = """name = "hall"
 sensors = 6

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,6 +23,7 @@ from cloakwork.collect.storage import Reading
 from tests.collect.small_sites import site_file
 from tests.parts import ROOT
 from tests.ports import free_port
+from tests.waiting import until
 
 SITE = """name = "hall"
 sensors = 4
@@ -42,13 +43,6 @@ window = "1min"
 readings_per_window = 30
 """
 COMMAND = "from cloakwork.cli import main; main()"
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0, why: str = "waited in vain") -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.02)
 
 
 class Answer(NamedTuple):
@@ -213,7 +207,7 @@ class Collector:
         """The output of all its lives."""
         return self._log.read_text(encoding="utf-8") if self._log.exists() else ""
 
-    def kill(self, by: signal.Signals = signal.SIGKILL, seconds: float = 40.0) -> None:
+    def kill(self, by: signal.Signals = signal.SIGKILL, seconds: float = 240.0) -> None:
         """End this life, and wait for the end."""
         if self.alive:
             with suppress(ProcessLookupError):
@@ -221,7 +215,7 @@ class Collector:
             until(lambda: not self.alive, seconds, f"it does not end:\n{self.log}")
         self.number = 0
 
-    def wait_ready(self, seconds: float = 60.0) -> Any:
+    def wait_ready(self, seconds: float = 240.0) -> Any:
         """Wait until it answers and is connected to its broker; returns its health."""
         health: list[Any] = [None]
 

@@ -1,8 +1,7 @@
 """An intake at work for tests, on a store that can be made to fail."""
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
@@ -124,10 +123,3 @@ class IntakeHarness:
 
 def row(seq: int, *, site: str = "flat", sensor: str = "s1", value: int = 5, stamp: int = NOW) -> Reading:
     return Reading(site, sensor, seq, stamp, value, NOW)
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)

@@ -4,7 +4,7 @@ import socket
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,6 @@ SENSORS = [f"s{k:02d}" for k in range(20)]
 WATCHED = {"flat": set(SENSORS)}
 NOW = time.time_ns() // 1_000_000 + 3_600_000  # a little ahead: when its turn comes, nothing of it is late
 Message = tuple[str, bytes]
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def reading(number: int) -> Message:

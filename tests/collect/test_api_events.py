@@ -64,7 +64,7 @@ class Listener:
             name, _, value = line.partition(": ")
             event[name] = value
 
-    def next(self, kind: str = "result", seconds: float = 60.0) -> dict[str, Any]:
+    def next(self, kind: str = "result", seconds: float = 240.0) -> dict[str, Any]:
         """The next event of a kind."""
         end = time.monotonic() + seconds
         while True:
@@ -73,7 +73,7 @@ class Listener:
             if event["event"] == kind:
                 return {"id": event.get("id"), **json.loads(event["data"])}
 
-    def ended(self, seconds: float = 60.0) -> str:
+    def ended(self, seconds: float = 240.0) -> str:
         """The code in the last event of a stream that has ended."""
         last: dict[str, str] = {}
         while (event := self.events.get(timeout=seconds)) is not None:

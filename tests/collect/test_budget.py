@@ -14,8 +14,9 @@ from cloakwork.errors import StoreAwayError
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Schedule, make_schedule
-from tests.collect.fake_store import NOW, FakeStore, row, until
+from tests.collect.fake_store import NOW, FakeStore, row
 from tests.collect.small_sites import make
+from tests.waiting import until
 
 MINUTE = BudgetRules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
 SCHEDULES = [

@@ -16,7 +16,8 @@ from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store, open_store
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
-from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row, until
+from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.readings import Frame
-from tests.collect.collector_process import until
 from tests.collect.small_sites import LINE, LONG, give, make, moment, readings, running
+from tests.waiting import until
 
 
 def test_results_of_readings_erased_meanwhile_are_not_published(

@@ -17,8 +17,8 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame
-from tests.collect.collector_process import until
 from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
+from tests.waiting import until
 
 
 def test_a_complete_frame_is_recovered_saved_and_published(watched: CollectedSite, sqlite_store: Store) -> None:

@@ -14,10 +14,11 @@ from cloakwork.collect.storage import Role, Store
 from cloakwork.collect.storage.reading_table import FrameTable
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from tests.collect.collector_process import SITE, HttpClient, until
+from tests.collect.collector_process import SITE, HttpClient
 from tests.collect.small_sites import make, moment, readings
 from tests.collect.store_rows import result
 from tests.ports import free_port
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloakwork.collect.storage import Role, open_store
-from tests.collect.collector_process import HttpClient, until
+from tests.collect.collector_process import HttpClient
 from tests.collect.deployment import Deployment, deployment
+from tests.waiting import until
 
 
 @contextmanager

@@ -24,18 +24,9 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.client import HELD_BACK
 from cloakwork.sensor.wire import write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
-from tests.collect.subscriber_kit import (
-    SENSORS,
-    WATCHED,
-    Collector,
-    count,
-    patient_broker,
-    publish,
-    reading,
-    stored,
-    until,
-)
+from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, patient_broker, publish, reading, stored
 from tests.devices import SENSOR, make_folder
+from tests.waiting import until
 
 
 @pytest.fixture

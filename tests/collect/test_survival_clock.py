@@ -11,10 +11,11 @@ from cloakwork.collect.retention import ERASE_S, PATIENCE_S, TRUST_S, Retention
 from cloakwork.collect.storage import Erased, Reading, Role, Store, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
-from tests.collect.collector_process import HttpClient, until
+from tests.collect.collector_process import HttpClient
 from tests.collect.deployment import Deployment, deployment
 from tests.collect.store_rows import SITE as FLAT
 from tests.collect.store_rows import reading, report
+from tests.waiting import until
 
 SITES = {"a": {"a1", "a2"}, "b": {"b1", "b2"}}
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0

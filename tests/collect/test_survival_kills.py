@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from cloakwork.collect.storage import Result, open_store
-from tests.collect.collector_process import until
 from tests.collect.deployment import Deployment, Load, deployment
+from tests.waiting import until
 
 KILLS = 12  # four at each of three points: during the start, after new readings, after new results
 EARLY = 0.8  # seconds from the start within which it is killed

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import psycopg
 
-from tests.collect.collector_process import Collector, until
+from tests.collect.collector_process import Collector
 from tests.collect.deployment import Deployment, deployment
 from tests.collect.test_store_failures import small_disk
 from tests.postgres import Postgres
+from tests.waiting import until
 
 ROOM = 600_000  # bytes that are left on a disk
 LOCK = """
@@ -86,7 +87,7 @@ def test_a_collector_reports_a_stopped_broker_and_receives_its_queue_when_it_is_
         parts.device.insist(parts.frames(0, 20, "s4"))  # HTTP goes on without it
         until(lambda: "no readings from the broker" in collector.log)
         broker.start()
-        until(lambda: well(collector), 90)
+        until(lambda: well(collector))
         assert collector.client.health()["broker"]["since"] > away["since"]
         until(lambda: collector.log.count("connected to the broker") >= 2)  # it is said a moment after it is so
         until(lambda: parts.count() == 200)
@@ -113,7 +114,7 @@ def test_a_collector_reports_a_locked_store_and_loses_nothing_acknowledged(tmp_p
             collector.start()
             collector.wait_ready()  # to start and to answer it need not write
             assert parts.count() == 60
-        until(lambda: well(collector), 90)
+        until(lambda: well(collector))
         parts.device.insist(parts.frames(0, 60, "s4"))
         stored(parts, 60)
         until(lambda: parts.left() == 0)

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
+from tests.waiting import until
 
 NAME = "cloakwork-zones"
 AVAILABLE = f"cloakwork/zones/{NAME}"
@@ -37,13 +38,6 @@ platform qos state_topic unique_id value_template
 
 def now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 class Listener:

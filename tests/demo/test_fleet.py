@@ -1,7 +1,6 @@
 """The devices of the demonstration, at a real broker."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -17,6 +16,7 @@ from cloakwork.demo.simulated_flat import unix_ms
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from cloakwork.site import freeze
 from tests.demo.small import small_flat
+from tests.waiting import until
 
 FRAMES = 4
 
@@ -43,13 +43,6 @@ class Listener:
         return sum(len(frame) == sensors for frame in list(self.readings.values()))
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp_path: Path) -> None:
     site = small_flat()
     plan, sensors = freeze(site, site.cloak()), site.physics.sensors
@@ -61,10 +54,10 @@ def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp
     try:
         subscriber.start()
         fleet.start()
-        wait_until(lambda: heard.whole(sensors) >= FRAMES)
+        until(lambda: heard.whole(sensors) >= FRAMES)
         assert set(heard.states.values()) == {"online"}
         fleet.stop()
-        wait_until(lambda: list(heard.states.values()) == ["offline"] * sensors)
+        until(lambda: list(heard.states.values()) == ["offline"] * sensors)
     finally:
         fleet.stop()
         subscriber.stop()
@@ -95,7 +88,7 @@ def test_a_device_that_cannot_measure_sends_like_the_others(tmp_path: Path) -> N
     try:
         subscriber.start()
         fleet.start()
-        wait_until(lambda: heard.whole(6) >= 2)
+        until(lambda: heard.whole(6) >= 2)
     finally:
         fleet.stop()
         subscriber.stop()

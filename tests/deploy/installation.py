@@ -20,7 +20,7 @@ from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 def prepare(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

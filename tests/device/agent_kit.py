@@ -1,8 +1,7 @@
 """An agent that works in a thread, and a foreign client that hears what it publishes."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,10 +86,3 @@ def working(folder: Path, broker: Broker, source: ReadingSource, **options: Any)
         stop.set()
         thread.join(60)
         assert not thread.is_alive()
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)

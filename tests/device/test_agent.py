@@ -24,8 +24,9 @@ from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from tests.broker import READER, Broker, running_broker
 from tests.clocks import running_time_server
-from tests.device.agent_kit import QUICK, RATIO, listening, until, working
+from tests.device.agent_kit import QUICK, RATIO, listening, working
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
+from tests.waiting import until
 
 SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
 

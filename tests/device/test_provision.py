@@ -21,7 +21,8 @@ from cloakwork.site import Plan, Site, freeze, parse_site
 from tests.broker import Broker as RealBroker
 from tests.broker import running_broker
 from tests.clocks import running_time_server
-from tests.device.agent_kit import listening, until
+from tests.device.agent_kit import listening
+from tests.waiting import until
 
 SITE = """name = "two-rooms"
 baseline = 20.125

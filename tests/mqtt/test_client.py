@@ -1,7 +1,6 @@
 """The client that stays connected: availability, retries and a clean stop, with a real broker."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,9 @@ import pytest
 from cloakwork.mqtt import BrokerAddress, BrokerState, Connection, MqttClient, MqttMessage
 from cloakwork.mqtt.connection import Waker, make_client
 from tests.broker import Broker, running_broker
+from tests.waiting import until
 
 TOPIC = "cloakwork/zones/one"
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.fixture
