@@ -20,7 +20,7 @@ COMMANDS = {
     "init": "Write a commented example site file to start from.",
     "plan": "Show how much noise a site needs, what it hides and what it costs; freeze the plan for its devices.",
     "simulate": "Write the noisy readings that a site would send. For experiments: this noise is not private.",
-    "recover": "Recover the vicinity of each source from noisy readings.",
+    "recover": "Follow sources through noisy readings: where each was, and when.",
     "demo": "Run a simulated flat live: devices, broker, collector and map, until stopped.",
     "keys": "Create and manage the keys that remove the noise. For the trusted party.",
     "unveil": "Remove the noise from readings with the keys. The output is not private.",

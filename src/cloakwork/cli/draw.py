@@ -33,30 +33,35 @@ def _draw_map(
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title if sources or weights.any() else "Recovered map: no source found")
+    coloured_map(axes, physics, weights, label=label)
     if sources and physics.space.places.shape[1]:
-        figure.text(
-            0.99,
-            0.01,
-            "marks: sources of the last frame and their vicinities",
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color=INK,
-        )
+        explanation = "marks: sources of the last frame and their vicinities"
+        figure.text(0.99, 0.01, explanation, ha="right", va="bottom", fontsize=8, color=INK)
+    for source in sources:
+        vicinity(axes, physics, source)
+        if isinstance(source.at, tuple):
+            cross(axes, source.at)
+    save(figure, path)
+
+
+def coloured_map(
+    axes: Any, physics: Physics, weights: FloatArray, *, label: str, colours: str = WARM
+) -> dict[int, Sequence[float]]:
+    """Draw the weight of each place in the form that suits the space; return where the places of a network are."""
     if isinstance(physics, FloorPlan):
-        figure.colorbar(floor(axes, physics.rooms, weights), ax=axes, label=f"{label} in a cell")
-        outlines(axes, physics.rooms, sources)
+        mesh = floor(axes, physics.rooms, weights, colours=colours)
+        axes.figure.colorbar(mesh, ax=axes, label=f"{label} in a cell")
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
-        mesh = axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=WARM)
-        figure.colorbar(mesh, ax=axes, label=label)
-        vicinities(axes, sources)
+        mesh = axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=colours)
+        axes.figure.colorbar(mesh, ax=axes, label=label)
     elif physics.space.places.shape[1] == 1:
-        _line(axes, physics, weights, sources)
+        axes.bar(physics.space.places[:, 0], weights, width=physics.space.lengths.min(initial=1.0), color="#e07b39")
+        axes.set_xlabel("place")
         axes.set_ylabel(label)
     else:
-        _network(axes, physics, weights)
-    save(figure, path)
+        return _network(axes, physics, weights)
+    return {}
 
 
 def check_picture(path: Path) -> None:
@@ -72,7 +77,9 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path, dpi=150)
 
 
-def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | None = None) -> Any:
+def floor(
+    axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | None = None, colours: str = WARM
+) -> Any:
     """Draw rooms and their walls, with cells coloured by `values`; return the coloured mesh."""
     width, height = rooms.size
     mesh = None
@@ -80,7 +87,7 @@ def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | 
         grid = np.full(rooms.grid.shape, np.nan)
         grid[rooms.grid >= 0] = values[rooms.grid[rooms.grid >= 0]]
         top = limit if limit is not None else max(float(np.nanmax(grid)), 1e-12)
-        mesh = axes.imshow(grid, origin="lower", extent=(0, width, 0, height), cmap=WARM, vmin=0, vmax=top)
+        mesh = axes.imshow(grid, origin="lower", extent=(0, width, 0, height), cmap=colours, vmin=0, vmax=top)
     walls(axes, rooms)
     axes.set_xlim(-0.1, width + 0.1)
     axes.set_ylim(-0.1, height + 0.1)
@@ -111,24 +118,29 @@ def walls(axes: Any, rooms: Rooms) -> None:
 
 def outlines(axes: Any, rooms: Rooms, sources: Sequence[Source]) -> None:
     """Mark sources in rooms, each with a dashed outline of its vicinity."""
-    h = rooms.cell
-    grid = np.pad(rooms.grid, 1, constant_values=-1)
     for source in sources:
-        inside = np.isin(grid, source.vicinity)
-        for row, column in np.argwhere(inside[:-1] != inside[1:]):
-            axes.plot([(column - 1) * h, column * h], [row * h, row * h], color=ACCENT, linewidth=1.2, linestyle="--")
-        for row, column in np.argwhere(inside[:, :-1] != inside[:, 1:]):
-            axes.plot([column * h, column * h], [(row - 1) * h, row * h], color=ACCENT, linewidth=1.2, linestyle="--")
+        _outline(axes, rooms, source, ACCENT)
         if isinstance(source.at, tuple):
             cross(axes, source.at)
 
 
-def vicinities(axes: Any, sources: Sequence[Source]) -> None:
-    """Mark sources on a plane, each with a circle of its radius."""
-    for source in sources:
-        if isinstance(source.at, tuple):
-            axes.add_patch(Circle(source.at, source.radius, fill=False, color=ACCENT, linestyle="--"))
-            cross(axes, source.at)
+def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) -> None:
+    """Draw the vicinity of a source: an outline in rooms, a circle on a plane, a stretch of a line."""
+    if isinstance(physics, FloorPlan):
+        _outline(axes, physics.rooms, source, colour)
+    elif isinstance(source.at, tuple):
+        axes.add_patch(Circle(source.at, source.radius, fill=False, color=colour, linestyle="--"))
+    elif isinstance(source.at, float):
+        axes.axvspan(source.at - source.radius, source.at + source.radius, color=colour, alpha=0.15)
+
+
+def _outline(axes: Any, rooms: Rooms, source: Source, colour: str) -> None:
+    h, grid = rooms.cell, np.pad(rooms.grid, 1, constant_values=-1)
+    inside = np.isin(grid, source.vicinity)
+    sides = [([(c - 1) * h, c * h], [r * h, r * h]) for r, c in np.argwhere(inside[:-1] != inside[1:])]
+    sides += [([c * h, c * h], [(r - 1) * h, r * h]) for r, c in np.argwhere(inside[:, :-1] != inside[:, 1:])]
+    for xs, ys in sides:
+        axes.plot(xs, ys, color=colour, linewidth=1.2, linestyle="--")
 
 
 def cross(axes: Any, at: Sequence[float]) -> None:
@@ -137,21 +149,13 @@ def cross(axes: Any, at: Sequence[float]) -> None:
     axes.plot(*at, "x", color=ACCENT, markersize=9, markeredgewidth=2)
 
 
-def _line(axes: Any, physics: Physics, weights: FloatArray, sources: Sequence[Source]) -> None:
-    axes.bar(physics.space.places[:, 0], weights, width=physics.space.lengths.min(initial=1.0), color="#e07b39")
-    for source in sources:
-        if isinstance(source.at, float):
-            axes.axvspan(source.at - source.radius, source.at + source.radius, color=ACCENT, alpha=0.15)
-    axes.set_xlabel("place")
-
-
-def _network(axes: Any, physics: Physics, weights: FloatArray) -> None:
+def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequence[float]]:
     space = physics.space
     if len(space) > MOST_DRAWN_NODES:
         order = np.argsort(weights)[::-1][:20][::-1]
         axes.barh([space.name(int(k)) for k in order], weights[order], color="#e07b39")
         axes.set_title(f"Recovered map: the 20 heaviest of {len(space):,} places")
-        return
+        return {}
     graph = nx.Graph([(int(a), int(b)) for a, b in space.pairs])
     graph.add_nodes_from(range(len(space)))
     layout = nx.spring_layout(graph, seed=1)
@@ -171,3 +175,4 @@ def _network(axes: Any, physics: Physics, weights: FloatArray) -> None:
         names = {int(k): space.name(int(k)) for k in chosen}
         nx.draw_networkx_labels(graph, layout, names, ax=axes, font_size=7, font_color=colour)
     axes.set_axis_off()
+    return {node: at.tolist() for node, at in layout.items()}

@@ -3,24 +3,31 @@
 import csv
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
 from cloakwork.cli.draw import check_picture, draw_map
+from cloakwork.cli.draw_tracks import draw_tracks
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.cli.recover_report import FrameSource, RecoverySummary, report
 from cloakwork.errors import InputError
-from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, ReadingsFile
+from cloakwork.privacy import Cloak
+from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, ReadingsFile, settled_frames, smoothed_frames
+from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
 
 BATCH = 512
+MOST_SMOOTHED = 1000  # frames that are judged all together
+LAG = 10  # frames after a moment that it is judged from, in a longer file
 
 
 def recover(
@@ -34,9 +41,10 @@ def recover(
     plan: PlanFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file of recovered sources to write.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Recover each frame alone instead of tracks.")] = False,
     json: Json = False,
 ) -> None:
-    """Recover every frame of a file or of a store, in batches, and write the sources."""
+    """Follow sources through the frames of a file or of a store, and write where each was."""
     if plot is not None:
         check_picture(plot)
     if readings is not None and from_store is not None:
@@ -50,13 +58,25 @@ def recover(
         inputs = (path, *(() if readings is None else (readings,)), *noise.files)
         if plot is not None:
             refuse_input(plot, *inputs)
-        summary = _recovered(frames, FrameRecoverer(site, noise.cloak), _writer(out, inputs, site, stack), site)
+        summary = RecoverySummary(site)
+        write = _writer(out, inputs, site, stack)
+        for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
+            likely = _more_likely_than_not(found)
+            summary.add(likely)
+            write(likely)
     if plot is not None and summary.total is not None:
-        title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
-        label = "weight" if summary.last_counts is None else "expected sources"
-        draw_map(plot, site.physics, summary.total / summary.frames, summary.last, title=title, label=label)
+        _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
-    report(summary, frames.source, site, out, plan=noise.digest, json=json)
+    report(summary, frames.source, out, plan=noise.digest, json=json)
+
+
+def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray) -> None:
+    if summary.followed:
+        draw_tracks(plot, site, weights, summary.trails, summary.recent[-1].time)
+        return
+    title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
+    label = "weight" if summary.last_counts is None else "expected sources"
+    draw_map(plot, site.physics, weights, summary.last, title=title, label=label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +107,38 @@ def _stored(url: str, site: Site, since: str | None, until: str | None, stack: E
 
 
 def _recovered(
-    frames: _Frames, recoverer: FrameRecoverer, write: Callable[[FrameRecovery], None], site: Site
-) -> RecoverySummary:
-    summary = RecoverySummary()
+    frames: _Frames, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
+) -> Iterator[FrameRecovery]:
+    """Follow sources if there are frames to follow them through: all together, or with a lag if they are too many."""
+    source = iter(frames.frames)
+    first = [] if alone or not site.follows else list(islice(source, MOST_SMOOTHED + 1))
+    if 1 < len(first) <= MOST_SMOOTHED:
+        summary.followed = True
+        with bar("following", 100) as progress:
+            yield from smoothed_frames(first, site, cloak, lambda done, total: progress(100 * done // total))
+        return
     with bar("recovering", frames.size) as progress:
-        for batch in _batches(frames.frames):
-            for found in recoverer.recover(batch):
-                summary.add(found, len(site.sensor_ids))
-                write(found)
-            progress(frames.done(batch[-1]))
-    return summary
+        if len(first) > MOST_SMOOTHED:
+            summary.followed, summary.lag = True, LAG
+            yield from settled_frames(_counted(chain(first, source), frames, progress), site, cloak, lag=LAG)
+            return
+        recoverer = FrameRecoverer(site, cloak)
+        for batch in _batches(_counted(chain(first, source), frames, progress)):
+            yield from recoverer.recover(batch)
+
+
+def _counted(source: Iterable[Frame], frames: _Frames, progress: Callable[[int], None]) -> Iterator[Frame]:
+    """Frames, with the progress after each."""
+    for frame in source:
+        yield frame
+        progress(frames.done(frame))
+
+
+def _more_likely_than_not(found: FrameRecovery) -> FrameRecovery:
+    """A frame recovered alone, without the sources that probably do not exist."""
+    if found.tracked is not None:
+        return found
+    return replace(found, sources=tuple(source for source in found.sources if source.probability >= EXISTS))
 
 
 def _batches(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
@@ -117,20 +159,20 @@ def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: Exit
     space = site.physics.space
     axes = ["x", "y"][: space.places.shape[1]]
     rows = csv.writer(stack.enter_context(written(path, *inputs)), lineterminator="\n")
-    rows.writerow(
-        ["time", "sensors", "place", *axes, "weight", "radius", "probability", "status", "gap", "fit", "set_aside"]
-    )
+    ends = ["weight", "radius", "probability", "same", "settled", "status", "gap", "fit", "set_aside"]
+    rows.writerow(["time", "sensors", "label", "place", *axes, *ends])
 
     def write(found: FrameRecovery) -> None:
         start = (found.time, found.sensors)
+        same = {track.label: f"{track.same:.4g}" for track in found.tracks}
         aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
-        end = (found.status.name.lower(), f"{found.gap:.3g}", f"{found.fit.p_value:.3g}", aside)
+        end = (int(found.settled), found.status.name.lower(), f"{found.gap:.3g}", f"{found.fit.p_value:.3g}", aside)
         if not found.sources:
-            rows.writerow([*start, "", *("" for _ in axes), 0, "", "", *end])
-        for source in found.sources:
+            rows.writerow([*start, "", "", *("" for _ in axes), 0, "", "", "", *end])
+        for label, source in zip(found.labels, found.sources, strict=True):
             at = [f"{value:g}" for value in np.atleast_1d(np.asarray(source.at))] if axes else []
             name = source.place if axes else space.name(source.place)
             own = (f"{source.weight:.6g}", f"{source.radius:.6g}", f"{source.probability:.4g}")
-            rows.writerow([*start, name, *at, *own, *end])
+            rows.writerow([*start, label, name, *at, *own, same.get(label or 0, ""), *end])
 
     return write

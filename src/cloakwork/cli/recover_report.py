@@ -1,11 +1,12 @@
-"""The summary that `cloakwork recover` prints: sources, statuses, goodness of fit, rows left out."""
+"""The summary that `cloakwork recover` prints: tracks or sources, statuses, goodness of fit, rows left out."""
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from cloakwork._checks import FloatArray
+from cloakwork.cli.draw_tracks import Trail
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.readings import FrameRecovery, Problems
@@ -13,6 +14,8 @@ from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, join
 from cloakwork.site import Site
 
 SHOWN_FRAMES = 10
+SHOWN_TRACKS = 20
+TRAIL = 60  # frames
 SHOWN_SENSORS = 5
 EARLIEST, LATEST = 10**11, 2 * 10**14  # times between these, in milliseconds, are shown as dates
 
@@ -28,9 +31,37 @@ class FrameSource(Protocol):
 
 
 @dataclass
-class RecoverySummary:
-    """Totals over all frames; its size does not grow with their number."""
+class TrackRecord:
+    """One track: the frames in which it was a source, and how many of them it spent in each zone."""
 
+    label: int
+    since: int
+    until: int = 0
+    frames: int = 0
+    zones: Counter[str] = field(default_factory=Counter)
+    last: Source | None = None
+    same: float = 1.0
+
+    def where(self, site: Site) -> str:
+        """The zones in which it was, most often first; without zones, its last place."""
+        labels = {zone.id: zone.label for zone in site.zones}
+        shares = (f"{labels[zone]} {100 * number / self.frames:.0f} %" for zone, number in self.zones.most_common())
+        return ", ".join(shares) or (shown_place(self.last.at) if self.last else "")
+
+
+@dataclass
+class RecoverySummary:
+    """Totals over all frames; besides the tracks, its size does not grow with their number.
+
+    `followed` says that sources were followed from frame to frame, and `lag` from how many later frames each moment is
+    judged, None for all.
+    """
+
+    site: Site
+    followed: bool = False
+    lag: int | None = None
+    tracks: dict[int, TrackRecord] = field(default_factory=dict)
+    recent: deque[FrameRecovery] = field(default_factory=lambda: deque(maxlen=TRAIL))
     frames: int = 0
     incomplete: int = 0
     status: Counter[Status] = field(default_factory=Counter)
@@ -44,6 +75,7 @@ class RecoverySummary:
     last_counts: FloatArray | None = None
     total: FloatArray | None = None
     last: tuple[Source, ...] = ()
+    last_labels: tuple[int | None, ...] = ()
     shown: list[FrameRecovery] = field(default_factory=list)
 
     @property
@@ -51,10 +83,20 @@ class RecoverySummary:
         """The p-value of all frames together."""
         return joint_p_value([Fit(1.0, self.misfit, self.degrees)])
 
-    def add(self, found: FrameRecovery, all_sensors: int) -> None:
+    @property
+    def trails(self) -> list[Trail]:
+        """The way of each source through the last frames."""
+        trails: dict[int, Trail] = {}
+        for found in self.recent:
+            for label, source in zip(found.labels, found.sources, strict=True):
+                if label is not None:
+                    trails.setdefault(label, Trail(label, self.tracks[label].since)).points.append((found.time, source))
+        return list(trails.values())
+
+    def add(self, found: FrameRecovery) -> None:
         """Count one frame."""
         self.frames += 1
-        self.incomplete += found.sensors < all_sensors
+        self.incomplete += found.sensors < len(self.site.sensor_ids)
         self.status[found.status] += 1
         self.worst_gap = max(self.worst_gap, found.gap)
         self.doubtful += found.fit.doubtful
@@ -63,16 +105,28 @@ class RecoverySummary:
         self.degrees += found.fit.degrees
         self.heaviest = max(self.heaviest, float(found.map.sum()))
         self.total = found.shown if self.total is None else self.total + found.shown
-        self.last, self.last_counts = found.sources, found.counts
+        self.last, self.last_labels, self.last_counts = found.sources, found.labels, found.counts
         self.at_most += found.counts is not None and int(found.counts.argmax()) == len(found.counts) - 1
-        if len(self.shown) < SHOWN_FRAMES:
-            self.shown.append(found)
+        if found.tracked is None:
+            self.shown += [found] * (len(self.shown) < SHOWN_FRAMES)
+        else:
+            self._add_tracks(found)
+
+    def _add_tracks(self, found: FrameRecovery) -> None:
+        self.recent.append(found)
+        same = {track.label: track.same for track in found.tracks}
+        for label, source in zip(found.labels, found.sources, strict=True):
+            if label is None:
+                continue
+            record = self.tracks.setdefault(label, TrackRecord(label, found.time))
+            record.until, record.last, record.same = found.time, source, same.get(label, 1.0)
+            record.frames += 1
+            record.zones.update(zone.id for zone in self.site.zones if source.place in zone.places)
 
 
-def report(
-    summary: RecoverySummary, source: FrameSource, site: Site, out: Path | None, *, plan: str | None, json: bool
-) -> None:
+def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, plan: str | None, json: bool) -> None:
     """Print warnings, then the result as JSON or text; `plan` is the digest of the plan in use."""
+    site = summary.site
     for line in source.problems.shown:
         note(line)
     hidden = source.problems.total - len(source.problems.shown)
@@ -83,7 +137,11 @@ def report(
     if json:
         as_json(_values(summary, source, site) | {"plan": plan})
         return
-    _say_sources(summary, site)
+    if summary.followed:
+        _say_tracks(summary)
+    else:
+        _say_sources(summary)
+    _say_method(summary, site)
     for status, number in summary.status.items():
         say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
     if summary.incomplete:
@@ -95,7 +153,30 @@ def report(
         note(f"wrote {out}")
 
 
-def _say_sources(summary: RecoverySummary, site: Site) -> None:
+def _say_tracks(summary: RecoverySummary) -> None:
+    listed = sorted(summary.tracks.values(), key=lambda record: (-record.frames, record.label))[:SHOWN_TRACKS]
+    rows = [
+        (
+            str(record.label),
+            _moment(record.since),
+            _moment(record.until),
+            f"{record.frames:,}",
+            record.where(summary.site),
+            shown_place(record.last.at),
+            f"{record.last.radius:.3g}",
+        )
+        for record in sorted(listed, key=lambda record: record.label)
+        if record.last is not None
+    ]
+    number = len(summary.tracks)
+    if rows:
+        title = f"{counted(number, 'track')}" + (f", the {len(rows)} longest" if number > len(rows) else "")
+        table(title, ("track", "from", "to", "frames", "where", "last at", "within"), rows)
+    else:
+        say("no track: no source is more likely than not in any frame")
+
+
+def _say_sources(summary: RecoverySummary) -> None:
     rows = [
         (
             _moment(found.time),
@@ -109,8 +190,15 @@ def _say_sources(summary: RecoverySummary, site: Site) -> None:
     ]
     if rows:
         table("Recovered sources" + _first(summary), ("time", "at", "weight", "within", "probability"), rows)
+
+
+def _say_method(summary: RecoverySummary, site: Site) -> None:
     choice = site.estimator()
-    say(f"recovered with {type(choice.estimator).__name__}: {choice.reason}")
+    if summary.followed:
+        judged = "all of them" if summary.lag is None else f"those before it and {summary.lag} after it"
+        say(f"followed through {counted(summary.frames, 'frame')}, each judged from {judged}; {choice.reason}")
+    else:
+        say(f"recovered with {type(choice.estimator).__name__}: {choice.reason}")
     if site.spec.sources.strongest != 1:
         say(f"a weight of 1 is a source of strength {site.spec.sources.strongest:g}")
     if summary.last_counts is not None:
@@ -176,6 +264,8 @@ def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[s
     return {
         "site": site.name,
         "frames": summary.frames,
+        "followed": summary.followed,
+        "lag": summary.lag,
         "incomplete_frames": summary.incomplete,
         "status": {status.name.lower(): number for status, number in summary.status.items()},
         "estimator": type(site.estimator().estimator).__name__,
@@ -189,7 +279,26 @@ def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[s
         "rows": source.rows,
         "rows_left_out": dict(source.problems.counts),
         "last_sources": [
-            {"place": s.place, "at": s.at, "weight": s.weight, "radius": s.radius, "probability": s.probability}
-            for s in summary.last
+            {
+                "label": label,
+                "place": s.place,
+                "at": s.at,
+                "weight": s.weight,
+                "radius": s.radius,
+                "probability": s.probability,
+            }
+            for label, s in zip(summary.last_labels, summary.last, strict=True)
+        ],
+        "tracks": [
+            {
+                "label": record.label,
+                "since": record.since,
+                "until": record.until,
+                "frames": record.frames,
+                "zones": dict(record.zones.most_common()),
+                "last_at": record.last and record.last.at,
+                "same": record.same,
+            }
+            for record in summary.tracks.values()
         ],
     }

@@ -8,12 +8,13 @@ from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
-from cloakwork.recovery.track_list import Track, Tracked
+from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import Tracker, Tracking, track
 from cloakwork.recovery.vicinity import Source, read_off
 
 __all__ = [
     "DOUBTFUL",
+    "EXISTS",
     "MOST_COARSE",
     "MOST_PATH_PLACES",
     "MOST_SOURCES",

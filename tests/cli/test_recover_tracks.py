@@ -1,0 +1,133 @@
+"""`cloakwork recover` on a file of frames: tracks in the report, the file and the picture."""
+
+import csv
+import itertools
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from cloakwork.cli import recover
+from cloakwork.cli.draw_tracks import FreeWays
+from cloakwork.physics import Rooms
+from tests.cli.conftest import Run
+
+SITE = """name = "office"
+sensors = 12
+baseline = 20.0
+[physics]
+kind = "floorplan"
+cell = 0.5
+size = [4.0, 3.0]
+walls = [[[2.0, 0.0], [2.0, 3.0]]]
+doors = [[[2.0, 1.0], [2.0, 2.0]]]
+regime = "steady"
+reach = 1.0
+[sources]
+kind = "lasting"
+strength = 5.0
+max_count = 2
+[privacy]
+epsilon = 40.0
+delta = 1e-3
+alpha = 0.1
+window = "10min"
+readings_per_window = 10
+[motion]
+stay = "5min"
+[[zone]]
+id = "left"
+label = "Library"
+room = [1.0, 1.0]
+[[zone]]
+id = "right"
+room = [3.0, 1.0]
+"""
+PERIOD = 60_043
+START = 1_763_280_000_000
+
+
+@pytest.fixture
+def moved(succeed: Run, tmp_path: Path) -> tuple[Path, Path]:
+    """A person who sits on the left for five minutes, and then on the right."""
+    site, readings = tmp_path / "site.toml", tmp_path / "readings.csv"
+    site.write_text(SITE)
+    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    rows = ["time,sensor,seq,value"]
+    for part, at in enumerate(("0.75,0.75", "3.25,2.25")):
+        succeed("simulate", site, "--out", readings, "--source", at, "--frames", 5, "--seed", part)
+        cells = [row.split(",") for row in readings.read_text().splitlines()[1:]]
+        times = {time: START + PERIOD * (5 * part + k) for k, time in enumerate(dict.fromkeys(row[0] for row in cells))}
+        rows += [f"{times[time]},{sensor},{5 * part + int(seq)},{value}" for time, sensor, seq, value in cells]
+    readings.write_text("\n".join(rows) + "\n")
+    return site, readings
+
+
+def test_a_person_who_changes_rooms_is_one_track(succeed: Run, moved: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "found.csv"
+    values = succeed("recover", *moved, "--out", out, "--json").values
+    [track] = values["tracks"]
+    assert (values["followed"], values["lag"], values["status"]) == (True, None, {"followed": 10})
+    assert (track["since"], track["until"], track["frames"]) == (START, START + 9 * PERIOD, 10)
+    assert track["zones"] == {"left": 5, "right": 5}
+    assert [source["label"] for source in values["last_sources"]] == [track["label"]]
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(int(row["label"]), row["settled"]) for row in rows] == [(track["label"], "1")] * 10
+    assert [float(row["x"]) < 2 for row in rows] == [True] * 5 + [False] * 5
+    said = succeed("recover", *moved).out
+    assert "1 track\n" in said
+    assert "Library 50 %, right 50 %" in said
+    assert "2025-11-16T08:00:00Z" in said
+
+
+def test_frames_alone_have_no_tracks(succeed: Run, moved: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "found.csv"
+    values = succeed("recover", *moved, "--alone", "--out", out, "--json").values
+    assert (values["followed"], values["tracks"], values["status"]) == (False, [], {"weighed": 10})
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert {(row["label"], row["same"], row["settled"]) for row in rows} == {("", "", "0")}
+    assert all(float(row["probability"]) >= 0.5 for row in rows)
+
+
+def test_a_long_file_is_followed_with_a_lag(
+    succeed: Run, moved: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recover, "MOST_SMOOTHED", 6)
+    monkeypatch.setattr(recover, "LAG", 3)
+    out = tmp_path / "found.csv"
+    values = succeed("recover", *moved, "--out", out, "--json").values
+    assert (values["followed"], values["lag"], values["frames"]) == (True, 3, 10)
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [int(row["time"]) for row in rows] == [START + PERIOD * k for k in range(10)]
+    assert [row["settled"] for row in rows] == ["1"] * 7 + ["0"] * 3
+    assert "each judged from those before it and 3 after it" in succeed("recover", *moved).out
+
+
+def test_the_picture_has_a_numbered_mark_the_rooms_and_a_legend(
+    succeed: Run, moved: tuple[Path, Path], tmp_path: Path
+) -> None:
+    picture = tmp_path / "tracks.svg"
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        succeed("recover", *moved, "--plot", picture)
+    text = picture.read_text()
+    for part in (">Library<", ">right<", ">1<", ">1: right, followed since 08:00,", ">trails since 08:00<"):
+        assert part in text
+
+
+def test_ways_turn_at_doors_and_cross_no_wall() -> None:
+    rooms = Rooms.from_walls(
+        (4.0, 3.0),
+        cell=0.25,
+        walls=[((2.0, 0.0), (2.0, 3.0)), ((2.0, 1.5), (4.0, 1.5))],
+        doors=[((2.0, 0.5), (2.0, 1.0)), ((2.0, 2.0), (2.0, 2.5))],
+    )
+    ways, places, rng = FreeWays(rooms), rooms.space.places, np.random.default_rng(5)
+    for start, end in rng.integers(0, len(places), (200, 2)).tolist():
+        points = np.array([places[start], *ways.turns(start, end), places[end]])
+        for (ax, ay), (bx, by) in itertools.pairwise(points):
+            if (ax - 2) * (bx - 2) < 0:
+                y = ay + (2 - ax) / (bx - ax) * (by - ay)
+                assert 0.5 <= y <= 1.0 or 2.0 <= y <= 2.5
+            if (ay - 1.5) * (by - 1.5) < 0:
+                assert ax + (1.5 - ay) / (by - ay) * (bx - ax) <= 2.0
