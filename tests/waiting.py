@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable
 
-PATIENCE = 240.0  # seconds
+PATIENCE = 300.0  # seconds
 
 
-def until(condition: Callable[[], object], seconds: float = PATIENCE, why: str = "waited in vain") -> None:
+def until(condition: Callable[[], object], why: str = "waited in vain") -> None:
     """Return when a condition holds; fail if it never does."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, why
         time.sleep(0.01)

@@ -30,9 +30,8 @@ from tests.collect.collector_process import COMMAND, SITE
 from tests.collect.deployment import deployment
 from tests.collect.small_sites import site_file
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
-PATIENCE = 200.0  # seconds: a busy machine may need long to start a program
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
 QUICK = SITE.replace('window = "1min"', 'window = "6s"')  # a reading every 0.2 s
 
@@ -75,7 +74,7 @@ class Started:
             self._said += self.process.stderr.read() or b""
         return self._said.decode()
 
-    def wait_for(self, pattern: str, seconds: float = PATIENCE) -> re.Match[str]:
+    def wait_for(self, pattern: str) -> re.Match[str]:
         found: list[re.Match[str]] = []
 
         def look() -> bool:
@@ -85,7 +84,7 @@ class Started:
             assert match or self.process.poll() is None, self.said
             return match is not None
 
-        until(look, seconds, self._said.decode())
+        until(look, self._said.decode())
         return found[0]
 
     def end(self) -> int:
@@ -319,7 +318,7 @@ def test_two_collectors_of_a_group_share_the_readings(tmp_path: Path) -> None:
                 collector.start()
                 collector.wait_ready()
             parts.publish(0, 400)
-            until(lambda: parts.count() == 1200, 60)
+            until(lambda: parts.count() == 1200)
             assert parts.stored() == parts.expected(400, "s1", "s2", "s3")
             doors = [(collector.client.port, collector.client.secret) for collector in (one, two)]
             # what is stored is counted a moment later
@@ -329,9 +328,9 @@ def test_two_collectors_of_a_group_share_the_readings(tmp_path: Path) -> None:
             two.kill()
             parts.publish(400, 500)
             one.wait_ready()
-            until(lambda: parts.count() >= 1200 + 100, 60)  # the dead one's share waits for it
+            until(lambda: parts.count() >= 1200 + 100)  # the dead one's share waits for it
             two.start()
-            until(lambda: parts.count() == 1500, 60)
+            until(lambda: parts.count() == 1500)
         finally:
             two.kill()
 
@@ -371,7 +370,7 @@ def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path
             for k in range(1, 5)
         ]
         with working(agents), open_store(store) as opened:
-            until(lambda: len([r for r in opened.results.page("hall").items if r.sensors == 4]) >= 5, 60, one.said)
+            until(lambda: len([r for r in opened.results.page("hall").items if r.sensors == 4]) >= 5, one.said)
             assert {report.state for report in opened.reports.latest("hall")} == {"online"}
             assert opened.readings.alarms("hall") == []
         assert one.end() == 0

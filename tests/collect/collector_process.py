@@ -23,7 +23,7 @@ from cloakwork.collect.storage import Reading
 from tests.collect.small_sites import site_file
 from tests.parts import ROOT
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SITE = """name = "hall"
 sensors = 4
@@ -83,9 +83,9 @@ class HttpClient:
             return None
         return answer.body if answer.status == 200 else None
 
-    def insist(self, readings: Sequence[Reading], seconds: float = 60.0) -> None:
+    def insist(self, readings: Sequence[Reading]) -> None:
         """Post until acknowledged, as a device does."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while True:
             with suppress(OSError, http.client.HTTPException):
                 if self.post(readings).status == 200:
@@ -207,15 +207,15 @@ class Collector:
         """The output of all its lives."""
         return self._log.read_text(encoding="utf-8") if self._log.exists() else ""
 
-    def kill(self, by: signal.Signals = signal.SIGKILL, seconds: float = 240.0) -> None:
+    def kill(self, by: signal.Signals = signal.SIGKILL) -> None:
         """End this life, and wait for the end."""
         if self.alive:
             with suppress(ProcessLookupError):
                 os.kill(self.number, by)
-            until(lambda: not self.alive, seconds, f"it does not end:\n{self.log}")
+            until(lambda: not self.alive, f"it does not end:\n{self.log}")
         self.number = 0
 
-    def wait_ready(self, seconds: float = 240.0) -> Any:
+    def wait_ready(self) -> Any:
         """Wait until it answers and is connected to its broker; returns its health."""
         health: list[Any] = [None]
 
@@ -224,5 +224,5 @@ class Collector:
             health[0] = self.client.health()
             return health[0] is not None and health[0]["broker"]["state"] in {"ok", "none"}
 
-        until(ready, seconds, "it does not get ready")
+        until(ready, "it does not get ready")
         return health[0]

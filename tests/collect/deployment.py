@@ -229,7 +229,7 @@ class Load:
         while not self._ending.is_set() or self.posted < self.published:
             stop = min(self.published, self.posted + 20)
             if stop > self.posted:
-                self._deployment.device.insist(self._deployment.frames(self.posted, stop, "s4"), 120)
+                self._deployment.device.insist(self._deployment.frames(self.posted, stop, "s4"))
                 self.posted = stop
             else:
                 self._ending.wait(0.01)

@@ -103,7 +103,7 @@ def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker
         sender = threading.Thread(target=publish, args=(broker, messages))
         sender.start()
         goal = count(path) + lots.randrange(1, part // 2)
-        until(lambda: count(path) >= goal, 60)  # noqa: B023 - called in this turn only
+        until(lambda: count(path) >= goal)  # noqa: B023 - called in this turn only
         process.kill()
         process.wait()
         sender.join(60)
@@ -111,7 +111,7 @@ def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker
     assert seen == sorted(set(seen))
     publish(broker, map(reading, range(kills * part, total)))
     with Collector(broker, path) as collector:
-        until(lambda: count(path) == total, 60)
+        until(lambda: count(path) == total)
         assert collector.counted(Reason.ALARM) == 0
         assert collector.counted(Reason.DUPLICATE) < total // 2, "most had been acknowledged when they were stored"
     assert stored(path) == dict.fromkeys(range(total), 1)
@@ -124,7 +124,7 @@ def test_two_collectors_share_the_readings(broker: Broker, path: Path) -> None:
     ):
         until(lambda: one.connected() and two.connected())
         publish(broker, map(reading, range(1500)))
-        until(lambda: len(one.new) + len(two.new) == 1500, 60)
+        until(lambda: len(one.new) + len(two.new) == 1500)
         assert min(len(one.new), len(two.new)) > 300
         assert one.counted(Reason.DUPLICATE) + two.counted(Reason.DUPLICATE) == 0
     assert stored(path) == dict.fromkeys(range(1500), 1)

@@ -21,7 +21,7 @@ def live_and_die(parts: Deployment, life: int, lots: random.Random) -> None:
     else:
         table, most = ("readings", 60) if life % 3 == 1 else ("results", 12)
         goal = parts.count(table) + lots.randint(1, most)
-        until(lambda: parts.count(table) >= goal, 60, f"it does nothing:\n{parts.collector.log}")
+        until(lambda: parts.count(table) >= goal, f"it does nothing:\n{parts.collector.log}")
         time.sleep(lots.uniform(0, 0.05))
     assert parts.collector.alive, f"it ended on its own:\n{parts.collector.log}"
     parts.collector.kill()
@@ -58,10 +58,10 @@ def test_a_collector_that_is_killed_repeatedly_loses_nothing_acknowledged_and_re
             live_and_die(parts, life, lots)
         collector.start()
         frames = load.end()
-        until(lambda: parts.count() == 4 * frames, 120, "readings that were acknowledged are missing")
+        until(lambda: parts.count() == 4 * frames, "readings that were acknowledged are missing")
         collector.kill()
         collector.start()  # it finds the remaining frames in the store
-        until(lambda: parts.left() == 0, 120, "frames without a result are left")
+        until(lambda: parts.left() == 0, "frames without a result are left")
         assert parts.stored() == parts.expected(frames)
         check_results(parts, frames)
         health = collector.wait_ready()

@@ -28,9 +28,9 @@ sys.stdin.read()
 """
 
 
-def stored(parts: Deployment, frames: int, *sensors: str, seconds: float = 60.0) -> None:
+def stored(parts: Deployment, frames: int, *sensors: str) -> None:
     """Wait until these readings are in the store, each once, and nothing else."""
-    until(lambda: parts.count() >= len(parts.expected(frames, *sensors)), seconds, parts.collector.log)
+    until(lambda: parts.count() >= len(parts.expected(frames, *sensors)), parts.collector.log)
     assert parts.stored() == parts.expected(frames, *sensors)
 
 
@@ -106,7 +106,7 @@ def test_a_collector_reports_a_locked_store_and_loses_nothing_acknowledged(tmp_p
         stored(parts, 20, "s1", "s2", "s3")
         with locked(store_url):
             parts.publish(20, 60)  # acknowledged by the broker, which has to keep them
-            until(lambda: says(collector, "store", "was locked by another program"), 90, collector.log)
+            until(lambda: says(collector, "store", "was locked by another program"), collector.log)
             busy(parts, 0)
             assert "the store cannot be written, readings wait" in collector.log
             assert parts.count() == 60
@@ -133,12 +133,12 @@ def test_a_collector_reports_a_stopped_database_server_and_resumes_when_it_is_ba
         server.stop()
         parts.publish(20, 60)
         busy(parts, 0)
-        until(lambda: "the store cannot be written, readings wait" in collector.log, 90)
+        until(lambda: "the store cannot be written, readings wait" in collector.log)
         assert "does not answer" in collector.log
         assert server.password not in collector.log
         assert collector.alive
         server.start()
-        until(lambda: well(collector), 90, collector.log)
+        until(lambda: well(collector), collector.log)
         parts.device.insist(parts.frames(0, 60, "s4"))
         stored(parts, 60)
         until(lambda: parts.left() == 0)
@@ -168,13 +168,13 @@ def full_and_free(parts: Deployment, disk: Path) -> None:
     acknowledged = fill(parts)
     assert acknowledged > 0
     parts.publish(0, 200)
-    until(lambda: says(collector, "store", "the disk is full"), 90, collector.log)
+    until(lambda: says(collector, "store", "the disk is full"), collector.log)
     assert "the disk is full" in collector.log
     assert parts.count() < acknowledged + 1000
     ballast.unlink()
-    until(lambda: well(collector), 90, collector.log)
+    until(lambda: well(collector), collector.log)
     # readings by HTTP that were refused can be there as well, so that their number says nothing
-    until(lambda: set(parts.expected(200, "s1", "s2", "s3")) <= set(parts.stored()), 60, collector.log)
+    until(lambda: set(parts.expected(200, "s1", "s2", "s3")) <= set(parts.stored()), collector.log)
     rows = parts.stored()
     assert len(rows) == len(set(rows))
     assert set(parts.expected(acknowledged, "s4")) <= set(rows)

@@ -199,7 +199,7 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     broker.start()
     process = agent_process(folder, broker)
     with listening(broker) as listener:
-        until(lambda: set(kept) <= set(listener.readings()), 60)
+        until(lambda: set(kept) <= set(listener.readings()))
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         process.communicate()
