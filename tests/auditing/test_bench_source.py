@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site
 from tests.broker import READER, Broker, running_broker
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -54,10 +54,8 @@ def publisher(broker: Broker) -> Iterator[Any]:
 
 def wait_heard(bench: BenchListener, count: int) -> None:
     """Until so many messages have come that nobody has looked at: their time to come does not count."""
-    end = time.monotonic() + 60
-    while bench._heard.qsize() < count:  # noqa: SLF001 - from outside it cannot be seen
-        assert time.monotonic() < end, "what was published was not heard"
-        time.sleep(0.005)
+    heard = bench._heard  # noqa: SLF001 - from outside it cannot be seen
+    until(lambda: heard.qsize() >= count, "what was published was not heard")
 
 
 @contextmanager
@@ -219,9 +217,9 @@ def test_how_often_a_device_reads_is_seen_from_its_stamps(broker: Broker, tmp_pa
 def test_a_hurried_device_is_seen_to_be_one(plan: Plan, broker: Broker, tmp_path: Path) -> None:
     provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True, period=0.08)
     with at_work(tmp_path / "s2", 20.0, broker), BenchListener(reached(broker), site="hall", sensor="s2") as bench:
-        end = time.monotonic() + 60
-        while bench.pace() != pytest.approx(0.08, abs=0.008):  # a busy device leaves slots empty, but not for ever
-            assert time.monotonic() < end
+        until(
+            lambda: bench.pace() == pytest.approx(0.08, abs=0.008)
+        )  # a busy device leaves slots empty, but not for ever
 
 
 def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Path) -> None:
