@@ -9,11 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from matplotlib.figure import Figure
 
-from cloakwork.cli.draw import ACCENT, INK, check_picture, save
 from cloakwork.cli.output import as_json, bar, counted, note, refuse_input, refuse_unwritable, say, table
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan
@@ -52,6 +49,8 @@ class SweepOptions:
 def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
     """Compare settings, and print or draw the result."""
     if options.plot is not None:
+        from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - drawing is slow to load
+
         check_picture(options.plot)
         refuse_input(options.plot, path, *site.files.values())
         refuse_unwritable("--plot", options.plot)
@@ -70,7 +69,9 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         )
     best = found.recommend(*needs)
     if options.plot is not None:
-        _draw(site, found, options.plot)
+        from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415
+
+        draw_tradeoff(options.plot, site.name, found, unit="metres" if isinstance(site.physics, FloorPlan) else "")
     if json:
         as_json(_values(site, found, best))
         return
@@ -214,32 +215,3 @@ def _advice(site: Site, found: Tradeoff, best: TradeoffRow | None, needs: Sequen
     for row in found.rows:
         if warning := found.warning(row):
             yield f"Warning: {warning}."
-
-
-def _draw(site: Site, found: Tradeoff, path: Path) -> None:
-    """Draw the share of right rooms and the distance against the strength of the claim."""
-    unit = "metres" if isinstance(site.physics, FloorPlan) else "units of the space"
-    figure = Figure(figsize=(10, 4.5), layout="constrained")
-    share, spot = figure.subplots(1, 2)
-    rows = [row for row in found.rows if row.setting.sensors == site.physics.sensors]
-    strengths = [row.strength for row in rows]
-    for name, colour, people in (("sitting", INK, "sitting"), ("walking", ACCENT, "walking")):
-        for view, mark, style in (("live", "o", ":"), ("settled", "s", "-")):
-            figures = [getattr(getattr(row, people), view) for row in rows if getattr(row, people) is not None]
-            if not figures:
-                continue
-            words = f"{name}, {'at once' if view == 'live' else 'one window later'}"
-            look = {"color": colour, "marker": mark, "linestyle": style, "capsize": 2, "markersize": 4}
-            room, near = ([getattr(one, key) for one in figures] for key in ("room", "spot"))
-            share.errorbar(strengths, [100 * e.value for e in room], [100 * e.error for e in room], label=words, **look)
-            spot.errorbar(strengths, [e.value for e in near], [e.error for e in near], **look)
-    share.axhline(100 * np.mean([row.sitting.guess.room for row in rows]), color="#888888", linestyle="--")
-    share.set_ylabel(f"people in the right {found.zone}, %")
-    spot.set_ylabel(f"median distance, {unit}")
-    for axes in (share, spot):
-        axes.set_xscale("log")
-        axes.set_xlabel(f"strength of the claim, alpha / mu in {unit}")
-        axes.spines[["top", "right"]].set_visible(False)
-    share.legend(frameon=False, fontsize=8)
-    share.set_title(f"{site.name}: dashed, always the same answer", fontsize=9)
-    save(figure, path)

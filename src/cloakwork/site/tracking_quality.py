@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -37,9 +36,12 @@ class Estimate:
             return cls(math.nan, math.nan)
         numbers, block = np.array(values, dtype=np.float64), np.array(frames) * BLOCKS // max(total, 1)
         middle = np.median if median else np.mean
-        parts = [float(middle(numbers[block == k])) for k in np.unique(block)]
-        error = float(np.std(parts, ddof=1) / math.sqrt(len(parts))) if len(parts) > 1 else math.nan
-        return cls(float(middle(numbers)), error)
+        value = float(middle(numbers))
+        sizes = np.bincount(block)
+        parts = np.array([float(middle(numbers[block == k])) if size else value for k, size in enumerate(sizes)])
+        used = int((sizes > 0).sum())
+        spread = float(((sizes * (parts - value)) ** 2).sum()) / sizes.sum() ** 2  # blocks with more values weigh more
+        return cls(value, math.sqrt(spread * used / (used - 1)) if used > 1 else math.nan)
 
 
 @dataclass(frozen=True)
@@ -194,5 +196,6 @@ class ZoneNumbers:
         """The best that one and the same answer achieves: seats are anywhere with equal probability."""
         sizes = np.bincount(self.number)
         here, away = sum(habits.present), sum(habits.away or (0.0,))
-        count = stats.binom.pmf(np.arange(people + 1), people, here / (here + away)).max()
-        return Guess(self.names[int(sizes.argmax())], float(sizes.max() / sizes.sum()), float(count))
+        there = here / (here + away)
+        count = max(math.comb(people, k) * there**k * (1 - there) ** (people - k) for k in range(people + 1))
+        return Guess(self.names[int(sizes.argmax())], float(sizes.max() / sizes.sum()), count)
