@@ -9,7 +9,9 @@ from tests.site.test_tradeoff import SITE
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small site, on a machine with one core: other processes would take longer to start than to simulate."""
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
     path = tmp_path / "site.toml"
     path.write_text(SITE)
     return path
