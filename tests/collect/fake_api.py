@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.collect.fake_sites import START_MS, FakeSite
+from tests.collect.fake_sites import LAG, START_MS, FakeSite
 
 TOKEN = "cw_" + "a" * 43
 CODE = "b" * 32
@@ -60,8 +60,11 @@ class FakeApi:
         before = self.now
         self.now += milliseconds
         for name, site in self.sites.items():
+            late = LAG * site.site.period_ms
             for when in reversed(site.times(before + 1, self.now)):
                 self.tell("result", site.result(when) | {"site": name})
+            for when in reversed(site.times(before - late + 1, self.now - late)):
+                self.tell("settled", site.result(when, now=self.now) | {"site": name})
 
     def tell(self, kind: str, data: Any) -> None:
         for listener in list(self.listeners):
@@ -165,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _data(self, parts: list[str], query: dict[str, str]) -> Any:
         if parts == ["sites"]:
-            return [site.info for site in self.api.sites.values()]
+            return [site.info | {"now": self.api.now} for site in self.api.sites.values()]
         site = self.api.sites.get(parts[1])
         if site is None:
             raise Stop(404, "unknown-site", f"There is no site {parts[1]}.")
@@ -218,14 +221,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _page(site: FakeSite, query: dict[str, str], now: int) -> dict[str, Any]:
     limit = int(query.get("limit", 100))
-    until = min(now, int(query.get("until", now)), int(query.get("after", now + 1)) - 1)
+    until = min(now, int(query.get("until", now + 1)) - 1)
     times = site.times(int(query.get("since", 0)), until)
-    items = [site.result(when) for when in times[:limit]]
+    items = [site.result(when, now=now) for when in times[:limit]]
     return {"items": items, "next": str(times[limit - 1]) if len(times) > limit else None}
 
 
 def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -> dict[str, Any]:
     asked = int(parts[3]) if len(parts) > 3 else int(query.get("time", now))
+    if parts[2] == "timeline":
+        return site.timeline(int(query["since"]) if "since" in query else None, now)
+    if parts[2] == "tracks":
+        return {"items": site.tracks(int(query["since"]), int(query["until"]))}
     if parts[2] == "truth":
         if not site.offers_truth:
             raise Stop(404, "not-found", "This site is not simulated.")
@@ -233,13 +240,13 @@ def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -
     times = site.times(0, min(asked, now))
     if not times or (parts[2] == "results" and times[0] != asked):
         raise Stop(404, "no-result", "There is no result of that time.")
-    if parts[2] in {"latest", "results"}:
-        found = site.result(times[0])
-        weights = site.map(found)
-        return found | {"map": weights, "zones": site.zones(weights)}
+    if parts[2] == "results":
+        found = site.alone(asked) if query.get("alone") == "true" else site.result(asked, now=now)
+        return found | {"map": site.map(found)}
     if parts[2] == "attack":
-        frames = min(len(site.times(times[0] - int(1000 * site.info["window_s"]) + 1, times[0])), 100)
+        span = {"window": site.info["window_s"], "hour": 3600.0, "day": 86_400.0}[query["span"]]
+        frames = min(len(site.times(times[0] - int(1000 * span) + 1, times[0])), 100)
         found = site.result(times[0], frames=frames)
-        longer = {"seconds": 86_400.0, "epsilon": 19.6, "right_place": 0.853}
-        return found | {"map": site.map(found), "frames": frames, "cut": site.cut, "longer": longer}
+        kept = {"frames": frames, "cut": site.cut, "span": query["span"]}
+        return found | {"map": site.map(found)} | kept
     raise Stop(404, "not-found", "There is nothing here.")

@@ -53,6 +53,7 @@ readings_per_window = 24
 """
 PERIOD_MS = 60_046  # between two frames of the flat, with 60 an hour
 START_MS = int(1000 * time.time()) // PERIOD_MS * PERIOD_MS + 20_000  # in the middle between two frames
+LAG = 10  # frames until a result is settled
 WALKS = {  # corners of a round that each person goes, and how many minutes it takes
     "Ada": ([(2.1, 2.4), (4.6, 1.4), (4.9, 5.6), (3.0, 6.6), (1.4, 5.0)], 40.0),
     "Ben": ([(8.4, 1.6), (9.1, 2.9), (7.2, 3.1)], 25.0),
@@ -76,9 +77,16 @@ class FakeSite:
     text: str
     began: int | None
     offers_truth: bool = True
+    speed: float = 1.0
+    people: int = 3
+    """How many of the people are at home."""
+    preparing: bool = False
+    """Whether the solver is still being compiled."""
     used: int = 43
     silent: dict[str, int] = field(default_factory=dict)
     """Sensors that are not heard, and since how many milliseconds; -1 for never."""
+    reported: dict[str, int] = field(default_factory=dict)
+    """Sensors that have reported so many milliseconds ago, but never sent a reading."""
     states: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)
@@ -97,9 +105,11 @@ class FakeSite:
 
     @property
     def info(self) -> dict[str, Any]:
+        """All but the time of its clock."""
         told = self.site.spec.privacy
         return {
             "name": self.site.name,
+            "kind": self.site.spec.physics.kind,
             "sensors": len(self.site.sensor_ids),
             "places": len(self.site.physics.space),
             "unit": self.site.unit,
@@ -112,26 +122,29 @@ class FakeSite:
             "assumptions": list(self.site.assumptions),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
-            "now": int(1000 * time.time()),
-            "speed": 1.0,
             "estimator": "PointSources",
+            "follows": True,
+            "hold_ms": 2 * self.site.period_ms,
+            "lag": LAG,
+            "speed": self.speed,
+            "simulated": self.offers_truth,
         }
 
     @cached_property
     def geometry(self) -> dict[str, Any]:
         physics, space = self.site.physics, self.site.physics.space
-        shape: dict[str, Any] = {"kind": self.site.spec.physics.kind}
+        shape: dict[str, Any] = {"name": self.site.name, "kind": self.site.spec.physics.kind, "unit": self.site.unit}
         if isinstance(physics, FloorPlan):
             shape |= floor_of(physics.rooms)
         shape["places"] = np.round(space.places, 6).tolist() if space.places.shape[1] else []
         if space.labels:
             shape |= {"labels": list(space.labels), "pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-        named = bool(self.site.spec.zone)
         shape["zones"] = [
-            {"id": zone.id, "label": zone.label, "places": zone.places.tolist() if named else []}
-            for zone in self.site.zones
+            {"id": zone.id, "label": zone.label, "places": zone.places.tolist()} for zone in self.site.zones
         ]
-        return self.info | shape | {"sensors": self._sensors()}
+        network = bool(space.labels)
+        odds = {"radius": None if network else 0.031, "right_place": 0.853 if network else None}
+        return shape | {"sensors": self._sensors(), "longer": {"seconds": 28_800.0, "epsilon": 19.6} | odds}
 
     def _sensors(self) -> list[dict[str, Any]]:
         physics: Any = self.site.physics
@@ -160,18 +173,22 @@ class FakeSite:
             place = (time // (5 * self.site.period_ms)) % len(space)
             at = [] if space.labels else space.places[place].tolist()
             return [{"at": at, "place": space.name(place), "label": "drip"}]
-        return [{"at": list(_walk(corners, time / 60000 / lap)), "label": who} for who, (corners, lap) in WALKS.items()]
+        at_home = list(WALKS.items())[: self.people]
+        return [{"at": list(_walk(corners, time / 60000 / lap)), "label": who} for who, (corners, lap) in at_home]
 
-    def result(self, time: int, *, frames: int = 1) -> dict[str, Any]:
-        """What is found at that time; from many frames, more exactly."""
+    def result(self, time: int, *, frames: int = 1, now: int | None = None) -> dict[str, Any]:
+        """What is found at that time; from many frames, more exactly. At `now` it may be settled."""
         lots = random.Random(time + frames)
-        spots = [self._spot(one, lots, 1 / math.sqrt(frames)) for one in self.truth(time)]
+        settled = now is not None and time <= now - LAG * self.site.period_ms
+        noise = (0.5 if settled else 1.0) / math.sqrt(frames)
+        spots = [self._spot(one, lots, noise) | {"label": k + 1} for k, one in enumerate(self.truth(time))]
         chance = 0.72 + 0.24 * lots.random()
         counts = [0.0] * 5
         counts[len(spots)] = chance
         counts[len(spots) - 1] += 0.6 * (1 - chance)
         counts[len(spots) + 1] += 0.4 * (1 - chance)
         expected = len(self.site.sensor_ids)
+        tracks = [spot | {"since": time - 900_000, "same": 0.97} for spot in [*spots, *self._doubts(time)]]
         return {
             "site": self.site.name,
             "time": time,
@@ -184,13 +201,55 @@ class FakeSite:
             "set_aside": [],
             "counts": counts,
             "sources": spots,
+            "tracks": tracks,
+            "settled": settled,
             "solved": time + 4200 + int(900 * lots.random()),
             "took_ms": 40.0,
             "map": None,
-            "zones": None,
+            "zones": self.zones(spots),
             "failed": False,
             "doubtful": False,
         }
+
+    def alone(self, time: int) -> dict[str, Any]:
+        """The same from one frame: nobody is followed."""
+        found = self.result(time)
+        spots = [spot | {"label": None, "radius": 2 * spot["radius"]} for spot in found["sources"]]
+        return found | {"sources": spots, "tracks": []}
+
+    def timeline(self, since: int | None, now: int, steps: int = 300) -> dict[str, Any]:
+        """Each zone over time, in steps; null where there is no frame."""
+        times = self.times(0, now)
+        start = since if since is not None else times[-1] if times else now - 1
+        step = -(-(now - start) // steps)
+        inside: dict[int, dict[str, Any]] = {
+            (when - start) // step: self.result(when) for when in self.times(start, now)
+        }
+        columns = [inside.get(k) for k in range(steps)]
+        zones = []
+        for row, zone in enumerate(self.site.zones):
+            found = [None if one is None else one["zones"][row] for one in columns]
+            lanes = {name: [one and one[name] for one in found] for name in ("probability", "expected")}
+            zones.append({"id": zone.id} | lanes)
+        counts = [None if one is None else one["counts"].index(max(one["counts"])) for one in columns]
+        return {"since": start, "until": start + steps * step, "step_ms": step, "zones": zones, "counts": counts}
+
+    def tracks(self, since: int, until: int) -> list[dict[str, Any]]:
+        """Everyone's points in a period."""
+        found: dict[int, list[dict[str, Any]]] = {}
+        for when in reversed(self.times(since, until)):
+            for track in self.result(when)["tracks"]:
+                point = {name: track[name] for name in ("place", "at", "probability")}
+                found.setdefault(track["label"], []).append(point | {"time": when, "settled": True})
+        ends = {label: (points[0]["time"], points[-1]["time"]) for label, points in found.items()}
+        return [{"label": k, "since": ends[k][0], "until": ends[k][1], "points": v} for k, v in found.items()]
+
+    def _doubts(self, time: int) -> list[dict[str, Any]]:
+        """One that is less likely than not, where the flat has room for it."""
+        if not isinstance(self.site.physics, FloorPlan):
+            return []
+        doubt = self._spot({"at": [1.2, 1.2 + 0.2 * (time // self.site.period_ms % 4)]}, random.Random(time), 0.0)
+        return [doubt | {"label": 7, "radius": 1.5, "probability": 0.31}]
 
     def _spot(self, one: dict[str, Any], lots: random.Random, noise: float) -> dict[str, Any]:
         space = self.site.physics.space
@@ -218,15 +277,20 @@ class FakeSite:
             total += spot["probability"] * bump / bump.sum()
         return [float(f"{value:.4g}") for value in total]
 
-    def zones(self, weights: list[float]) -> list[dict[str, Any]]:
-        """What the map says of each zone."""
+    def zones(self, spots: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What the sources say of each zone."""
         found = []
         for zone in self.site.zones:
-            total = sum(weights[place] for place in zone.places)
-            chance, expected = self.zone_odds.get(zone.id, (min(total, 0.98), total))
+            inside = [spot["probability"] for spot in spots if self._index(spot) in zone.places]
+            chance, expected = self.zone_odds.get(zone.id, (1 - math.prod(1 - p for p in inside), sum(inside)))
             there = None if chance is None else chance >= 0.5
-            found.append({"id": zone.id, "expected": expected, "probability": chance, "occupied": there})
+            since = None if there is None else self.began
+            odds = {"expected": expected, "probability": chance, "occupied": there}
+            found.append({"id": zone.id, "since": since} | odds)
         return found
+
+    def _index(self, spot: dict[str, Any]) -> int:
+        return int(self.site.physics.space.index(spot["at"] or spot["place"]))
 
     def _far(self, place: int) -> Any:
         """As the crow flies, but not through walls."""
@@ -243,11 +307,14 @@ class FakeSite:
         sensors = []
         for number, name in enumerate(self.site.sensor_ids):
             seen: int | None = min(now, last) if self.began is not None else None
-            if name in self.silent:
+            if name in self.reported:
+                seen = now - self.reported[name]
+            elif name in self.silent:
                 seen = None if self.silent[name] < 0 else now - self.silent[name]
             used = self.over.get(name, self.used - (number % 3 == 1)) if seen is not None else None
             state = self.states.get(name, "online") if seen is not None else None
-            one = {"id": name, "state": state, "used": used, "allowed": told["readings_per_window"], "last_seen": seen}
+            one = {"id": name, "state": state, "used": used, "allowed": told["readings_per_window"]}
+            one |= {"last_seen": seen, "last_reading": None if name in self.reported else seen}
             one |= {
                 "alarms": sum(alarm["sensor"] == name for alarm in self.alarms),
                 "broken": self.broken.get(name, []),
@@ -256,7 +323,7 @@ class FakeSite:
         return {
             "site": self.site.name,
             "time": now,
-            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "reason": ""},
+            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "reason": "", "preparing": self.preparing},
             "sensors": sensors,
             "problems": self.problems,
             "alarms": self.alarms,

@@ -14,8 +14,7 @@ from tests.collect.fake_api import TOKEN, FakeApi, running_api
 from tests.collect.fake_sites import GRAPH, LINE, PERIOD_MS, START_MS, FakeSite, flat_text
 
 HOUR_MS = 3_600_000
-# console messages of Chromium: the first request without a session, and requests for what does not exist
-USUAL = ("status of 401", "status of 404")
+USUAL = ("status of 401",)  # a console message of Chromium: the first request has no session
 
 
 def problem(reason: Reason, sensor: str, count: int, last: int) -> dict[str, Any]:
@@ -76,10 +75,15 @@ def text(page: Page, selector: str) -> str:
     return " ".join(page.inner_text(selector).replace("\u00a0", " ").split())
 
 
+def time_text(when: int) -> str:
+    """A time as the page shows it: of the machine's own day."""
+    return time.strftime("%H:%M:%S", time.localtime(when / 1000))
+
+
 def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
-    """Positions of the marks by their number."""
+    """Positions of the marks by their number, without those that are doubts."""
     found = page.eval_on_selector_all(
-        f"{holder} .mark", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
+        f"{holder} .mark:not(.doubt)", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
     )
     return {name: tuple(float(part) for part in at.split()) for name, at in found}
 

@@ -48,9 +48,10 @@ def test_a_site_lists_its_zones(tmp_path: Path) -> None:
         assert zone == {"id": "living", "label": "Living room", "places": places}
 
 
-def test_unnamed_rooms_have_no_places(tmp_path: Path) -> None:
+def test_unnamed_rooms_are_zones_too(tmp_path: Path) -> None:
     with client(tmp_path, flat_site()) as (made, _):
-        assert [zone["places"] for zone in get(made, "")["zones"]] == [[], []]
+        places = [place for zone in get(made, "")["zones"] for place in zone["places"]]
+        assert sorted(places) == list(range(len(flat_site().site.physics.space)))
 
 
 def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:

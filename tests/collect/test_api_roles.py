@@ -30,6 +30,8 @@ RULES: dict[tuple[str, str], set[str]] = {
     ("GET", "/v1/sites/{site}/readings"): READERS,
     ("GET", "/v1/sites/{site}/health"): READERS,
     ("GET", "/v1/sites/{site}/attack"): READERS,
+    ("GET", "/v1/sites/{site}/timeline"): READERS,
+    ("GET", "/v1/sites/{site}/tracks"): READERS,
     ("GET", "/v1/events"): READERS,
     ("GET", "/metrics"): READERS,
     ("GET", "/v1/session"): READERS,

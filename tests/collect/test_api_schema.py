@@ -63,6 +63,8 @@ OPERATIONS = [
     ("GET", "/v1/sites/{site}/results"),
     ("GET", "/v1/sites/{site}/results/{time}"),
     ("GET", "/v1/sites/{site}/attack"),
+    ("GET", "/v1/sites/{site}/timeline"),
+    ("GET", "/v1/sites/{site}/tracks"),
     ("GET", "/v1/sites/{site}/readings"),
     ("GET", "/v1/sites/{site}/health"),
     ("GET", "/v1/events"),

@@ -10,7 +10,7 @@ from cloakwork.collect.api.event_hub import EventKind
 from cloakwork.collect.problems import CLAIM_BREAKING, Reason
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import CODE, PAGE, TOKEN, FakeApi, running_api
-from tests.collect.fake_sites import PERIOD_MS
+from tests.collect.fake_sites import LAG, PERIOD_MS, FakeSite, flat_text
 from tests.collect.page_kit import (
     USUAL,
     flat,
@@ -19,6 +19,7 @@ from tests.collect.page_kit import (
     sign_in,
     sites,
     text,
+    time_text,
     until,
     watching,
 )
@@ -52,9 +53,8 @@ def test_the_code_refers_to_ids_and_files_that_exist() -> None:
 
 
 def test_the_page_listens_to_the_events_that_the_collector_sends() -> None:
-    listed = re.search(r"for \(const kind of \[([^\]]+)\]", CODE_FILES["api.js"])
-    assert listed is not None
-    heard = set(re.findall(r'"(\w+)"', listed[1])) | {"result"}
+    lists = re.findall(r"for \(const kind of \[([^\]]+)\]", CODE_FILES["api.js"])
+    heard = {name for listed in lists for name in re.findall(r'"(\w+)"', listed)}
     assert heard == set(EventKind) - {EventKind.END}, "the end of a stream closes it, which EventSource reports"
 
 
@@ -67,7 +67,7 @@ def test_a_token_signs_in_and_out(browser: Browser) -> None:
         expect(page.locator("#sign-in-problem")).not_to_be_empty()
         visit.picture("sign-in")
         sign_in(page)
-        expect(page.locator("#estimate-count")).to_contain_text("Three sources")
+        expect(page.locator("#estimate-views")).to_contain_text("3 people")
         assert page.input_value("#token") == ""
         page.click("#sign-out")
         expect(page.locator("#sign-in")).to_be_visible()
@@ -100,23 +100,23 @@ def test_vicinities_and_probabilities_are_shown_as_text(flat_visit: tuple[Visit,
     for spot in api.sites["flat"].result(api.sites["flat"].times(0, api.now)[0])["sources"]:
         assert f"{round(100 * spot['probability'])} % sure" in shown
         assert "within {:g} m".format(float(f"{spot['radius']:.2g}")) in shown
-    assert "in the left room" in shown
-    assert "in the upper right room" in shown
+    assert "room 1" in shown
+    assert "followed for 15 min, 97 % sure it is the same one" in shown
     label = page.get_attribute("#plan [role=img]", "aria-label") or ""
-    assert "Three sources" in label
+    assert "3 people" in label
     assert "Mark 1" in label
 
 
 def test_the_claim_and_the_budget_are_shown(flat_visit: tuple[Visit, FakeApi]) -> None:
     page = flat_visit[0].page
     expect(page.locator("#budget-bar")).to_have_attribute("aria-valuenow", "43")
-    for fact in ("0.2 m", "every hour", "epsilon 4", "delta 1e-5"):
+    for fact in ("0.1 m", "every hour", "epsilon 2", "delta 1e-5"):
         assert fact in text(page, "#claim")
     assert text(page, "#budget").startswith("43 of 60 readings")
     page.click(".privacy summary")
-    for fact in ("54.9 times", "within 0.3 s", "faster than 1.5 per second", "step of the hardware", "fresh noise"):
+    for fact in ("7.43 times", "within 0.3 s", "faster than 1.5 per second", "step of the hardware", "fresh noise"):
         assert fact in text(page, "#meaning")
-    for fact in ("how many", "more than 0.2 m", "side of a wall", "each further hour", "keys"):
+    for fact in ("how many", "more than 0.1 m", "side of a wall", "each further hour", "keys"):
         assert fact in text(page, "#not-hidden")
     page.click(".privacy summary")
 
@@ -128,10 +128,9 @@ def test_the_page_does_not_vouch_for_devices(flat_visit: tuple[Visit, FakeApi]) 
 def test_marks_follow_a_moving_source(flat_visit: tuple[Visit, FakeApi]) -> None:
     visit, api = flat_visit
     page = visit.page
-    expect(page.locator("#plan .mark")).to_have_count(3)
+    expect(page.locator("#plan .mark:not(.doubt)")).to_have_count(3)
     before, began = marks(page), api.now
     api.advance(10 * PERIOD_MS)
-    expect(page.locator("#announce")).to_contain_text("moved")
     newest = api.sites["flat"].times(began, api.now)[0]
     until(lambda: shows(page, api.sites["flat"].result(newest)["sources"]), page)
     after = marks(page)
@@ -143,17 +142,19 @@ def test_the_slider_shows_the_past_and_returns_to_live(flat_visit: tuple[Visit, 
     visit, api = flat_visit
     page, flat_site = visit.page, api.sites["flat"]
     slider = page.locator("#slider")
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("Live"))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("3 people"))
+    times = flat_site.times(0, api.now)
     slider.focus()
-    for _ in range(3):
+    for when in times[1:4]:
         slider.press("ArrowLeft")
-    shown = flat_site.result(flat_site.times(0, api.now)[3])["sources"]
+        expect(slider).to_have_attribute("aria-valuenow", str(when))
+    shown = flat_site.result(times[3])["sources"]
     expect(page.locator("#state-text")).to_contain_text("Past")
     expect(page.locator("#go-live")).to_have_attribute("aria-pressed", "false")
     until(lambda: shows(page, shown), page)
-    last = page.get_attribute("#slider", "max")
     api.advance(PERIOD_MS)
-    expect(slider).not_to_have_attribute("max", last or "")
+    newest = time_text(flat_site.times(0, api.now)[0])
+    expect(page.locator('[data-view="Now"]')).to_contain_text(newest)
     assert shows(page, shown), "a new result does not pull the page out of the past"
     visit.picture("past")
     slider.press("End")
@@ -165,24 +166,91 @@ def test_the_slider_shows_the_past_and_returns_to_live(flat_visit: tuple[Visit, 
     expect(page.locator("#go-live")).to_have_attribute("aria-pressed", "true")
 
 
-def test_history_plays_and_pauses(flat_visit: tuple[Visit, FakeApi]) -> None:
+def test_a_click_on_the_timeline_goes_to_that_time(flat_visit: tuple[Visit, FakeApi]) -> None:
+    visit, api = flat_visit
+    page, flat_site = visit.page, api.sites["flat"]
+    slider = page.locator("#slider")
+    expect(page.locator("#lanes .there")).not_to_have_count(0)
+    first, last = (int(slider.get_attribute(f"aria-value{end}") or 0) for end in ("min", "max"))
+    wanted = min(flat_site.times(0, api.now), key=lambda when: abs(when - (0.6 * first + 0.4 * last)))
+    box = slider.bounding_box()
+    assert box is not None
+    slider.click(position={"x": box["width"] * (wanted - first) / (last - first), "y": box["height"] / 2})
+    expect(slider).to_have_attribute("aria-valuenow", str(wanted))
+    expect(page.locator("#live-caption")).to_contain_text(f"Past, {time_text(wanted)}")
+    until(lambda: shows(page, flat_site.result(wanted, now=api.now)["sources"]), page)
+    page.select_option("#range", "all")
+    expect(slider).to_have_attribute("aria-valuemin", str(flat_site.times(0, api.now)[-1]))
+    page.click("#go-live")
+
+
+def test_the_settled_view_follows_the_live_one(flat_visit: tuple[Visit, FakeApi]) -> None:
+    visit, api = flat_visit
+    page, flat_site = visit.page, api.sites["flat"]
+    page.click("#go-settled")
+    expect(page.locator("#go-settled")).to_have_attribute("aria-pressed", "true")
+    for _ in range(2):
+        late = flat_site.times(0, api.now - LAG * flat_site.site.period_ms)[0]
+        until(lambda late=late: shows(page, flat_site.result(late, now=api.now)["sources"]), page)  # type: ignore[misc]
+        expect(page.locator("#state-text")).to_have_text(f"Settled: {time_text(late)}")
+        expect(page.locator('[data-view="Settled"]')).to_contain_text(time_text(late))
+        expect(page.locator("#live-caption")).to_contain_text("before and after")
+        api.advance(PERIOD_MS)
+    page.click("#go-live")
+    expect(page.locator("#live-caption")).to_contain_text("can still change")
+
+
+def test_a_mark_leaves_a_trail_that_fades_and_a_doubt_is_no_source(flat_visit: tuple[Visit, FakeApi]) -> None:
     page = flat_visit[0].page
-    page.select_option("#speed", "15")
+    expect(page.locator("#state-text")).to_contain_text("Live")
+    expect(page.locator("#plan .trail").first).to_be_attached()
+    fades = [float(one.get_attribute("stroke-opacity") or 0) for one in page.locator("#plan .trail").all()]
+    assert min(fades) < 0.25
+    assert max(fades) > 0.7
+    doubt = page.locator("#plan .mark.doubt")
+    expect(doubt).to_have_attribute("data-id", "7")
+    assert page.locator("#plan .vicinity").count() == 3
+    assert page.locator('#estimate-sources [data-id="7"]').count() == 0
+    expect(page.locator("#estimate-doubts")).to_contain_text(re.compile(r"less likely than not: room 1 \(31.%\)"))
+    for symbol, name in (
+        (".mark:not(.doubt)", "more likely than not"),
+        (".mark.doubt", "less likely"),
+        (".trail", "way"),
+    ):
+        assert page.locator(f"#key li:has({symbol})").filter(has_text=name).count() == 1, (
+            "the key has the map's symbols"
+        )
+
+
+def test_one_frame_alone_has_letters_and_no_trails(flat_visit: tuple[Visit, FakeApi]) -> None:
+    page = flat_visit[0].page
+    page.check("#layer-alone")
+    expect(page.locator("#live-caption")).to_contain_text("from this frame alone")
+    assert marks(page).keys() == {"a", "b", "c"}
+    assert page.locator("#plan .trail, #plan .doubt").count() == 0
+    page.uncheck("#layer-alone")
+    expect(page.locator("#plan .trail").first).to_be_attached()
+    assert marks(page).keys() == {"1", "2", "3"}
+
+
+def test_history_plays_and_pauses(flat_visit: tuple[Visit, FakeApi]) -> None:
+    visit, api = flat_visit
+    page = visit.page
     expect(page.locator("#play")).to_be_enabled()
     page.click("#play")
     expect(page.locator("#play")).to_have_attribute("data-playing", "true")
+    third = sorted(api.sites["flat"].times(int(page.get_attribute("#slider", "aria-valuemin") or 0), api.now))[3]
     page.wait_for_function(  # the page itself pauses: by the time that the test would, it may have played to the end
-        """() => {
-          const there = Number(document.getElementById("slider").value) >= 3;
+        """third => {
+          const now = Number(document.getElementById("slider").ariaValueNow);
+          const there = now >= third && document.getElementById("state-text").textContent.includes("Past");
           if (there) document.getElementById("play").click();
           return there;
-        }"""
+        }""",
+        arg=third,
     )
     expect(page.locator("#play")).to_have_attribute("data-playing", "false")
-    paused = page.input_value("#slider")
-    assert 3 <= int(paused) < int(page.get_attribute("#slider", "max") or 0)
     expect(page.locator("#state-text")).to_contain_text("Past")
-    assert page.input_value("#slider") == paused
     page.click("#go-live")
     expect(page.locator("#state-text")).to_contain_text("Live")
 
@@ -190,7 +258,7 @@ def test_history_plays_and_pauses(flat_visit: tuple[Visit, FakeApi]) -> None:
 def test_a_lost_connection_is_reported_and_restored(flat_visit: tuple[Visit, FakeApi]) -> None:
     visit, api = flat_visit
     page = visit.page
-    expect(page.locator("#plan .mark")).to_have_count(3)
+    expect(page.locator("#plan .mark:not(.doubt)")).to_have_count(3)
     api.cut()
     expect(page.locator("#lost")).to_contain_text("lost")
     expect(page.locator("#state")).to_have_attribute("data-state", "lost")
@@ -211,7 +279,7 @@ def test_an_ended_session_asks_to_sign_in_again(flat_visit: tuple[Visit, FakeApi
     api.advance(PERIOD_MS)
     expect(page.locator("#sign-in-problem")).not_to_be_empty()
     sign_in(page)
-    expect(page.locator("#plan .mark")).to_have_count(3)
+    expect(page.locator("#plan .mark:not(.doubt)")).to_have_count(3)
 
 
 def test_a_corrected_clock_does_not_stop_the_map(flat_visit: tuple[Visit, FakeApi]) -> None:
@@ -231,36 +299,51 @@ def test_a_corrected_clock_does_not_stop_the_map(flat_visit: tuple[Visit, FakeAp
     until(shows_the_newest, page)
 
 
-def test_the_whole_window_and_the_truth_are_shown_for_comparison(browser: Browser) -> None:
+def test_an_attackers_view_and_the_truth_are_shown_beside_the_map(browser: Browser) -> None:
     given = sites() | {"flat": flat(cut=True)}
     with watching(browser, given=given, viewport={"width": 1440, "height": 900}) as (visit, _):
         page = visit.page
         expect(page.locator("#attack-figure")).to_be_hidden()
+        expect(page.locator("#longer")).to_have_text(re.compile("8 hours .* 3.cm by anyone who keeps every reading"))
         page.check("#layer-attack")
-        expect(page.locator("#attack-caption")).to_contain_text("last 43 frames")
-        expect(page.locator("#attack-plan .mark")).to_have_count(3)
-        for fact in ("if no one moved", "only the last ones", "epsilon 19.7"):
-            assert fact in text(page, "#estimate-attack")
+        expect(page.locator("#attack-plan .mark:not(.doubt)")).to_have_count(3)
+        for fact in ("all 43 frames of the hour", "follows everyone", "only the last ones", "fit it (p = 0.4)"):
+            expect(page.locator("#attack-text")).to_contain_text(fact)
+        page.select_option("#attack-span", "day")
+        expect(page.locator("#attack-text")).to_contain_text("frames of the day")
         page.check("#layer-truth")
         expect(page.locator("#plan .truth")).to_have_count(3)
         expect(page.locator(".compared")).to_have_count(3)
         assert re.search(r"truth is [\d.]+ m away, (in|out)side", text(page, "#estimate-sources"))
         visit.picture("attack-and-truth")
         page.select_option("#site", "hall")
-        expect(page.locator("#live-caption")).to_contain_text("from this frame alone")
+        expect(page.locator("#claim")).to_contain_text("by one source")
         expect(page.locator("#truth-choice")).to_be_hidden()
+
+
+def test_a_fast_clock_and_a_solver_that_compiles_are_announced(browser: Browser) -> None:
+    new = FakeSite(flat_text(name="new"), None, speed=60.0, preparing=True)
+    with watching(browser, site="new", given={"new": new, "flat": flat(speed=60.0)}) as (visit, _):
+        page = visit.page
+        expect(page.locator("#fast")).to_contain_text("60 times as fast")
+        expect(page.locator("#no-map")).to_contain_text("being compiled")
+        page.select_option("#site", "flat")
+        expect(page.locator("#plan .mark:not(.doubt)")).to_have_count(3)
+        page.wait_for_function(  # its age grows sixty times as fast as that of a real map
+            "() => /: [2-9].min ago/.test(document.getElementById('state-text').textContent)"
+        )
 
 
 def test_lines_and_networks_have_drawings_of_their_own(browser: Browser) -> None:
     with watching(browser, site="hall") as (visit, _):
         page = visit.page
-        for site, where, sensors in (("hall", r"Mark 1 at [\d.]+ m", 24), ("pipes", "Mark 1 at [a-z]+", 8)):
+        for site, where, sensors in (("hall", r"at [\d.]+.m", 24), ("pipes", "at [a-z]+", 8)):
             page.select_option("#site", site)
             expect(page.locator("#plan .sensor")).to_have_count(sensors)
             expect(page.locator("#plan .mark")).to_have_count(1)
-            assert re.search(where, text(page, "#estimate-sources"))
+            expect(page.locator("#lanes li")).to_have_count(1)
+            expect(page.locator("#estimate-sources")).to_contain_text(re.compile(where))
             assert "source" in text(page, "#claim")
-            expect(page.locator("#zones")).to_be_hidden()
             visit.picture(f"site-{site}")
         page.reload()
         expect(page.locator("#plan .node")).to_have_count(12)
@@ -282,7 +365,6 @@ def test_old_data_and_missing_data_are_marked(browser: Browser) -> None:
         page.select_option("#site", "new")
         expect(page.locator("#no-map")).to_contain_text("0 of 80 sensors")
         expect(page.locator("#budget")).to_contain_text("60 readings allowed")
-        expect(page.locator("#zones")).to_be_hidden()
         visit.picture("nothing-yet")
 
 

@@ -1,6 +1,7 @@
 """The page's sentences and its geometry, in the browser that runs them."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def call(page: Page, module: str, name: str, *arguments: Any) -> Any:
     ],
 )
 def test_numbers_and_durations_are_rounded(page: Page, name: str, value: float, expected: str) -> None:
-    assert call(page, "texts.js", name, value) == expected
+    assert call(page, "formats.js", name, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -173,15 +174,32 @@ def test_a_vicinity_of_one_place_has_the_size_of_that_place(
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_the_view_of_a_window_states_its_limits(page: Page, cut: bool) -> None:
-    attack = {"time": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "cut": cut}
-    longer = {"seconds": 86_400, "epsilon": 19.6, "right_place": 0.853}
+def test_the_view_of_an_attacker_states_its_fit_and_its_limits(page: Page, cut: bool) -> None:
+    attack = {"time": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "cut": cut, "span": "window"}
     space = {"kind": "floorplan", "cell": 0.25}
-    shown = call(page, "texts.js", "attackText", attack | {"longer": longer}, HOUR, space, NOW)
-    facts = ("the 43 frames of the hour", "a cell (0.25 m) to 0.5 m", "of a day have epsilon 19.7, not 4")
-    for fact in (*facts, "up to 86 % of cases"):
+    shown = call(page, "texts.js", "attackText", attack | {"fit": 0.4, "doubtful": False}, HOUR, space, NOW)
+    for fact in ("all 43 frames of the hour", "follows everyone", "2 sources, each to within a cell (0.25 m) to 0.5 m"):
         assert fact in shown
     assert ("only the last" in shown) is cut
+    assert "fit it (p = 0.4)" in shown
+    wrong = call(page, "texts.js", "attackText", attack | {"fit": 7e-5, "doubtful": True}, HOUR, space, NOW)
+    assert "do not fit it" in wrong
+    assert "p = 7e-5" in wrong
+
+
+@pytest.mark.parametrize(
+    ("odds", "fact"),
+    [
+        ({"radius": 0.0288, "right_place": None}, "located to about 3 cm"),
+        ({"radius": 1.24, "right_place": None}, "located to about 1.2 m"),
+        ({"radius": None, "right_place": 0.853}, "named in up to 86 % of cases"),
+    ],
+)
+def test_what_eight_hours_reveal_is_never_rounded_down(page: Page, odds: dict[str, Any], fact: str) -> None:
+    longer = {"seconds": 28_800, "epsilon": 19.6} | odds
+    shown = call(page, "texts.js", "longerText", {"kind": "floorplan", "longer": longer})
+    for part in ("8 hours", fact, "keeps every reading", "epsilon 19.7"):
+        assert part in shown
 
 
 def test_a_method_without_probabilities_shows_none(page: Page) -> None:
@@ -190,15 +208,67 @@ def test_a_method_without_probabilities_shows_none(page: Page) -> None:
         shown = call(page, "texts.js", name, source, False, {"kind": "floorplan"})
         assert "within 0.8 m" in shown
         assert "%" not in shown
-    empty: dict[str, Any] = {"counts": None, "sources": [], "failed": False}
-    assert call(page, "texts.js", "countText", empty) == "No sources found."
-    assert "not prove" in call(page, "texts.js", "oddsText", empty)
+    empty: dict[str, Any] = {"counts": None, "sources": [], "failed": False, "zones": None}
+    assert call(page, "texts.js", "headline", empty, SPACE)["title"] == "No one"
+    found = empty | {"status": "", "expected": 3, "sensors": 3, "set_aside": [], "doubtful": False}
+    [doubt] = page.evaluate("async (given) => (await import('./static/texts.js')).doubts(given, [], () => '')", found)
+    assert "not prove" in doubt
 
 
-def test_marks_keep_their_number_while_they_move(page: Page) -> None:
-    before = [{"id": 1, "at": [1, 1]}, {"id": 2, "at": [8, 8]}]
-    after = [{"at": [7.5, 8]}, {"at": [4, 4]}, {"at": [1.2, 1]}]
-    assert [one["id"] for one in call(page, "map_view.js", "numberMarks", before, after, 12.8)] == [2, 3, 1]
+SPACE = {"kind": "floorplan", "zones": [{"id": "l", "label": "Living room"}, {"id": "s", "label": "Study"}]}
+
+
+def zone(name: str, probability: float, expected: float = 0.9, *, occupied: bool = True) -> dict[str, Any]:
+    return {"id": name, "probability": probability, "expected": expected, "occupied": occupied}
+
+
+@pytest.mark.parametrize(
+    ("counts", "zones", "title", "sure"),
+    [
+        (
+            [0.1, 0.08, 0.82],
+            [zone("l", 0.9), zone("s", 0.8)],
+            "2 people: Living room, Study",
+            "82 % sure of the number",
+        ),
+        ([0.0, 0.04, 0.06, 0.9], [zone("s", 0.9), zone("l", 1, 2.1)], "3 people: Study, Living room (2)", "90 % sure"),
+        ([0.0, 0.1, 0.3, 0.25, 0.35], [zone("l", 0.6)], "3 or 4 people: Living room", "60 % sure"),
+        ([0.24, 0.26, 0.25, 0.25], [], "1 or 2 people", "51 % sure"),
+        ([0.1, 0.9], [zone("l", 0.4, occupied=True), zone("s", 0.45)], "1 person: room unclear", "90 % sure"),
+        ([0.97, 0.03], [zone("l", 0.03)], "No one", "97 % sure"),
+    ],
+)
+def test_the_headline_is_more_likely_than_not(
+    page: Page, counts: list[float], zones: list[dict[str, Any]], title: str, sure: str
+) -> None:
+    result = {"counts": counts, "sources": [], "failed": False, "zones": zones}
+    told = call(page, "texts.js", "headline", result, SPACE)
+    assert told["title"] == title
+    assert told["sure"].replace("\u00a0", " ").startswith(sure)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (zone("l", 0.93), "someone, 93 %"),
+        (zone("l", 0.98, 1.9), "about 2, 98 %"),
+        (zone("l", 0.3), "someone until just now, 70 %"),
+        (zone("l", 0.05, 0.05, occupied=False), "no one, 95 %"),
+    ],
+)
+def test_a_zone_says_how_sure_it_is(page: Page, given: dict[str, Any], text: str) -> None:
+    assert call(page, "texts.js", "zoneText", given, "floorplan") == text
+
+
+def test_marks_take_the_label_of_their_track_and_the_rest_are_doubts(page: Page) -> None:
+    track = {"since": 5, "same": 0.9, "at": [1, 1], "place": "3", "radius": 1}
+    tracks = [track | {"label": 4, "probability": 0.8}, track | {"label": 9, "probability": 0.3}]
+    followed = {"sources": [{"label": 4, "at": [1, 1], "probability": 0.8}], "tracks": tracks}
+    [mark, doubt] = call(page, "map_view.js", "marksOf", followed)
+    assert (mark["id"], mark["since"], mark.get("doubt")) == (4, 5, None)
+    assert (doubt["id"], doubt["doubt"]) == (9, True)
+    alone = {"sources": [{"label": None, "at": [1, 1]}, {"label": None, "at": [2, 2]}], "tracks": []}
+    assert [one["id"] for one in call(page, "map_view.js", "marksOf", alone)] == ["a", "b"]
 
 
 WALK = """async ([geometry, at, far]) => {
@@ -237,15 +307,34 @@ def test_ways_on_the_page_are_as_long_as_in_the_model(page: Page, made: Any) -> 
         assert np.allclose(walked, np.where(far <= 5.0 + 1e-9, far, np.inf))
 
 
-@pytest.mark.parametrize("made", [_flat, _stated])
-def test_rooms_are_named_by_where_they_are(page: Page, made: Any) -> None:
-    geometry, _ = made()
-    names = page.evaluate(
-        """async (geometry) => {
+@pytest.mark.parametrize("made", [_flat, _drawn])
+def test_trails_pass_through_doors_and_never_through_walls(page: Page, made: Any) -> None:
+    geometry, space = made()
+    rng = np.random.default_rng(5)
+    pairs = space.places[rng.integers(len(space), size=(40, 2))]
+    ways = page.evaluate(
+        """async ([geometry, pairs]) => {
           const { FloorGrid } = await import("./static/floor_grid.js");
           const floor = new FloorGrid(geometry);
-          return [[2, 2], [8, 7], [8, 1]].map((at) => floor.roomAt(...at));
+          return pairs.map(([from, to]) => floor.way(from, to));
         }""",
-        geometry,
+        [geometry, pairs.tolist()],
     )
-    assert names == ["left room", "upper right room", "lower right room"]
+    walls = [np.array(wall) for wall in geometry["walls"]]
+    for way, (start, end) in zip(ways, pairs, strict=True):
+        assert way[0] == pytest.approx(start)
+        assert way[-1] == pytest.approx(end)
+        legs = [(np.array(a), np.array(b)) for a, b in pairwise(way)]
+        assert not [leg for leg in legs for wall in walls if _cross(*leg, *wall)]
+        walked = sum(np.linalg.norm(b - a) for a, b in legs)
+        assert walked <= space.distances(space.index(start))[space.index(end)] + 1e-9, "no longer than along the axes"
+    assert any(len(way) > 2 for way in ways)
+
+
+def _cross(a: Any, b: Any, c: Any, d: Any) -> bool:
+    """Whether two segments cross inside both; written apart from the page's own rule."""
+
+    def side(p: Any, q: Any, r: Any) -> float:
+        return float((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]))
+
+    return side(a, b, c) * side(a, b, d) < -1e-9 and side(c, d, a) * side(c, d, b) < -1e-9

@@ -54,6 +54,18 @@ def test_there_may_be_no_result(store: Store) -> None:
     assert store.results.save([]) == 0
 
 
+def test_a_period_is_sampled_by_the_last_good_result_of_each_step(store: Store) -> None:
+    store.readings.add(frames(9))
+    all_of_them = [result(k, status="failed: why" if k in {4, 5} else "weighed") for k in range(9)]
+    store.results.save([one for one in all_of_them if one.time != moment(6)])
+    assert store.results.oldest(SITE) == moment(0)
+    assert store.results.oldest("elsewhere") is None
+    step = 2 * (moment(1) - moment(0))
+    found = store.results.sampled(SITE, moment(1), moment(8), step)
+    assert [one.time for one in found] == [moment(2), moment(3), moment(7)]
+    assert all(one.map is None for one in found)
+
+
 def test_the_latest_result_may_be_asked_for_up_to_a_time(store: Store) -> None:
     store.readings.add(frames(3))
     store.results.save([result(0), result(1, status="failed: why"), result(2)])

@@ -149,6 +149,7 @@ class LiveRecovery:
             log.info("%s: ready to recover with %s after %.1f s", queue.site.name, queue.site.estimator_name, took)
         except Exception:
             log.exception("%s: the model could not be prepared", queue.site.name)
+        queue.prepared = True
 
     def _turn(self, queue: SiteQueue) -> bool:
         """Recover the newest frame of a site, or a batch of others; returns False if there is nothing to do."""

@@ -37,6 +37,8 @@ class RecoveryState:
         Recent time per frame.
     reason
         Why nothing can be recovered right now; empty if all is well.
+    preparing
+        The solver of the site is still being compiled.
     """
 
     lag_ms: int | None
@@ -49,6 +51,7 @@ class RecoveryState:
     per_second: float
     took_ms: float
     reason: str
+    preparing: bool = False
 
 
 class Backlog:
@@ -102,6 +105,7 @@ class SiteQueue:
         self.backlog = Backlog(backlog)
         self.newest = 0
         self.check_at = 0.0
+        self.prepared = False
         self._clock = clock
         self._wait = wait
         self._limit = min(backlog, LARGEST_QUERY)
@@ -149,6 +153,7 @@ class SiteQueue:
             per_second=sum(number for when, number in self._done if when > now - RATE_WINDOW_S) / RATE_WINDOW_S,
             took_ms=1000 * self._took,
             reason=reason,
+            preparing=not self.prepared,
         )
 
     def find_missed(self, store: Store, now: float, wall: int, every: float) -> None:

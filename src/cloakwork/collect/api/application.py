@@ -12,6 +12,7 @@ from cloakwork.collect.api import (
     routes_access,
     routes_events,
     routes_health,
+    routes_history,
     routes_page,
     routes_readings,
     routes_results,
@@ -55,7 +56,16 @@ TAGS = [
 ]
 # nothing of a request goes to a telemetry service, whatever the environment says
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
-ROUTES = (routes_readings, routes_sites, routes_results, routes_health, routes_events, routes_access, routes_page)
+ROUTES = (
+    routes_readings,
+    routes_sites,
+    routes_results,
+    routes_history,
+    routes_health,
+    routes_events,
+    routes_access,
+    routes_page,
+)
 
 
 def make_app(
@@ -98,6 +108,7 @@ def make_app(
     app.router.route_class = GuardedRoute
     routers = [module.router for module in ROUTES]
     if simulation is not None:
+        context.simulated = True
         routers.append(routes_results.truth_router(simulation))
     app.router.routes += [route for router in routers for route in router.routes]
     install_error_handlers(app)

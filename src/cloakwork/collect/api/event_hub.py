@@ -41,6 +41,7 @@ class EventKind(StrEnum):
     """The name of an event in a stream."""
 
     RESULT = "result"
+    SETTLED = "settled"
     REPORT = "report"
     PROBLEM = "problem"
     LAG = "lag"
@@ -79,9 +80,11 @@ class ApiEvent:
 
 
 def result_event(result: Result) -> ApiEvent:
-    """A result as an event, without its map."""
+    """A result as an event, without its map; a settled one replaces the live result of its time."""
     text = result_body(result, with_map=False).model_dump_json()
-    return ApiEvent(EventKind.RESULT, result.site, str(result.time), text, result.time)
+    return ApiEvent(
+        EventKind.SETTLED if result.settled else EventKind.RESULT, result.site, str(result.time), text, result.time
+    )
 
 
 class EventQueue:
@@ -101,7 +104,7 @@ class EventQueue:
         if self.end_reason is not None or event.site not in self.sites:
             return True
         replaced = self._waiting.pop(event.key, None)
-        self._results += event.kind is EventKind.RESULT and replaced is None
+        self._results += event.time is not None and replaced is None
         if self._results > self._most:
             self.end(StreamEnd.SLOW)
             return False

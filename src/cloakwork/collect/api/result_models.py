@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from threading import Lock
 from typing import Annotated, Any
 
@@ -10,7 +9,6 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from cloakwork.accuracy import bayes_risk
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Attack, attack, unpack_map
 from cloakwork.collect.storage import (
@@ -24,15 +22,12 @@ from cloakwork.collect.storage import (
     unix_ms,
 )
 from cloakwork.errors import InputError
-from cloakwork.privacy import Profile
 from cloakwork.recovery import DOUBTFUL
 from cloakwork.sensor.wire import LARGEST
-from cloakwork.site import clock_ms
 
 MOST_READINGS = 200_000  # of one attack
 PAGE = 5000
 MOST_ATTACKS = 32
-DAY = 86_400.0
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["hall"])]
 SensorId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["s07"])]
 Moment = Annotated[int, Field(ge=0, le=LARGEST, description="Unix milliseconds.", examples=[1794731949036])]
@@ -101,29 +96,16 @@ class ResultBody(ResponseModel):
     doubtful: bool = False
 
 
-class LongerBody(ResponseModel):
-    """The privacy loss, by the plan, to an attacker who keeps the readings of a longer time.
-
-    The best guess of the place of a lone source that stays so long is right with at most the probability `right_place`.
-    """
-
-    seconds: float = Field(examples=[86_400.0])
-    epsilon: float = Field(examples=[5.79])
-    right_place: float = Field(examples=[0.86])
-
-
 class AttackBody(ResultBody):
     """The result of many frames combined, `since` the first of them, as if no source had moved.
 
-    It covers one window, and where that has too many readings (`cut`) only its end. Data kept for longer reveal more:
-    `longer` says how much.
+    It covers one window, and where that has too many readings (`cut`) only its end.
     """
 
     frames: int
     readings: int
     since: int
     cut: bool
-    longer: LongerBody
 
 
 def result_body(result: Result, *, with_map: bool) -> ResultBody:
@@ -131,24 +113,11 @@ def result_body(result: Result, *, with_map: bool) -> ResultBody:
     return ResultBody(**_result_fields(result, with_map=with_map))
 
 
-def attack_body(watched: CollectedSite, found: Attack) -> AttackBody:
+def attack_body(found: Attack) -> AttackBody:
     """The result of a window as JSON."""
     fields = _result_fields(found.result, with_map=True)
     window = {name: getattr(found, name) for name in ("frames", "readings", "since", "cut")}
-    return AttackBody(**fields | window, longer=longer_window(watched))
-
-
-@lru_cache(maxsize=MOST_ATTACKS)
-def longer_window(watched: CollectedSite) -> LongerBody:
-    """How much a day of readings reveals, or seven windows where that is longer."""
-    claim, cloak = watched.plan.claim, watched.cloak
-    seconds = max(DAY, 7 * claim.window)
-    readings = watched.schedule.most(clock_ms(seconds))
-    found = 1.0
-    if cloak.physics.places > 1:
-        found = bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place
-    epsilon = Profile(cloak.frame_mu).times(readings).epsilon(claim.delta)
-    return LongerBody(seconds=seconds, epsilon=epsilon, right_place=found)
+    return AttackBody(**fields | window)
 
 
 def _result_fields(result: Result, *, with_map: bool) -> dict[str, Any]:

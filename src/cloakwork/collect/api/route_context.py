@@ -52,6 +52,7 @@ class ApiContext:
                 raise InputError(message, name=name, site=watched.name)
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
         self.hub, self.settings, self.clock, self.speed = hub, settings, clock, speed
+        self.simulated = False
         self.metrics = metrics = ApiMetrics()
         metrics.include(list(sites), intake, live, broker)
         hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream

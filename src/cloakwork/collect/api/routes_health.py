@@ -60,6 +60,7 @@ class LagBody(ResponseModel):
 
     `waiting` frames are ready and wait (`more` if the store may have others), `open` ones wait for sensors; `solved`
     and `failed` count since the start, `per_second` is of the last minute; `reason` says why recovery is stopped.
+    While the collector is `preparing`, it compiles the solver of the site.
     """
 
     ms: int | None
@@ -72,6 +73,7 @@ class LagBody(ResponseModel):
     per_second: float
     took_ms: float
     reason: str
+    preparing: bool
 
 
 class LinkBody(ResponseModel):

@@ -24,7 +24,6 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Attack
 from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
@@ -91,15 +90,15 @@ async def attack(
         found = await context.workers.heavy(context.attacks.attack_until, watched, time)
     if found is None:
         raise ApiError(404, "no-readings", "The window up to this time has no readings.")
-    return await context.workers.read(_combined, watched, found)
+    return await context.workers.read(_combined, found)
 
 
 def _whole(result: Result) -> Response:
     return json_response(result_body(result, with_map=True))
 
 
-def _combined(watched: CollectedSite, found: Attack) -> Response:
-    return json_response(attack_body(watched, found))
+def _combined(found: Attack) -> Response:
+    return json_response(attack_body(found))
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:

@@ -1,8 +1,10 @@
 """`GET /v1/sites`, `GET /v1/sites/{site}` (its geometry) and `POST /v1/sites/{site}/erase`."""
 
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ from fastapi import APIRouter
 from pydantic import Field, model_validator
 
 from cloakwork._checks import IntArray
+from cloakwork.accuracy import bayes_risk
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
@@ -17,7 +20,10 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
+from cloakwork.privacy import Profile
+from cloakwork.site import clock_ms
 
+EIGHT_HOURS = 28_800.0
 log = logging.getLogger(__name__)
 Segment = tuple[tuple[float, float], tuple[float, float]]
 Edge = tuple[int, int, int]  # 0 for vertical or 1 for horizontal, then the line's number and the cell's along it
@@ -47,6 +53,7 @@ class SiteBody(ResponseModel):
     period_ms: int
     ahead_ms: int
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
+    simulated: bool = Field(description="Whether GET .../truth knows where everyone is: in a demonstration.")
     speed: float = Field(description="How many times faster than real time that clock runs: 1 except in a demo.")
     estimator: str = Field(examples=["PointSources"])
     follows: bool
@@ -65,14 +72,25 @@ class SensorBody(ResponseModel):
 
 
 class NamedZone(ResponseModel):
-    """A part of the site that has a name; `label` is for people.
-
-    `places` are the numbers of its places; empty where the site file names no zones and these are just its rooms.
-    """
+    """A part of the site, one that the site file names or a room; `label` is for people, `places` are its places."""
 
     id: str = Field(examples=["living"])
     label: str = Field(examples=["Living room"])
     places: list[int] = Field([])
+
+
+class LongerBody(ResponseModel):
+    """What the plan lets an attacker know who keeps the readings of eight hours, or of seven windows if longer.
+
+    A lone source that stays so long in one place can be located with a standard deviation of about `radius` metres, in
+    the direction in which sensors see it best. On a network, which has no metres, the best guess of its place is right
+    with at most the probability `right_place`. The one that does not apply is null.
+    """
+
+    seconds: float = Field(examples=[28_800.0])
+    epsilon: float = Field(examples=[18.4])
+    radius: float | None = Field(examples=[0.029])
+    right_place: float | None
 
 
 class GeometryBody(ResponseModel):
@@ -93,6 +111,7 @@ class GeometryBody(ResponseModel):
     lengths: list[float] = Field([])
     sensors: list[SensorBody]
     zones: list[NamedZone] = Field([])
+    longer: LongerBody
 
 
 class EraseIn(RequestModel):
@@ -151,6 +170,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),
+        simulated=context.simulated,
         speed=context.speed,
         estimator=watched.estimator_name,
         follows=watched.follows,
@@ -177,9 +197,29 @@ def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
         shape |= {"length": physics.length}
     elif not space.places.shape[1]:
         shape |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-    named = bool(site.spec.zone)
-    zones = [NamedZone(id=z.id, label=z.label, places=z.places.tolist() if named else []) for z in site.zones]
-    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, sensors=sensors, zones=zones, **shape)
+    zones = [NamedZone(id=zone.id, label=zone.label, places=zone.places.tolist()) for zone in site.zones]
+    shape |= {"sensors": sensors, "zones": zones, "longer": longer_window(watched)}
+    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, **shape)
+
+
+@lru_cache
+def longer_window(watched: CollectedSite) -> LongerBody:
+    """What eight hours of readings reveal, or seven windows where that is longer.
+
+    Notes
+    -----
+    A move of length alpha shifts n readings of the most exposed place by mu sqrt(n) standard deviations, so the error
+    of an unbiased estimate has a standard deviation of at least alpha / (mu sqrt(n)) there (Cramer and Rao).
+    """
+    claim, cloak = watched.plan.claim, watched.cloak
+    seconds = max(EIGHT_HOURS, 7 * claim.window)
+    readings = watched.schedule.most(clock_ms(seconds))
+    epsilon = Profile(cloak.frame_mu).times(readings).epsilon(claim.delta)
+    if watched.site.physics.space.places.shape[1]:
+        radius = claim.alpha / (cloak.frame_mu * math.sqrt(readings))
+        return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
+    found = bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place if cloak.physics.places > 1 else 1.0
+    return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:

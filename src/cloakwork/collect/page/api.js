@@ -1,10 +1,10 @@
 // The collector's HTTP interface. All addresses are relative to the page, so it also works behind a proxy's path.
 
 const WAIT_MS = 10_000;
-const ATTACK_WAIT_MS = 90_000; // combining a whole window takes a while
+const LONG_WAIT_MS = 90_000; // following people through a whole day takes a while
 const RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 30_000;
-let skew = 0;
+let clock = { time: Date.now(), at: performance.now(), speed: 1 };
 
 /** A response that is not a success; `status` is 0 where there was no response. */
 export class ApiError extends Error {
@@ -14,9 +14,14 @@ export class ApiError extends Error {
   }
 }
 
-/** The collector's time in Unix milliseconds: a wall screen's own clock may be wrong. */
+/** The site's time in Unix milliseconds: a wall screen's clock may be wrong, and a simulated clock may be fast. */
 export function now() {
-  return Date.now() + skew;
+  return clock.time + clock.speed * (performance.now() - clock.at);
+}
+
+/** Sets the site's clock, which runs `speed` times as fast as a real one. */
+export function setClock(time, speed) {
+  clock = { time, at: performance.now(), speed };
 }
 
 function address(path, query = {}) {
@@ -25,12 +30,6 @@ function address(path, query = {}) {
     if (value !== null && value !== undefined) url.searchParams.set(name, String(value));
   }
   return url;
-}
-
-function setClock(response) {
-  const time = Date.parse(response.headers.get("Date") ?? "");
-  // the header has whole seconds; its rounding is no reason to jump
-  if (Number.isFinite(time) && Math.abs(time + 500 - now()) > 1500) skew = time + 500 - Date.now();
 }
 
 async function send(path, { query, method, body, wait }) {
@@ -49,7 +48,6 @@ async function send(path, { query, method, body, wait }) {
   }
   try {
     const response = await fetch(address(path, query), options);
-    setClock(response);
     return [response, await response.text()];
   } catch {
     throw new ApiError(0, "The collector does not respond.");
@@ -86,23 +84,19 @@ export const signOut = () => request("session", { method: "DELETE" });
 export const getSites = () => request("sites");
 export const getGeometry = (name) => request(site(name));
 export const getHealth = (name) => request(`${site(name)}/health`);
-export const getLatest = (name) => requestOrNull(`${site(name)}/latest`);
 export const getResult = (name, time) => requestOrNull(`${site(name)}/results/${time}`);
+export const getAlone = (name, time) =>
+  requestOrNull(`${site(name)}/results/${time}`, { query: { alone: true }, wait: LONG_WAIT_MS });
 export const getTruth = (name, time) => requestOrNull(`${site(name)}/truth`, { query: { time } });
-export const getAttack = (name, time) =>
-  requestOrNull(`${site(name)}/attack`, { query: { time }, wait: ATTACK_WAIT_MS });
+export const getTracks = (name, since, until) => request(`${site(name)}/tracks`, { query: { since, until } });
+export const getTimeline = (name, since) => request(`${site(name)}/timeline`, { query: { since } });
+export const getAttack = (name, time, span) =>
+  requestOrNull(`${site(name)}/attack`, { query: { time, span }, wait: LONG_WAIT_MS });
 
-/** Results of a period without their maps, oldest first; at most `most`, the newest ones. */
-export async function getResults(name, since, until, most) {
-  const results = new Map();
-  let after = null;
-  do {
-    const limit = Math.min(500, most);
-    const page = await request(`${site(name)}/results`, { query: { since, until, limit, after } });
-    for (const result of page.items) results.set(result.time, result);
-    after = page.next;
-  } while (after !== null && results.size < most);
-  return [...results.values()].sort((a, b) => a.time - b.time).slice(-most);
+/** The newest results of a period without their maps, oldest first. */
+export async function getResults(name, { since = null, until = null, limit = 1000 }) {
+  const { items } = await request(`${site(name)}/results`, { query: { since, until, limit } });
+  return items.reverse();
 }
 
 /** Live events until `close` is called; reconnects automatically, less and less often. */
@@ -123,7 +117,8 @@ export class EventStream {
       this.open = true;
       this._handlers.onState("open");
     };
-    source.addEventListener("result", (event) => this._handlers.onResult(JSON.parse(event.data)));
+    for (const kind of ["result", "settled"])
+      source.addEventListener(kind, (event) => this._handlers.onResult(JSON.parse(event.data)));
     for (const kind of ["report", "problem", "lag"])
       source.addEventListener(kind, () => this._handlers.onOther());
     source.onerror = () => {

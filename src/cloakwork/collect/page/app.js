@@ -2,10 +2,11 @@
 
 import * as api from "./api.js";
 import { $, setText, setVisible } from "./elements.js";
+import { clock } from "./formats.js";
 import { SensorTable } from "./health_panel.js";
 import { SiteView } from "./site_view.js";
 import * as texts from "./texts.js";
-import { TimeSlider } from "./time_slider.js";
+import { Timeline } from "./timeline.js";
 
 const ANNOUNCE_MS = 5000;
 const RETRY_MS = 5000;
@@ -14,7 +15,7 @@ const THEMES = { system: "light", light: "dark", dark: "system" };
 let sites = [];
 let view = null;
 let opening = 0;
-const page = { connected: null, lostAt: null, history: null, table: null, announce, setConnected, handleError };
+const page = { connected: null, lostAt: null, timeline: null, table: null, announce, setConnected, handleError };
 
 const announcements = new Map();
 let announcedAt = 0;
@@ -38,8 +39,8 @@ function setConnected(connected, detail = "") {
   const before = page.connected;
   page.connected = connected;
   if (!connected) {
-    page.lostAt ??= api.now();
-    const since = texts.clock(page.lostAt);
+    page.lostAt ??= Date.now();
+    const since = clock(page.lostAt);
     const what = detail
       ? `The collector reported an error at ${since}: ${detail}`
       : `The connection to the collector was lost at ${since}.`;
@@ -72,7 +73,8 @@ function leave() {
 }
 
 function showSignIn(message) {
-  for (const id of ["board", "no-sites", "picker", "state", "sign-out", "lost", "stale"]) setVisible($(id), false);
+  for (const id of ["board", "no-sites", "picker", "state", "sign-out", "lost", "stale", "fast"])
+    setVisible($(id), false);
   page.connected = null;
   document.title = "Sign in · Cloakwork";
   setVisible($("sign-in"), true);
@@ -90,7 +92,7 @@ async function open(name) {
   globalThis.history.replaceState(null, "", url);
   let geometry;
   try {
-    geometry = await api.getGeometry(name);
+    [geometry, sites] = await Promise.all([api.getGeometry(name), api.getSites()]); // with their clocks as of now
   } catch (problem) {
     if (turn !== opening) return;
     handleError(problem);
@@ -177,32 +179,23 @@ function nextTheme() {
 function nameTheme() {
   setText($("theme"), `Theme: ${document.documentElement.dataset.theme ?? "system"}`);
   view?.mapView.repaint();
-  view?.comparison.mapView.repaint();
-}
-
-/** Highlights on the map the sensor of a table row. */
-function point(id) {
-  for (const dot of document.querySelectorAll(".sensor.pointed")) dot.classList.remove("pointed");
-  if (id) document.querySelector(`#plan [data-sensor="${CSS.escape(id)}"]`)?.classList.add("pointed");
+  view?.attacker.mapView.repaint();
 }
 
 function wire() {
-  page.table = new SensorTable($("sensors-head"), $("sensors-body"), { onPoint: point });
-  page.history = new TimeSlider({
-    onShow: (time) => view?.showMoment(time),
-    onRange: () => view?.loadHistory(),
+  page.table = new SensorTable($("sensors-head"), $("sensors-body"));
+  page.timeline = new Timeline({
+    onShow: (moment) => view?.show(moment),
+    onStep: (by) => view?.step(by),
+    onRange: () => view?.loadTimeline(),
     now: api.now,
   });
   $("theme").addEventListener("click", nextTheme);
   $("site").addEventListener("change", (event) => open(event.target.value));
   $("only-bad").addEventListener("change", () => view?.drawHealth());
   for (const id of ["layer-heat", "layer-sensors"]) $(id).addEventListener("change", () => view?.redraw());
-  for (const id of ["layer-truth", "layer-attack"]) {
-    $(id).addEventListener("change", () => {
-      view?.redraw();
-      view?.comparison.show();
-    });
-  }
+  for (const id of ["layer-truth", "layer-alone", "layer-attack", "attack-span"])
+    $(id).addEventListener("change", () => view?.compare());
   $("sign-in-form").addEventListener("submit", (event) => {
     event.preventDefault();
     signIn($("token").value.trim());
@@ -212,11 +205,6 @@ function wire() {
     await api.signOut().catch(() => {});
     leave();
     showSignIn("");
-  });
-  setVisible($("full"), Boolean(document.fullscreenEnabled));
-  $("full").addEventListener("click", () => {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else document.documentElement.requestFullscreen();
   });
   document.addEventListener("visibilitychange", () => document.hidden || view?.refresh());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);

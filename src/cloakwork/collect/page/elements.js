@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function fill(element, attributes, children) {
+function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -14,12 +14,12 @@ function fill(element, attributes, children) {
 
 /** An HTML element: `h("p", {class: "note"}, "text", other)`. */
 export function h(tag, attributes, ...children) {
-  return fill(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes, children);
 }
 
 /** An SVG element. */
 export function s(tag, attributes, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
+  return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
 /** The element of index.html with this id. */
@@ -32,6 +32,13 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Replaces the children of an element where they differ: a screen reader would lose its place. */
+export function fill(element, children) {
+  const old = [...element.children];
+  const same = children.length === old.length && children.every((one, k) => one.isEqualNode(old[k]));
+  if (!same) element.replaceChildren(...children);
+}
+
 /** Shows or hides an element, for the keyboard too. */
 export function setVisible(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
@@ -42,16 +49,10 @@ export function prefersLessMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** Calls `draw(width, height)` now and whenever the element is resized. */
-export function onResize(element, draw) {
-  let last = "";
-  const watch = new ResizeObserver(() => {
-    const size = `${element.clientWidth} ${element.clientHeight}`;
-    if (size === last || !element.clientWidth) return;
-    last = size;
-    draw(element.clientWidth, element.clientHeight);
-  });
-  watch.observe(element);
+/** Whether the dark theme is on: chosen, or that of the system. */
+export function isDark() {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 /** Pixels for each pixel of an ordinary screen: symbols grow with the text. */

@@ -1,9 +1,10 @@
 // The drawing of a floor plan or a plane: colour on a canvas, with lines and marks as SVG above it.
 
-import { h, s, unit } from "./elements.js";
+import { h, isDark, s, unit } from "./elements.js";
 import { FloorGrid } from "./floor_grid.js";
+import { number, roundDown } from "./formats.js";
 import { paint } from "./heat_layer.js";
-import { labelSize, sourceMark, sensorDot, truthMark } from "./map_symbols.js";
+import { labelSize, sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
 
 const MARGIN = 14; // room for the thickness of walls
 const FOOT = 26; // room for the scale
@@ -18,13 +19,6 @@ export class FloorDrawing {
     this.elements = [this.back, this.canvas, this.front];
     this.span = Math.hypot(this.floor.width, this.floor.height);
     this.ready = false;
-  }
-
-  where(source) {
-    const zone = zoneOf(source, this.geometry.zones);
-    if (zone) return `, in ${zone}`;
-    const room = source.at.length === 2 ? this.floor.roomAt(...source.at) : "";
-    return room ? `, in the ${room}`.replace(/the (room \d)/, "$1") : "";
   }
 
   heightFor(width) {
@@ -70,31 +64,43 @@ export class FloorDrawing {
   _fixed() {
     const { floor, geometry } = this;
     this.back.replaceChildren(s("path", { class: "floor", d: this._cells(floor.grid.keys()) }));
+    this.names = s("g", null, ...(geometry.zones ?? []).map((zone) => this._name(zone)));
     this.below = s("g");
     this.above = s("g");
     const weight = Math.max(2, Math.min(6 * unit(), 0.12 * this.scale));
     const doors = geometry.doors ?? [];
-    const inside = Math.max(2, 0.75 * weight);
     this.front.replaceChildren(
+      this.names,
       this.below,
-      this._line(floor.walls, { class: "wall", "stroke-width": inside }),
-      this._line(doors, { class: "gap", "stroke-width": inside + 1 }),
+      this._line(floor.walls, { class: "wall", "stroke-width": weight }),
+      this._line(doors, { class: "gap", "stroke-width": weight + 1 }),
       this._line(doors, { class: "door" }),
-      this._line(floor.outline(), { class: "wall", "stroke-width": weight }),
       this._scale(),
       this.above,
     );
   }
 
+  /** The name of a zone, in its topmost row that is wide enough. */
+  _name({ label, places }) {
+    const { floor } = this;
+    const wide = (6.4 * label.length + 10) * unit();
+    const rows = new Map();
+    for (const [x, y] of places.map((place) => floor.places[place]))
+      rows.set(y, [...(rows.get(y) ?? []), x]);
+    const ends = [...rows].sort((a, b) => b[0] - a[0]).map(([y, xs]) => [Math.min(...xs), Math.max(...xs), y]);
+    const fits = ends.find(([left, right]) => (right - left + floor.dx) * this.scale >= wide);
+    if (!fits) return s("g");
+    const [x, y] = this.px([(fits[0] + fits[1]) / 2, fits[2] + floor.dy / 2]);
+    return s("text", { class: "room", x, y: y + 17 * unit() }, label);
+  }
+
   _scale() {
     const u = unit();
-    const wanted = ((90 * u) / this.scale) * 1.0001;
-    const length =
-      [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500].filter((value) => value <= wanted).pop() ?? 0.1;
+    const length = roundDown((90 * u) / this.scale);
     const wide = length * this.scale;
     const [x, y] = [this.x0, this.y0 + this.floor.height * this.scale + 18 * u];
     const bar = s("path", { d: `M${x} ${y - 5 * u}v${5 * u}h${wide}v${-5 * u}`, class: "scale" });
-    return s("g", null, bar, s("text", { x: x + wide + 7 * u, y: y + u, class: "small" }, `${length} m`));
+    return s("g", null, bar, s("text", { x: x + wide + 7 * u, y: y + u, class: "small" }, `${number(length)} m`));
   }
 
   /** Cells as one path, runs of a row in one piece. */
@@ -119,12 +125,6 @@ export class FloorDrawing {
     return this.floor.near(...source.at, Math.SQRT2 * source.radius + this.floor.dx);
   }
 
-  holds(source, [x, y]) {
-    if (Math.hypot(x - source.at[0], y - source.at[1]) > source.radius) return false;
-    const { floor } = this;
-    return !floor.small || this._reached(source).has(floor.column(x) + floor.columns * floor.row(y));
-  }
-
   /** A vicinity: a circle, clipped where walls block the way. */
   _vicinity(source, tag) {
     const { floor } = this;
@@ -140,44 +140,54 @@ export class FloorDrawing {
     ];
   }
 
+  /** The way on foot between two points, in metres. */
+  way(from, to) {
+    return this.floor.way(from, to);
+  }
+
   draw(frame) {
     const { layers } = frame;
-    const dark = getComputedStyle(this.front).colorScheme.includes("dark");
     this.canvas.hidden = !(frame.map && layers.heat !== false);
-    if (!this.canvas.hidden) paint(this.canvas, this.floor, frame.map, frame.top, dark);
+    if (!this.canvas.hidden) paint(this.canvas, this.floor, frame.map, frame.top, isDark());
     const sensors = layers.sensors === false ? [] : this.geometry.sensors;
     const dots = sensors
       .filter((one) => one.at?.length === 2)
       .map((one) => sensorDot(this.px(one.at), one, frame.sensors.get(one.id)));
-    const sources = frame.sources.filter((source) => source.at.length === 2);
-    const regions = sources.map((source) =>
-      s(
-        "g",
-        { class: `source ${surety(source)}${source.radius > this.span / 5 ? " wide" : ""}` },
-        ...this._vicinity(source, frame.tag ?? "live"),
-      ),
-    );
-    this.below.replaceChildren(...dots, ...regions);
-    const truth = frame.truth.filter((one) => one.at.length === 2);
-    const near = this.span / 4; // a line to a mark far away says nothing
-    const lines = truth
-      .filter((one) => one.matched && one.apart < near)
-      .map((one) => this._line([[one.at, one.matched.at]], { class: "error" }));
+    const regions = frame.marks
+      .filter(({ doubt }) => !doubt)
+      .map((mark) =>
+        s(
+          "g",
+          { class: mark.radius > this.span / 5 ? "wide" : null },
+          ...this._vicinity(mark, frame.tag),
+        ),
+      );
+    this.below.replaceChildren(...dots, ...regions, ...this._trails(frame));
     this.above.replaceChildren(
-      ...lines,
-      ...truth.map((one) => truthMark(this.px(one.at), one.label)),
-      ...this._labels(sources, frame),
+      ...frame.truth.map((one) => truthMark(this.px(one.at), one.label)),
+      ...this._labels(frame),
     );
   }
 
+  /** Trails change with a new frame only, not while marks move. */
+  _trails({ trails, time, span }) {
+    if (this.trailsOf !== trails || this.trailScale !== this.scale) {
+      const way = ({ at: from }, { at: to }) =>
+        from.every((v, k) => v === to[k]) ? [] : this.way(from, to).map((corner) => this.px(corner));
+      this.trailParts = [...trails.values()].flatMap((points) => trail(points, way, time, span));
+      Object.assign(this, { trailsOf: trails, trailScale: this.scale });
+    }
+    return this.trailParts;
+  }
+
   /** Marks with their labels, above or below, so that no label covers another label or mark. */
-  _labels(sources, frame) {
+  _labels({ marks, label }) {
     const u = unit();
     const roomy = this.size.width >= 520 * u;
     const { width } = this.size;
-    const taken = sources.map((source) => [...this.px(source.at), 20 * u, 20 * u]);
-    return sources.map((source) => {
-      const text = roomy ? frame.label(source) : "";
+    const taken = marks.map((mark) => [...this.px(mark.at), 20 * u, 20 * u]);
+    return marks.map((source) => {
+      const text = roomy && !source.doubt ? label(source) : "";
       const [x, y] = this.px(source.at);
       const reach = Math.max(source.radius * this.scale, 14 * u);
       const { wide, high } = labelSize(text);
@@ -193,16 +203,4 @@ export class FloorDrawing {
       return sourceMark([x, y], source, text, [middle, y + top]);
     });
   }
-}
-
-/** The label of the named zone of a source's place, or nothing; of several zones the smallest. */
-export function zoneOf(source, zones) {
-  const place = Number(source.place);
-  const found = (zones ?? []).filter((zone) => (zone.places ?? []).includes(place));
-  return found.sort((a, b) => a.places.length - b.places.length)[0]?.label ?? "";
-}
-
-function surety(source) {
-  const p = source.probability ?? 1;
-  return p >= 0.9 ? "sure" : p >= 0.5 ? "likely" : "maybe";
 }

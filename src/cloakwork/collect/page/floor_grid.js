@@ -1,6 +1,6 @@
-// A floor of cells, walls and doors: walking distances between cells, the room of each cell, and outlines.
+// A floor of cells, walls and doors: walking distances and ways between cells.
 
-const MOST_CELLS = 60_000; // beyond, vicinities are plain circles and rooms have no names
+const MOST_CELLS = 60_000; // beyond, vicinities are plain circles and ways are straight
 const TINY = 1e-9;
 
 /** Cells of a floor plan or of a plane, numbered like the collector's places. */
@@ -22,7 +22,9 @@ export class FloorGrid {
     this.rows = Math.max(1, Math.round((ys.high - ys.low) / ys.step) + 1);
     this.left = xs.low - xs.step / 2;
     this.bottom = ys.low - ys.step / 2;
-    this.walls = geometry.walls ?? [];
+    const [right, top] = [this.left + this.columns * this.dx, this.bottom + this.rows * this.dy];
+    const around = [[this.left, this.bottom], [right, this.bottom], [right, top], [this.left, top]];
+    this.walls = geometry.walls?.length ? geometry.walls : around.map((corner, k) => [corner, around[(k + 1) % 4]]);
     this.doors = geometry.doors ?? [];
     this.small = places.length <= MOST_CELLS;
     this.grid = new Int32Array(this.columns * this.rows).fill(-1);
@@ -30,8 +32,6 @@ export class FloorGrid {
       this.grid[this.column(x) + this.columns * this.row(y)] = place;
     });
     this._open();
-    this.room = this.small ? this._rooms() : null;
-    this.roomNames = this.room ? this._names() : [];
   }
 
   column(x) {
@@ -54,24 +54,23 @@ export class FloorGrid {
   }
 
   _open() {
-    // 0: a wall, 1: a door, 2: nothing between
     this._pass = new Uint8Array(2 * this.grid.length);
     for (let row = 0; row < this.rows; row += 1) {
       for (let column = 0; column < this.columns; column += 1) {
         const here = this.at(column, row);
         for (const up of [0, 1]) {
           const there = this.at(column + 1 - up, row + up);
-          if (here >= 0 && there >= 0) this._pass[2 * (column + this.columns * row) + up] = 2;
+          if (here >= 0 && there >= 0) this._pass[2 * (column + this.columns * row) + up] = 1;
         }
       }
     }
     if (!this.small) return;
-    for (const wall of this.walls) this._across(wall, () => 0);
+    for (const wall of this.walls) this._across(wall, 0);
     // a door may be a part of a wall, or the gap between two
-    for (const door of this.doors) this._across(door, () => 1);
+    for (const door of this.doors) this._across(door, 1);
   }
 
-  _across(segment, change) {
+  _across(segment, passes) {
     const [[ax, ay], [bx, by]] = segment;
     const columns = [this.column(Math.min(ax, bx)) - 1, this.column(Math.max(ax, bx)) + 1];
     const rows = [this.row(Math.min(ay, by)) - 1, this.row(Math.max(ay, by)) + 1];
@@ -80,14 +79,13 @@ export class FloorGrid {
         for (const up of [0, 1]) {
           const [here, there] = [this.at(column, row), this.at(column + 1 - up, row + up)];
           if (here < 0 || there < 0 || !crosses(this.places[here], this.places[there], segment)) continue;
-          const k = 2 * (column + this.columns * row) + up;
-          this._pass[k] = change(this._pass[k]);
+          this._pass[2 * (column + this.columns * row) + up] = passes;
         }
       }
     }
   }
 
-  /** Walkable neighbours as [column, row, whether through a door]. */
+  /** Walkable neighbours as [column, row]. */
   *_neighbours(column, row) {
     const steps = [
       [column + 1, row, column, row, 0],
@@ -97,62 +95,59 @@ export class FloorGrid {
     ];
     for (const [toColumn, toRow, c, r, up] of steps) {
       if (this.at(toColumn, toRow) < 0 || c < 0 || r < 0) continue;
-      const pass = this._pass[2 * (c + this.columns * r) + up];
-      if (pass) yield [toColumn, toRow, pass === 1];
+      if (this.passes(c, r, up)) yield [toColumn, toRow];
     }
   }
 
-  _rooms() {
-    const room = new Int32Array(this.grid.length).fill(-1);
-    let number = 0;
-    for (let start = 0; start < this.grid.length; start += 1) {
-      if (this.grid[start] < 0 || room[start] >= 0) continue;
-      const left = [start];
-      room[start] = number;
-      while (left.length) {
-        const here = left.pop();
-        for (const [column, row, door] of this._neighbours(here % this.columns, Math.floor(here / this.columns))) {
-          const there = column + this.columns * row;
-          if (door || room[there] >= 0) continue;
-          room[there] = number;
-          left.push(there);
-        }
+  /** The cell of a point. */
+  cell([x, y]) {
+    return this.column(x) + this.columns * this.row(y);
+  }
+
+  /** Whether a straight line crosses no wall. */
+  clear(from, to) {
+    const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+    const steps = Math.ceil((4 * Math.hypot(dx, dy)) / Math.min(this.dx, this.dy));
+    const step = (c, r, toC, toR) =>
+      (c === toC && r === toR) || this.passes(Math.min(c, toC), Math.min(r, toR), r === toR ? 0 : 1);
+    let [column, row] = [this.column(from[0]), this.row(from[1])];
+    for (let k = 1; k <= steps; k += 1) {
+      const [c, r] = [this.column(from[0] + (k / steps) * dx), this.row(from[1] + (k / steps) * dy)];
+      // a step across a corner needs both ways around it
+      if (!(step(column, row, c, row) && step(c, row, c, r) && step(column, row, column, r) && step(column, r, c, r)))
+        return false;
+      [column, row] = [c, r];
+    }
+    return true;
+  }
+
+  /** A way on foot between two points, through doors and never through a wall: its corners. */
+  way(from, to) {
+    if (!this.small || this.clear(from, to)) return [from, to];
+    const [start, end] = [this.cell(from), this.cell(to)];
+    const before = new Map([[start, null]]);
+    for (const here of before.keys()) {
+      if (here === end) break;
+      for (const [column, row] of this._neighbours(here % this.columns, Math.floor(here / this.columns))) {
+        const there = column + this.columns * row;
+        if (!before.has(there)) before.set(there, here);
       }
-      number += 1;
     }
-    return room;
-  }
-
-  /** "left", "upper right" ... for each room; a number where two would have the same name. */
-  _names() {
-    const sums = [];
-    this.room.forEach((room, cell) => {
-      if (room < 0) return;
-      sums[room] ??= [0, 0, 0];
-      sums[room][0] += cell % this.columns;
-      sums[room][1] += Math.floor(cell / this.columns);
-      sums[room][2] += 1;
-    });
-    if (sums.length < 2) return [];
-    const names = sums.map(([columns, rows, cells]) => {
-      const [x, y] = [(columns / cells + 0.5) / this.columns, (rows / cells + 0.5) / this.rows];
-      const parts = [y > 0.58 ? "upper" : y < 0.42 ? "lower" : "", x > 0.58 ? "right" : x < 0.42 ? "left" : ""];
-      return parts.filter(Boolean).join(" ") || "middle";
-    });
-    return names.map((name, room) =>
-      names.indexOf(name) === names.lastIndexOf(name) ? `${name} room` : `room ${room + 1}`,
-    );
-  }
-
-  /** Name of the room at a point, or nothing where there is only one. */
-  roomAt(x, y) {
-    if (!this.roomNames.length) return "";
-    return this.roomNames[this.room[this.column(x) + this.columns * this.row(y)]] ?? "";
+    if (!before.has(end)) return [from, to];
+    const points = [to];
+    for (let cell = before.get(end); cell !== null && cell !== start; cell = before.get(cell))
+      points.unshift(this.places[this.grid[cell]]);
+    const corners = [from];
+    while (points.length) {
+      const seen = points.findLastIndex((point) => this.clear(corners.at(-1), point));
+      corners.push(points.splice(0, Math.max(0, seen) + 1).at(-1));
+    }
+    return corners;
   }
 
   /** Cells within a walking distance; steps go along the axes. */
   near(x, y, distance) {
-    const start = this.column(x) + this.columns * this.row(y);
+    const start = this.cell([x, y]);
     const found = new Map([[start, 0]]);
     let edge = [start];
     while (edge.length) {
@@ -170,28 +165,6 @@ export class FloorGrid {
       edge = next;
     }
     return found;
-  }
-
-  /** The outline of the floor, as segments in metres. */
-  outline() {
-    const segments = [];
-    for (let row = -1; row < this.rows; row += 1) {
-      for (let column = -1; column < this.columns; column += 1) {
-        const here = this.at(column, row) >= 0;
-        const [x, y] = [this.left + (column + 1) * this.dx, this.bottom + (row + 1) * this.dy];
-        if (here !== this.at(column + 1, row) >= 0)
-          segments.push([
-            [x, y - this.dy],
-            [x, y],
-          ]);
-        if (here !== this.at(column, row + 1) >= 0)
-          segments.push([
-            [x - this.dx, y],
-            [x, y],
-          ]);
-      }
-    }
-    return joined(segments);
   }
 }
 
@@ -214,20 +187,4 @@ function crosses(start, end, [a, b]) {
   const side = (p, q, r) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
   if (side(start, end, a) * side(start, end, b) > 1e-12) return false;
   return side(a, b, start) >= -1e-12 !== side(a, b, end) >= -1e-12;
-}
-
-/** Joins segments that continue in the same direction, so that a wall is one line. */
-function joined(segments) {
-  const kept = new Map();
-  const key = ([x, y]) => `${Math.round(x * 1e4)} ${Math.round(y * 1e4)}`;
-  for (const [start, end] of segments.sort((a, b) => a[0][0] - b[0][0] || a[0][1] - b[0][1])) {
-    const across = start[1] === end[1] ? "h" : "v";
-    const before = kept.get(across + key(start));
-    if (before) {
-      kept.delete(across + key(start));
-      before[1] = end;
-      kept.set(across + key(end), before);
-    } else kept.set(across + key(end), [start, end]);
-  }
-  return [...kept.values()];
 }

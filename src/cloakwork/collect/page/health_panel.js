@@ -1,7 +1,8 @@
 // The health of the sensors and the service: a summary, a table that sorts, problems and alarms.
 
-import { h, setText } from "./elements.js";
-import { ago, count, duration, few, moment, number, rough } from "./texts.js";
+import { fill, h, setText } from "./elements.js";
+import { ago, count, duration, moment, number, rough } from "./formats.js";
+import { few } from "./texts.js";
 
 const MANY_WAITING = 10; // frames that wait before a warning
 const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
@@ -9,10 +10,10 @@ const COLUMNS = [
   { key: "id", name: "Sensor", rank: (sensor) => sensor.id, text: (sensor) => sensor.id },
   { key: "state", name: "State", rank: (sensor) => LEVELS.indexOf(sensor.level), text: (sensor) => sensor.text },
   {
-    key: "seen",
-    name: "Last seen",
-    rank: (sensor) => -(sensor.last_seen ?? -1),
-    text: (sensor, now) => (sensor.last_seen === null ? "never" : ago(sensor.last_seen, now)),
+    key: "read",
+    name: "Last reading",
+    rank: (sensor) => -(sensor.last_reading ?? -1),
+    text: (sensor, now) => (sensor.last_reading === null ? "none" : ago(sensor.last_reading, now)),
   },
   {
     key: "noise",
@@ -28,14 +29,10 @@ const COLUMNS = [
     text: (sensor) => (Number.isFinite(sensor.used) ? `${sensor.used} of ${sensor.allowed}` : "unknown"),
     numeric: true,
   },
-  { key: "late", name: "Late", rank: (one) => one.late ?? 0, text: (one) => number(one.late ?? 0, 6), numeric: true },
-  {
-    key: "missing",
-    name: "Missing",
-    rank: (sensor) => sensor.missing ?? 0,
-    text: (sensor) => number(sensor.missing ?? 0, 6),
-    numeric: true,
-  },
+  ...["Late", "Missing"].map((name) => {
+    const rank = (sensor) => sensor[name.toLowerCase()] ?? 0;
+    return { key: name, name, rank, text: (sensor) => number(rank(sensor), 6), numeric: true };
+  }),
 ];
 
 /** Each sensor of the site with its `level` (a shape and a colour) and its state as `text`. */
@@ -43,22 +40,22 @@ export function assessSensors(health, geometry, info, now) {
   const known = new Map(health.sensors.map((sensor) => [sensor.id, sensor]));
   const alarmed = new Set(health.alarms.map((alarm) => alarm.sensor));
   return geometry.sensors.map((planned) => {
-    const sensor = { last_seen: null, ...planned, ...known.get(planned.id) };
+    const sensor = { last_reading: null, ...planned, ...known.get(planned.id) };
     const alarm = sensor.alarms > 0 || alarmed.has(planned.id);
     return { ...sensor, ...sensorState(sensor, alarm, info, now) };
   });
 }
 
 function sensorState(sensor, alarmed, info, now) {
-  const silence = sensor.last_seen === null ? null : now - sensor.last_seen;
-  const patience = 2.5 * info.period_ms + 5000;
+  const silence = sensor.last_reading === null ? null : now - sensor.last_reading;
+  const patience = 2.5 * info.period_ms + 5000 * info.speed;
   if (alarmed) return { level: "alarm", text: "alarm" };
   const recent = (sensor.broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
   if (sensor.used > sensor.allowed || recent.some(({ code }) => code === "over budget"))
     return { level: "alarm", text: "over budget" };
   if (recent.length) return { level: "alarm", text: "not as planned" };
   if (sensor.state === "offline") return { level: "bad", text: "offline" };
-  if (silence === null) return { level: "unknown", text: "not heard yet" };
+  if (silence === null) return { level: "unknown", text: "no reading yet" };
   if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
   if (sensor.state === "bench") return { level: "wait", text: "being audited" };
   if (silence > patience) return { level: "bad", text: `silent for ${rough(silence)}` };
@@ -72,7 +69,7 @@ export function summary(sensors) {
     [having("alarm"), "with an alarm"],
     [having("bad"), "silent or offline"],
     [having("wait"), "waiting"],
-    [having("unknown"), "not heard yet"],
+    [having("unknown"), "without a reading yet"],
   ].filter(([k]) => k > 0);
   const good = `${having("good")} of ${count(sensors.length, "sensor")} working`;
   return parts.length ? `${good}; ${parts.map(([k, what]) => `${k} ${what}`).join(", ")}.` : `${good}.`;
@@ -80,12 +77,11 @@ export function summary(sensors) {
 
 /** The table of sensors; rows stay in the document, so focus and reading position do too. */
 export class SensorTable {
-  constructor(head, body, { onPoint }) {
+  constructor(head, body) {
     this.body = body;
     this.sensors = [];
     this.rows = new Map();
     this.sort = { key: "state", down: false };
-    this.onPoint = onPoint;
     this.heads = COLUMNS.map((column) => {
       const button = h(
         "button",
@@ -134,7 +130,7 @@ export class SensorTable {
       const inside = k === 1 ? [h("span", { class: "shape", "aria-hidden": "true" }), h("span")] : [];
       return h("td", { class: column.numeric ? "numeric" : null }, ...inside);
     });
-    const row = h("tr", { onmouseenter: () => this.onPoint(id), onmouseleave: () => this.onPoint(null) }, ...cells);
+    const row = h("tr", null, ...cells);
     this.rows.set(id, row);
     return row;
   }
@@ -207,11 +203,11 @@ const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}`
 const away = (sensors, now) =>
   sensors
     .filter(({ level }) => level === "bad")
-    .map(({ id, text, last_seen: seen }) => ({
+    .map(({ id, text, last_reading: last }) => ({
       kind: "problem",
       what: `Sensor ${id} is ${text}: check the device`,
-      who: seen === null ? "no reading so far" : `last reading ${ago(seen, now)}`,
-      when: seen === null ? "" : moment(seen, now),
+      who: last === null ? "no reading so far" : `last reading ${ago(last, now)}`,
+      when: last === null ? "" : moment(last, now),
     }));
 
 /** Alarms, sensors that are away and counted problems, the worst first. */
@@ -232,19 +228,12 @@ export function showProblems(holder, health, sensors, now) {
   const isAlarm = ({ kind }) => kind === "alarm";
   const others = problems.filter((entry) => !isAlarm(entry));
   const entries = [...alarms, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
-  const text = JSON.stringify(entries);
-  if (holder.dataset.text === text) return;
-  holder.dataset.text = text;
-  if (!entries.length) {
-    holder.replaceChildren(h("p", { class: "quiet" }, "Nothing to report."));
-    return;
-  }
   const items = entries.map(({ kind, what, who, when }) => {
     const parts = kind === "alarm" ? [h("strong", null, "Alarm: "), what] : [what];
     return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: when }, who));
   });
-  const list = h("ul", { class: "problem-list", tabindex: "0", "aria-label": "Problems and alarms" }, ...items);
-  holder.replaceChildren(list);
+  const list = { class: "problem-list", tabindex: "0", "aria-label": "Problems and alarms" };
+  fill(holder, [items.length ? h("ul", list, ...items) : h("p", { class: "quiet" }, "Nothing to report.")]);
 }
 
 // by the state of a link
@@ -271,5 +260,8 @@ export function showService(holder, health) {
     ]);
   }
   const shape = () => h("span", { class: "shape", "aria-hidden": "true" });
-  holder.replaceChildren(...lines.map(([good, text]) => h("li", { "data-good": String(good) }, shape(), text)));
+  fill(
+    holder,
+    lines.map(([good, text]) => h("li", { "data-good": String(good) }, shape(), text)),
+  );
 }

@@ -1,8 +1,8 @@
 // The drawing of a line: expected sources as an area above it, vicinities as bands, sensors as ticks below.
 
 import { s, unit } from "./elements.js";
-import { labelSize, sourceMark, sensorDot, truthMark } from "./map_symbols.js";
-import { number } from "./texts.js";
+import { labelSize, sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
+import { number, roundDown } from "./formats.js";
 
 const SIDE = 26;
 const FOOT = 60;
@@ -18,10 +18,6 @@ export class LineDrawing {
     this.svg = s("svg", { class: "front", "aria-hidden": "true" });
     this.elements = [this.svg];
     this.ready = false;
-  }
-
-  where(source) {
-    return source.at.length ? `, at ${number(source.at[0], 3)} m` : "";
   }
 
   heightFor(width) {
@@ -51,7 +47,7 @@ export class LineDrawing {
         height: this.base - 0.3 * this.head,
       }),
     ];
-    for (const source of frame.sources) parts.push(this._band(source));
+    for (const mark of frame.marks) if (!mark.doubt) parts.push(this._band(mark));
     if (frame.map && frame.layers.heat !== false) parts.push(this._area(frame));
     parts.push(
       s("path", { class: "wall", "stroke-width": 3, d: `M${this.side} ${this.base}H${width - this.side}` }),
@@ -65,6 +61,9 @@ export class LineDrawing {
       }
     }
     for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), this.base], one.label));
+    const way = ({ at: [from] }, { at: [to] }) =>
+      from === to ? [] : [from, to].map((value) => [this.x(value), this.base]);
+    for (const points of frame.trails.values()) parts.push(...trail(points, way, frame.time, frame.span));
     parts.push(...this._marks(frame));
     this.svg.replaceChildren(...parts);
   }
@@ -79,7 +78,7 @@ export class LineDrawing {
       width: Math.max(2, right - left),
       height: this.base - 0.3 * this.head,
     };
-    return s("g", { class: "source sure" }, s("rect", { ...shape, class: "vicinity" }));
+    return s("rect", { ...shape, class: "vicinity" });
   }
 
   _area(frame) {
@@ -94,9 +93,7 @@ export class LineDrawing {
   }
 
   _axis() {
-    const step = [
-      0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
-    ].find((value) => this.span / value <= Math.max(2, this.size.width / (90 * this.u)));
+    const step = roundDown((this.span * 180 * this.u) / this.size.width);
     const parts = [];
     for (let value = Math.ceil(this.low / step) * step; step && value <= this.high + step / 1e6; value += step) {
       const text = { x: this.x(value), y: this.base + 42 * this.u, class: "small middle" };
@@ -109,10 +106,10 @@ export class LineDrawing {
     const roomy = this.size.width >= 520 * this.u;
     let last = -Infinity;
     let level = 0;
-    return [...frame.sources]
+    return [...frame.marks]
       .sort((a, b) => a.at[0] - b.at[0])
       .map((source) => {
-        const text = roomy ? frame.label(source) : "";
+        const text = roomy && !source.doubt ? frame.label(source) : "";
         const { wide, high } = labelSize(text);
         const x = this.x(source.at[0]);
         const middle = Math.min(Math.max(x, wide / 2 + 4), this.size.width - wide / 2 - 4);

@@ -11,14 +11,15 @@ export function labelSize(text) {
   return { wide: text ? (LETTER * text.length + 18) * u : 0, high: LABEL * u };
 }
 
-/** A found source: its number, and its text in a box at `spot`. */
-export function sourceMark([x, y], source, text, spot) {
+/** A mark: filled with its number where a source is more likely than not, hollow and dashed where it is a doubt. */
+export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   const u = unit();
-  const at = source.at.map((value) => value.toFixed(3)).join(" ");
-  const group = s("g", { class: "mark", "data-id": source.id, "data-at": at, "data-place": source.place });
+  const at = mark.at.map((value) => value.toFixed(3)).join(" ");
+  const kind = mark.doubt ? "mark doubt" : "mark";
+  const group = s("g", { class: kind, "data-id": mark.id, "data-at": at, "data-place": mark.place });
   group.append(
-    s("circle", { cx: x, cy: y, r: 10 * u }),
-    s("text", { x, y: y + 4.4 * u, class: "number" }, String(source.id)),
+    s("circle", { cx: x, cy: y, r: (mark.doubt ? 9 : 10) * u }),
+    s("text", { x, y: y + 4.4 * u, class: "number" }, String(mark.id)),
   );
   if (text) {
     const { wide, high } = labelSize(text);
@@ -35,6 +36,18 @@ export function sourceMark([x, y], source, text, spot) {
     );
   }
   return group;
+}
+
+/** The way of a track, fading with age: `points` have a time and a place `at`, `way` gives corners in pixels. */
+export function trail(points, way, now, span) {
+  const moves = points.slice(1).map((point, k) => [points[k], point]);
+  return moves.flatMap(([from, to]) => {
+    const corners = way(from, to);
+    if (corners.length < 2) return [];
+    const d = `M${corners.map((corner) => corner.map((v) => v.toFixed(1)).join(" ")).join("L")}`;
+    const fade = 0.08 + 0.72 * Math.max(0, 1 - (now - to.time) / span);
+    return [s("path", { class: "trail", d, "stroke-opacity": fade.toFixed(2) })];
+  });
 }
 
 /** The true position of a simulated source: a diamond. */

@@ -1,14 +1,13 @@
-// A map of a site: fits the drawing to the page, animates marks from frame to frame, and describes itself.
+// A map of a site: fits the drawing to the page, moves marks from frame to frame, and describes itself.
 
 import { h, prefersLessMotion, unit } from "./elements.js";
+import { FloorDrawing } from "./floor_drawing.js";
 import { topOf } from "./heat_layer.js";
 import { LineDrawing } from "./line_drawing.js";
 import { NetworkDrawing } from "./network_drawing.js";
-import { FloorDrawing } from "./floor_drawing.js";
 
 const MOVE_MS = 700;
-const BESIDES = 366; // height of what should stay in view with the map: header, key and time
-const LEAST = 320;
+const LEAST = 300;
 
 function drawingOf(geometry) {
   const flat = Array.isArray(geometry.places?.[0]) && geometry.places[0].length === 2;
@@ -18,44 +17,41 @@ function drawingOf(geometry) {
   return coordinates ? LineDrawing : NetworkDrawing;
 }
 
-/** Gives each source the number of the nearest mark before it; a number identifies no one. */
-export function numberMarks(before, sources, space) {
-  const taken = new Set();
-  const pairs = [];
-  sources.forEach((source, k) => {
-    for (const old of before) pairs.push([apart(source, old, space), k, old.id]);
-  });
-  const ids = new Array(sources.length).fill(null);
-  for (const [far, k, id] of pairs.sort((a, b) => a[0] - b[0])) {
-    if (ids[k] !== null || taken.has(id) || far > space / 2) continue;
-    ids[k] = id;
-    taken.add(id);
-  }
-  let free = 1;
-  return sources.map((source, k) => {
-    while (ids[k] === null && taken.has(free)) free += 1;
-    const id = ids[k] ?? free;
-    taken.add(id);
-    return { ...source, id };
-  });
+/**
+ * The marks of a result: its sources, and as doubts its tracks that are less likely than not. A followed source keeps
+ * the number of its track; one of a frame alone has a letter, which says nothing about the next frame.
+ */
+export function marksOf({ sources, tracks }) {
+  const doubts = (tracks ?? []).filter(({ label }) => !sources.some((source) => source.label === label));
+  const track = (label) => (tracks ?? []).find((one) => one.label === label);
+  return [
+    ...sources.map((source, k) => ({
+      ...track(source.label),
+      ...source,
+      id: source.label ?? String.fromCharCode(97 + k),
+    })),
+    ...doubts.map((one) => ({ ...one, id: one.label, doubt: true })),
+  ];
 }
 
-function apart(a, b, space) {
-  if (!a.at.length || !b.at.length) return a.place === b.place ? 0 : space / 4;
-  return Math.hypot(...a.at.map((value, axis) => value - b.at[axis]));
+/** The smallest zone of a site that holds a place, or undefined. */
+export function zoneOf({ place }, { zones, labels }) {
+  const index = labels ? labels.indexOf(place) : Number(place);
+  const held = (zones ?? []).filter(({ places }) => places.includes(index));
+  return held.sort((a, b) => a.places.length - b.places.length)[0];
 }
 
 /** The drawing of one site in one holder. */
 export class MapView {
   constructor(holder, geometry) {
     this.holder = holder;
-    this.geometry = geometry;
     this.drawing = new (drawingOf(geometry))(geometry);
-    this.frame = { sources: [], map: null, truth: [], sensors: new Map(), layers: {}, label: () => "" };
+    this.frame = { marks: [], trails: new Map(), truth: [], sensors: new Map(), layers: {}, label: () => "" };
     this.box = h("div", { class: "drawing", role: "img", "aria-label": "No map yet." }, ...this.drawing.elements);
     holder.replaceChildren(this.box);
+    this.card = holder.closest("section");
     this._watch = new ResizeObserver(() => this._fit());
-    this._watch.observe(holder);
+    for (const element of [holder, this.card]) this._watch.observe(element);
     this._ended = new AbortController();
     addEventListener("resize", () => this._fit(), { signal: this._ended.signal });
     this._fit();
@@ -67,11 +63,15 @@ export class MapView {
     cancelAnimationFrame(this._running);
   }
 
-  /** As wide as possible, but low enough to keep the time slider in view. */
+  /** As wide as possible, but low enough to keep the timeline in view. */
   _fit() {
     const width = this.holder.clientWidth;
-    const most = Math.max(LEAST, innerHeight / unit() - BESIDES) * unit();
-    const height = Math.min(this.drawing.heightFor(width), most);
+    const { card, holder } = this;
+    const plans = card.querySelector(".plans"); // of one or two figures, side by side or one above the other
+    const caption = holder.parentElement.offsetHeight - this.box.offsetHeight;
+    const besides = card.offsetTop + card.offsetHeight - plans.offsetHeight + caption;
+    const most = Math.max(LEAST * unit(), innerHeight - besides);
+    const height = Math.round(Math.min(this.drawing.heightFor(width), most));
     const size = `${width} ${height}`;
     if (!width || size === this._size || !this.box.isConnected) return;
     this._size = size;
@@ -80,46 +80,40 @@ export class MapView {
     this._draw(this.frame);
   }
 
-  /** A length that is typical of the space. */
-  get span() {
-    return this.drawing.span;
-  }
-
-  /** Where a source is, such as ", in the left room"; empty if unknown. */
-  where(source) {
-    return this.drawing.where(source);
-  }
-
-  /** Whether a point lies in the vicinity of a source as it is drawn. */
-  holds(source, at) {
-    if (this.drawing.holds) return this.drawing.holds(source, at);
-    return Math.hypot(...at.map((value, axis) => value - source.at[axis])) <= source.radius;
-  }
-
   /** Draws again with the colours of the current theme. */
   repaint() {
     this._draw(this.frame);
   }
 
-  /** Shows a frame; marks glide to their new positions unless the person prefers less motion. */
+  /** Shows a frame; marks walk to their new positions unless the person prefers less motion. */
   show(frame, label) {
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
     const from = this._seen ?? this.frame;
     const to = { ...frame, top: frame.map ? topOf(frame.map) : 1 };
     this.frame = to;
+    if (this._running && from.time === to.time) return; // the walk goes on, to the same places
     cancelAnimationFrame(this._running);
+    this._running = null;
     const same = from.map && to.map && from.map.length === to.map.length;
     if (prefersLessMotion() || !same || from.time === to.time || document.hidden) {
       this._draw(to);
       return;
     }
     const start = performance.now();
+    const routes = new Map(to.marks.map((mark) => [mark.id, this._route(from, mark)]));
     const step = (time) => {
       const share = Math.min(1, Math.max(0, (time - start) / MOVE_MS));
-      this._draw(share < 1 ? between(from, to, share * share * (3 - 2 * share)) : to);
-      if (share < 1) this._running = requestAnimationFrame(step);
+      this._running = share < 1 ? requestAnimationFrame(step) : null;
+      this._draw(share < 1 ? between(from, this.frame, routes, share * share * (3 - 2 * share)) : this.frame);
     };
     this._running = requestAnimationFrame(step);
+  }
+
+  /** The way of a mark since the last frame; null for one that was not there, or that is not followed. */
+  _route(from, { id, label, at }) {
+    const old = from.marks.find((mark) => mark.id === id);
+    if (!old || label === undefined || label === null || !at.length) return null;
+    return this.drawing.way ? this.drawing.way(old.at, at) : [old.at, at];
   }
 
   _draw(frame) {
@@ -128,17 +122,22 @@ export class MapView {
   }
 }
 
-function between(from, to, share) {
+/** The point at a share of a way. */
+function along(route, share) {
+  const lengths = route.slice(1).map((to, k) => Math.hypot(...to.map((value, axis) => value - route[k][axis])));
+  let left = share * lengths.reduce((sum, length) => sum + length, 0);
+  const leg = lengths.findIndex((length) => (left -= length) <= 0);
+  if (leg < 0 || lengths[leg] === 0) return route.at(-1);
+  const rest = 1 + left / lengths[leg];
+  return route[leg].map((value, axis) => value + (route[leg + 1][axis] - value) * rest);
+}
+
+function between(from, to, routes, share) {
   const mix = (a, b) => a + (b - a) * share;
-  const sources = to.sources.map((source) => {
-    const old = from.sources.find((one) => one.id === source.id);
-    if (!old || !source.at.length) return source;
-    return {
-      ...source,
-      at: source.at.map((value, k) => mix(old.at[k], value)),
-      radius: mix(old.radius, source.radius),
-    };
+  const marks = to.marks.map((mark) => {
+    const route = routes.get(mark.id);
+    return route ? { ...mark, at: along(route, share) } : mark;
   });
   const map = Float64Array.from(to.map, (value, k) => mix(from.map[k], value));
-  return { ...to, sources, map, top: mix(from.top ?? to.top, to.top) };
+  return { ...to, marks, map, top: mix(from.top ?? to.top, to.top) };
 }

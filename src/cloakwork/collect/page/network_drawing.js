@@ -1,8 +1,8 @@
 // The drawing of a network: a spring layout, the same each time; or, if it is large, a list of its heaviest places.
 
-import { s, unit } from "./elements.js";
+import { isDark, s, unit } from "./elements.js";
 import { tint } from "./heat_layer.js";
-import { sourceMark, sensorDot, truthMark } from "./map_symbols.js";
+import { sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
 
 const MOST_NODES = 400;
 const ROUNDS = 260;
@@ -27,10 +27,6 @@ export class NetworkDrawing {
     this.ready = false;
   }
 
-  where(source) {
-    return `, at ${source.place}`;
-  }
-
   heightFor(width) {
     return width / 1.5;
   }
@@ -42,8 +38,7 @@ export class NetworkDrawing {
   }
 
   draw(frame) {
-    const dark = getComputedStyle(this.svg).colorScheme.includes("dark");
-    this.svg.replaceChildren(...(this.listed ? this._bars(frame) : this._nodes(frame, dark)));
+    this.svg.replaceChildren(...(this.listed ? this._bars(frame) : this._nodes(frame)));
   }
 
   _px([x, y]) {
@@ -55,19 +50,23 @@ export class NetworkDrawing {
     return this.place.get(String(source.place)) ?? this.place.get(String(source.at?.[0])) ?? -1;
   }
 
-  _nodes(frame, dark) {
+  _nodes(frame) {
     const at = this.spots.map((spot) => this._px(spot));
     const size = Math.max(5, Math.min(17 * unit(), this.size.width / (6 * Math.sqrt(this.names.length))));
     const lines = this.pairs
       .map(([a, b]) => `M${at[a].map(Math.round).join(" ")}L${at[b].map(Math.round).join(" ")}`)
       .join("");
     const parts = [s("path", { class: "edge", d: lines })];
-    const near = new Set(frame.sources.flatMap((source) => [...this._within(this._index(source), source.radius)]));
+    const found = frame.marks.filter(({ doubt }) => !doubt);
+    const near = new Set(found.flatMap((mark) => {
+      const reached = [...this._reached(this._index(mark))];
+      return reached.filter(([, { far }]) => far <= mark.radius + 1e-9).map(([node]) => node);
+    }));
     for (const k of near)
       if (at[k]) parts.push(s("circle", { class: "halo", cx: at[k][0], cy: at[k][1], r: size + 6 }));
     at.forEach(([x, y], k) => {
       const share = frame.map && frame.layers.heat !== false ? frame.map[k] / frame.top : 0;
-      const [r, g, b, a] = tint(share, dark);
+      const [r, g, b, a] = tint(share, isDark());
       const warm = {
         cx: x,
         cy: y,
@@ -80,9 +79,12 @@ export class NetworkDrawing {
     });
     parts.push(...this._sensors(frame, at, size));
     for (const one of frame.truth) if (at[this._index(one)]) parts.push(truthMark(at[this._index(one)], one.label));
-    for (const source of frame.sources) {
-      const spot = at[this._index(source)];
-      if (spot) parts.push(sourceMark(spot, source, frame.label(source), [spot[0], spot[1] - size - 18 * unit()]));
+    const way = (from, to) => this._way(this._index(from), this._index(to)).map((node) => at[node]);
+    for (const points of frame.trails.values()) parts.push(...trail(points, way, frame.time, frame.span));
+    for (const mark of frame.marks) {
+      const spot = at[this._index(mark)];
+      const text = mark.doubt ? "" : frame.label(mark);
+      if (spot) parts.push(sourceMark(spot, mark, text, [spot[0], spot[1] - size - 18 * unit()]));
     }
     return parts;
   }
@@ -95,25 +97,30 @@ export class NetworkDrawing {
       .map(([sensor, [x, y]]) => sensorDot([x + size, y - size], sensor, frame.sensors.get(sensor.id)));
   }
 
-  /** Nodes within a distance along the edges. */
-  _within(start, radius) {
-    const found = new Map(start < 0 ? [] : [[start, 0]]);
+  /** All nodes that can be reached from one: how far along the edges, and the node before on the way. */
+  _reached(start) {
+    const found = new Map(start < 0 ? [] : [[start, { far: 0, before: null }]]);
     for (let changed = true; changed;) {
       changed = false;
-      this.pairs.forEach(([a, b], k) => {
-        for (const [from, to] of [
-          [a, b],
-          [b, a],
-        ]) {
-          const far = (found.get(from) ?? Infinity) + (this.lengths[k] ?? 1);
-          if (far <= radius + 1e-9 && far < (found.get(to) ?? Infinity)) {
-            found.set(to, far);
-            changed = true;
-          }
+      this.pairs.forEach((pair, k) => {
+        for (const [from, to] of [pair, pair.toReversed()]) {
+          const far = (found.get(from)?.far ?? Infinity) + (this.lengths[k] ?? 1);
+          if (far >= (found.get(to)?.far ?? Infinity)) continue;
+          found.set(to, { far, before: from });
+          changed = true;
         }
       });
     }
-    return found.keys();
+    return found;
+  }
+
+  /** The nodes on the shortest way; none where it does not move or there is no way. */
+  _way(start, end) {
+    const found = this._reached(end);
+    const nodes = [];
+    if (start === end || !found.has(start)) return nodes;
+    for (let node = start; node !== null; node = found.get(node).before) nodes.push(node);
+    return nodes;
   }
 
   _bars(frame) {

@@ -1,40 +1,42 @@
 // One site: its data, what the page shows of it, and its live events.
 
 import * as api from "./api.js";
-import { ComparisonView } from "./comparison.js";
+import { AttackerView } from "./attacker_view.js";
 import { $, setText, setVisible } from "./elements.js";
 import { assessSensors, showProblems, showService, summary } from "./health_panel.js";
-import { MapView, numberMarks } from "./map_view.js";
-import { drawCharts, pictureText, showEstimate, showKey, showPrivacy, showZones } from "./panels.js";
+import { MapView, marksOf, zoneOf } from "./map_view.js";
+import { pictureText, showEstimate, showKey, showPrivacy } from "./panels.js";
+import { ResultHistory } from "./result_history.js";
+import { count, duration, moment } from "./formats.js";
 import * as texts from "./texts.js";
+import { TruthLayer } from "./truth_layer.js";
 
 const HEALTH_MS = 10_000;
-const MOST_RESULTS = 5000;
-const MOST_KEPT = 300; // results with their maps
+const TIMELINE_MS = 3000; // between two requests for the lanes
 const NO_HEALTH = { sensors: [], problems: [], alarms: [], broker: null, store: null, lag: null };
 
-/** `page` has what all sites share: history, table, announce, setConnected and handleError. */
+/** `page` has what all sites share: timeline, table, announce, setConnected and handleError. */
 export class SiteView {
   constructor(info, geometry, page) {
     Object.assign(this, { info, geometry, page, kind: geometry.kind, name: info.name });
-    Object.assign(this, {
-      health: NO_HEALTH,
-      sensors: [],
-      results: [],
-      marks: [],
-      shown: null,
-      latest: null,
-    });
-    this.kept = new Map();
+    Object.assign(this, { health: NO_HEALTH, sensors: [], shown: null, latest: null, alone: null, solved: 0 });
+    this.history = new ResultHistory(info);
     this.open = true;
     this.mapView = new MapView($("plan"), geometry);
-    this.comparison = new ComparisonView(this);
+    this.truth = new TruthLayer(this);
+    this.attacker = new AttackerView(this);
+    api.setClock(info.now, info.speed);
   }
 
   async start() {
-    const { page } = this;
-    page.history.prepare(this.info.period_ms);
+    const { info, page } = this;
+    page.timeline.prepare(info.period_ms, info.follows && info.lag > 0);
     page.table.clear();
+    setVisible($("truth-choice"), info.simulated);
+    setVisible($("alone-choice"), info.follows);
+    setText($("fast"), texts.speedText(info.speed));
+    setVisible($("fast"), info.speed !== 1);
+    setText($("longer"), texts.longerText(this.geometry));
     this.events = new api.EventStream(this.name, {
       onResult: (result) => this.attempt(() => this.addResult(result)),
       onOther: () => {
@@ -50,11 +52,12 @@ export class SiteView {
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
     this._setLoading(true);
     this.drawHealth();
-    await Promise.all([this.loadLatest(), this.loadHealth(), this.loadHistory(), this.comparison.probe()]);
+    await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
     if (!this.open) return;
     this._setLoading(false);
     this.redraw();
-    page.announce("site", () => `${this.name}. ${this.latest ? texts.countText(this.latest) : "No map yet."}`);
+    const { geometry, latest } = this;
+    page.announce("site", () => `${this.name}. ${latest ? texts.headlineSentence(latest, geometry) : "No map yet."}`);
   }
 
   _setLoading(loading) {
@@ -66,20 +69,25 @@ export class SiteView {
   _poll() {
     if (document.hidden) return;
     this.loadHealth();
-    if (!this.events.open) this.loadLatest();
+    if (!this.events.open) this.loadResults();
   }
 
   close() {
     this.open = false;
     this.events?.close();
     clearInterval(this.timer);
+    clearTimeout(this.laneTimer);
     this.mapView.close();
-    this.comparison.mapView.close();
+    this.attacker.mapView.close();
   }
 
-  /** Loads everything again, after a time without connection. */
+  /** Loads everything again, after a time without connection or in the background. */
   async refresh() {
-    await Promise.all([this.loadLatest(), this.loadHealth(), this.loadHistory()]);
+    await this.attempt(async () => {
+      const info = (await api.getSites()).find(({ name }) => name === this.name);
+      if (info) api.setClock(info.now, info.speed);
+    });
+    await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
   }
 
   /** Runs requests that may fail; errors that arrive after the site was closed are ignored. */
@@ -92,13 +100,14 @@ export class SiteView {
     }
   }
 
-  loadLatest() {
+  loadResults() {
     return this.attempt(async () => {
-      const latest = await api.getLatest(this.name);
+      await this.history.load();
       this.page.setConnected(true);
       if (!this.open) return;
-      if (latest) await this.addResult(latest);
-      else await this._render(null);
+      this.newest = this.history.newest?.time;
+      if (this.newest === undefined) await this._render(null);
+      else await this._catchUp();
     });
   }
 
@@ -115,94 +124,108 @@ export class SiteView {
     });
   }
 
-  loadHistory() {
+  /** Loads the lanes of the timeline, and the tracks that were there. */
+  loadTimeline() {
+    clearTimeout(this.laneTimer);
+    this.laneTimer = null;
     return this.attempt(async () => {
-      const { history } = this.page;
-      // one window more than the slider shows: the budget chart counts back
-      const since = Math.max(0, Math.floor(api.now() - history.range - 1000 * this.info.window_s));
-      const results = await api.getResults(this.name, since, null, MOST_RESULTS);
+      const { timeline } = this.page;
+      const since = timeline.range === null ? null : Math.max(0, Math.floor(api.now() - timeline.range));
+      const lanes = await api.getTimeline(this.name, since);
+      const { items } = await api.getTracks(this.name, lanes.since, lanes.until);
       if (!this.open) return;
-      this.results = results;
-      history.set(results.filter((result) => result.time >= api.now() - history.range));
-      this.drawCharts();
+      timeline.draw(lanes, items, (point) => zoneOf(point, this.geometry)?.id);
+      this._showMoment();
     });
   }
 
-  /** Adds a result, from an event or a request; of many at once only the newest is drawn. */
+  /** Adds a result from an event, live or settled; of many at once only the newest is drawn. */
   async addResult(result) {
     if (!this.open || result.failed) return; // one device can make frames fail: they must not hide others
-    const { map, ...rest } = result;
-    if (!this.results.some(({ time }) => time === rest.time)) {
-      this.results = [...this.results, rest].sort((a, b) => a.time - b.time).slice(-MOST_RESULTS);
+    if (!result.settled && result.solved > this.solved) {
+      this.solved = result.solved; // a fast clock waits for its devices, so the page follows it
+      api.setClock(result.solved, this.info.speed);
     }
-    this.page.history.add(rest);
-    this.drawCharts();
-    if (map) this._keep(result);
-    const wrong = this.newest > api.now() + this.info.ahead_ms; // of a clock that has since been corrected
-    if (this.newest === undefined || this.newest < result.time || wrong) this.newest = result.time;
+    const { map, ...rest } = result;
+    this.history.add(rest);
+    this.laneTimer ??= setTimeout(() => this.loadTimeline(), TIMELINE_MS);
+    if (this.newest === undefined || this.newest < result.time) this.newest = result.time;
     this.fetching ??= this._catchUp().finally(() => {
       this.fetching = null;
     });
     await this.fetching;
   }
 
+  /** Draws the newest result, in the live view, or the newest settled one, in the settled view. */
   async _catchUp() {
-    while (this.open && this.latest?.time !== this.newest) await this._fetchNewest();
-  }
-
-  async _fetchNewest() {
-    const time = this.newest;
-    const whole = this.kept.get(time) ?? (await api.getResult(this.name, time));
-    if (!this.open) return;
-    if (!whole) {
-      if (this.newest === time) this.newest = this.latest?.time; // it was erased meanwhile
-      return;
+    const { timeline } = this.page;
+    while (this.open && this.latest?.time !== this.newest) {
+      const time = this.newest;
+      const whole = await this.history.get(time);
+      if (!this.open) return;
+      if (whole) this.latest = whole;
+      else if (this.newest === time) this.newest = this.latest?.time; // it was erased meanwhile
+      if (whole && timeline.live) await this._render(whole, true);
     }
-    this._keep(whole);
-    this.latest = whole;
-    if (this.page.history.live) await this._render(whole, true);
+    if (timeline.mode === "settled") await this.show("settled");
+    else this.redraw();
   }
 
-  _keep(result) {
-    this.kept.delete(result.time);
-    this.kept.set(result.time, result);
-    if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value);
-  }
-
-  /** Shows the moment of the slider; null is live. */
-  async showMoment(time) {
-    this.drawCharts();
-    this.requested = time;
-    if (time === null) {
-      await this._render(this.latest);
-      return;
-    }
+  /** Shows a moment of the timeline: "live", "settled", or the frame nearest to a time. */
+  async show(asked) {
+    this.requested = asked;
+    const { history } = this;
     await this.attempt(async () => {
-      const result = this.kept.get(time) ?? (await api.getResult(this.name, time));
-      if (!this.open || this.requested !== time) return;
-      if (result) this._keep(result);
-      await this._render(result);
+      const known = { live: this.latest, settled: history.settled };
+      const found = asked in known ? known[asked] : await history.nearest(asked);
+      const result = found?.map ? found : found && (await history.get(found.time));
+      if (this.open && this.requested === asked) await this._render(result ?? null);
     });
+  }
+
+  /** Shows the frame so many frames later; gives whether there is one. */
+  async step(by) {
+    const found = await this.attempt(() => this.history.step(this.shown.time, by));
+    if (!found || found.time === this.latest?.time) return false;
+    await this.show(found.time);
+    return true;
   }
 
   /** Shows one result: on the map, as text, and in the views to compare. */
   async _render(result, announce = false) {
     const before = this.shown;
-    if (result) this.marks = numberMarks(this.marks, result.sources, this.mapView.span);
-    this.shown = result && { ...result, sources: this.marks };
-    this.announced ??= this.shown;
+    this.shown = result;
+    this.announced ??= result;
     if (announce && before) this.page.announce("map", () => this._changes());
-    this.redraw();
     this.tick();
-    await this.comparison.show();
+    await this.compare();
+  }
+
+  /** Draws the result shown with all that can be compared with it. */
+  async compare() {
+    this.redraw();
+    this.attacker.show();
+    await Promise.all([this.truth.load(), this.loadAlone()]);
+  }
+
+  /** Recovers the frame shown alone, where an expert has asked for that. */
+  loadAlone() {
+    const time = this.shown?.time;
+    if (!this.layers.alone || !time || this.alone?.time === time) return null;
+    return this.attempt(async () => {
+      const alone = await api.getAlone(this.name, time);
+      if (!this.open || this.shown?.time !== time) return;
+      this.alone = alone;
+      this.redraw();
+    });
   }
 
   /** The changes since the last announcement. */
   _changes() {
-    if (!this.open || !this.page.history.live) return "";
+    if (!this.open || !this.page.timeline.live) return "";
     const before = this.announced;
     this.announced = this.shown;
-    return texts.changes(before, this.shown, (source) => this.mapView.where(source), this.kind);
+    return texts.changes(before, this.shown, (mark) => this.where(mark, this.shown), this.geometry);
   }
 
   get layers() {
@@ -211,44 +234,74 @@ export class SiteView {
       heat: on("heat"),
       sensors: on("sensors"),
       attack: on("attack"),
-      truth: on("truth") && this.comparison.hasTruth,
+      alone: on("alone") && this.info.follows,
+      truth: on("truth") && this.info.simulated,
     };
+  }
+
+  /** Where a mark is, in words; "near" a zone that is more likely empty than not. */
+  where(mark, result) {
+    return texts.whereText(mark, zoneOf(mark, this.geometry), result?.zones, this.kind);
+  }
+
+  /** The result that the map shows: of the frame shown, followed or alone. */
+  get drawn() {
+    const { alone, layers, shown } = this;
+    return layers.alone && shown && alone?.time === shown.time ? alone : shown;
   }
 
   /** Draws the current result again: layers, sensors or the theme changed. */
   redraw() {
-    const { kind, layers, shown: result, geometry: space } = this;
+    const { drawn: result, geometry: space, layers } = this;
+    const { mode } = this.page.timeline;
     const now = api.now();
-    const where = (source) => this.mapView.where(source);
-    const truth = this.comparison.truthFor(result);
-    const { time, sources = [], map = null } = result ?? {};
-    const odds = !result || result.failed || texts.givesOdds(result);
-    const sensors = new Map(this.sensors.map((sensor) => [sensor.id, sensor]));
-    const label = (source) => texts.brief(source, odds, space);
-    const frame = { time, sources, map, truth: truth ?? [], layers, sensors, label };
-    this.mapView.show(frame, pictureText(result, space, where, now));
-    showEstimate(result, { space, where, now, live: this.page.history.live, truth });
-    showZones(this.geometry.zones, result?.zones, kind);
-    showKey(layers, kind, odds);
+    const marks = result ? marksOf(result) : [];
+    const truth = this.truth.match(result?.time, marks);
+    const odds = !result || texts.givesOdds(result);
+    const frame = {
+      time: result?.time,
+      marks,
+      map: result?.map ?? null,
+      trails: result ? this.history.trails(result) : new Map(),
+      span: this.history.trail,
+      truth,
+      layers,
+      tag: "live",
+      sensors: new Map(this.sensors.map((sensor) => [sensor.id, sensor])),
+      label: (mark) => texts.brief(mark, odds, space),
+    };
+    const where = (mark) => this.where(mark, result);
+    this.mapView.show(frame, pictureText(result, marks, space, where, now));
+    const views = [
+      { name: "Now", result: this.latest },
+      { name: "Settled", result: this.info.follows ? this.history.settled : null },
+    ];
+    showEstimate(result, { marks, views, space, where, now, truth, info: this.info });
+    this.page.timeline.say(texts.laneTexts(result, space));
+    showKey(layers, { rooms: this.kind === "floorplan", odds, marks, trails: frame.trails, sensors: this.sensors });
     setVisible($("no-map"), !result);
     if (!result) setText($("no-map"), this._noMapText());
-    this._setTitles(result, now);
-    this.comparison.redraw();
+    const view = { mode, alone: result === this.alone };
+    setText($("live-caption"), result ? texts.viewText(result, view, this.info, now) : "");
+    document.title = `${result ? `${texts.headline(result, space).title} · ` : ""}${this.name} · Cloakwork`;
+    this.attacker.redraw();
+    this._showMoment();
   }
 
-  _setTitles(result, now) {
-    const when = this.page.history.live ? "Live" : "Past";
-    setText($("live-caption"), result ? `${when}, ${texts.moment(result.time, now)}: from this frame alone` : "Live");
-    document.title = `${result ? `${texts.countName(result)} · ` : ""}${this.name} · Cloakwork`;
+  _showMoment() {
+    const { shown } = this;
+    const text = shown && `${moment(shown.time, api.now())}. ${texts.headlineSentence(shown, this.geometry)}`;
+    this.page.timeline.show(shown?.time ?? null, text ?? "No history yet");
   }
 
   _noMapText() {
     if (this.loading) return "Loading the newest map.";
-    if (!this.page.history.live) return "No map of that moment is stored.";
-    const heard = this.sensors.filter((sensor) => sensor.last_seen !== null).length;
+    if (!this.page.timeline.live) return "No map of that moment is stored.";
+    if (this.health.lag?.preparing) return "The solver is being compiled for this site. The first map follows.";
+    const heard = this.sensors.filter((sensor) => sensor.last_reading !== null).length;
     return (
       "No map yet. The first one appears when the sensors have sent their readings: one frame every " +
-      `${texts.duration(this.info.period_ms)}. ${heard} of ${texts.count(this.geometry.sensors.length, "sensor")} heard so far.`
+      `${duration(this.info.period_ms)}. ${heard} of ${count(this.geometry.sensors.length, "sensor")} heard so far.`
     );
   }
 
@@ -259,30 +312,20 @@ export class SiteView {
     setText($("sensors-summary"), summary(this.sensors));
     showService($("service"), this.health);
     showProblems($("problems"), this.health, this.sensors, now);
-    showPrivacy(this.info, this.kind, this.sensors, now - this.page.history.range);
+    showPrivacy(this.info, this.kind, this.sensors, Math.max(0, now - (this.page.timeline.range ?? now)));
     this.redraw();
     this.tick();
-  }
-
-  /** Draws the charts soon, once for many changes. */
-  drawCharts() {
-    clearTimeout(this.chartTimer);
-    this.chartTimer = setTimeout(() => {
-      if (!this.open) return;
-      const { range, at } = this.page.history;
-      const now = api.now();
-      drawCharts(this.results, { info: this.info, from: now - range, now, mark: at });
-    }, 50);
   }
 
   /** Updates the age of the map. Called once a second. */
   tick() {
     const now = api.now();
-    const { connected, history } = this.page;
+    const { connected, timeline } = this.page;
     const newest = this.latest?.time ?? null;
-    const late = newest !== null && now - newest > 3 * this.info.period_ms + 10_000;
-    const past = history.live ? null : (this.shown?.time ?? null);
-    const [state, text] = texts.stateText({ connected, newest, late, past, now });
+    const late = newest !== null && now - newest > 3 * this.info.period_ms + 10_000 * this.info.speed;
+    const { mode } = timeline;
+    const past = mode === "live" ? null : (this.shown?.time ?? null);
+    const [state, text] = texts.stateText({ connected, newest, late, past, mode, now });
     for (const id of ["state", "board"]) $(id).dataset.state = state;
     setText($("state-text"), text);
     setVisible($("stale"), late && connected !== false);

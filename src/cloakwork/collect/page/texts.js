@@ -1,103 +1,9 @@
 // The page's sentences. Each must be true for the data that the collector sends: see docs/limits.md.
 
-const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
-const UNITS = [
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
-  ["second", 1],
-];
+import { ago, count, distance, duration, inEvery, isFloor, isOneUnit } from "./formats.js";
+import { moment, number, percent, rough, size, windowName } from "./formats.js";
+
 const NAMED = 4;
-
-export const count = (k, one, many = `${one}s`) => `${k.toLocaleString("en-GB")} ${k === 1 ? one : many}`;
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** A number to two digits, which is as precise as a vicinity is. */
-export function number(value, digits = 2) {
-  if (!Number.isFinite(value)) return "unknown";
-  const rounded = Number(value.toPrecision(digits));
-  return Math.abs(rounded) >= 1e6 || (rounded !== 0 && Math.abs(rounded) < 1e-3)
-    ? rounded.toExponential().replace("e+", "e")
-    : rounded.toLocaleString("en-GB", { maximumFractionDigits: 6, useGrouping: Math.abs(rounded) >= 10_000 });
-}
-
-/** A probability; never 0 % or 100 %, since it comes from noise and often from samples. */
-export function percent(p) {
-  if (p >= 0.995) return "over 99\u00a0%";
-  return p < 0.005 ? "under 1\u00a0%" : `${Math.round(100 * p)}\u00a0%`;
-}
-
-/** A duration in its two largest units: "1 h 5 min". */
-export function duration(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 60) return ms < 1000 && ms > 0 ? `${number(ms / 1000, 1)}\u00a0s` : `${seconds}\u00a0s`;
-  const parts = [
-    [Math.floor(seconds / 86_400), "d"],
-    [Math.floor(seconds / 3600) % 24, "h"],
-    [Math.floor(seconds / 60) % 60, "min"],
-    [seconds % 60, "s"],
-  ];
-  const first = parts.findIndex(([value]) => value > 0);
-  return parts
-    .slice(first, first + 2)
-    .filter(([value]) => value > 0)
-    .map(([value, unit]) => `${value}\u00a0${unit}`)
-    .join(" ");
-}
-
-/** Seconds in one unit, for the axis of a chart. */
-export function short(seconds) {
-  if (seconds < 120) return `${number(seconds)}\u00a0s`;
-  return seconds < 7200 ? `${number(seconds / 60)}\u00a0min` : `${number(seconds / 3600)}\u00a0h`;
-}
-
-/** A window as [number, unit]: [1, "hour"], [30, "minutes"]. */
-function windowParts(seconds) {
-  for (const [unit, size] of UNITS) {
-    const parts = seconds / size;
-    if (Number.isInteger(parts) && parts >= 1) return [parts, parts === 1 ? unit : `${unit}s`];
-  }
-  return [number(seconds, 3), "seconds"];
-}
-
-/** A window without an article: "hour", "30 minutes". */
-export function windowName(seconds) {
-  const [parts, unit] = windowParts(seconds);
-  return parts === 1 ? unit : `${parts} ${unit}`;
-}
-
-const isOneUnit = (seconds) => windowParts(seconds)[0] === 1;
-const inEvery = (seconds) => `in ${isOneUnit(seconds) ? "every" : "any"} ${windowName(seconds)}`;
-
-export const day = (time) => DAY.format(new Date(time));
-export const clock = (time) => CLOCK.format(new Date(time));
-
-/** A time; with the date unless it is today's. */
-export function moment(time, now) {
-  return day(time) === day(now) ? clock(time) : `${day(time)}, ${clock(time)}`;
-}
-
-/** A duration without the seconds where it has minutes: enough for a glance, and it does not flicker. */
-export function rough(ms) {
-  return duration(ms < 60_000 || ms >= 3_600_000 ? ms : 60_000 * Math.floor(ms / 60_000));
-}
-
-export const ago = (time, now) => (now - time < 1500 ? "just now" : `${rough(now - time)} ago`);
-
-/** A distance: in metres, or along a network in the unit of its edges. */
-export function distance(value, kind) {
-  return isNetwork(kind) ? number(value) : `${number(value)}\u00a0m`;
-}
-
-/** The size of a vicinity: one that is a single place has no radius, but a place has a size. */
-function size(radius, { kind, cell }) {
-  if (radius > 0) return distance(radius, kind);
-  return cell > 0 ? `a cell (${distance(cell, kind)})` : "one place";
-}
-
-const isNetwork = (kind) => kind === "graph" || kind === "matrix";
 
 /** Whether the estimator of a result gives probabilities. */
 export const givesOdds = (result) => result.counts !== null;
@@ -115,32 +21,96 @@ export function brief(source, odds, space) {
   return odds ? `${percent(source.probability)}, ${near}` : near;
 }
 
-const spelled = (k) => NUMBERS[k] ?? String(k);
-const likeliest = ({ counts, sources }) => (counts ? counts.indexOf(Math.max(...counts)) : sources.length);
-
-/** The likeliest number of sources: "Two sources". */
-export function countName(result) {
-  if (result.failed) return "Not recovered";
-  const best = likeliest(result);
-  return `${capital(spelled(best))} ${best === 1 ? "source" : "sources"}`;
+/** How long a mark has been followed, up to the time of its result. */
+export function followed({ since, same }, time) {
+  const long = time > since ? `followed for ${rough(time - since)}` : "new";
+  return Number.isFinite(same) ? `${long}, ${percent(same)} sure it is the same one` : long;
 }
 
-/** The likeliest number of sources, in one short sentence. */
-export function countText(result) {
-  const name = countName(result);
-  if (result.failed) return `${name}.`;
-  return result.counts ? `${name}, ${percent(result.counts[likeliest(result)])} sure.` : `${name} found.`;
+/** The fewest neighbouring counts that are together more likely than not: [low, high, probability]. */
+export function likelyCounts(counts) {
+  let low = counts.indexOf(Math.max(...counts));
+  let [high, p] = [low, counts[low]];
+  while (p < 0.5 && (low > 0 || high < counts.length - 1)) {
+    if ((counts[high + 1] ?? -1) > (counts[low - 1] ?? -1)) p += counts[(high += 1)];
+    else p += counts[(low -= 1)];
+  }
+  return [low, high, p];
 }
 
-/** The other possible numbers, or what an empty map does not prove. */
-export function oddsText({ counts, sources, status, failed }) {
-  if (failed) return `Nothing could be recovered from this frame (${status}).`;
-  if (!counts) return sources.length ? "" : "This does not prove that no one is there.";
-  const best = likeliest({ counts, sources });
-  const others = [...counts.entries()].filter(([k, p]) => k !== best && p >= 0.01).sort((a, b) => b[1] - a[1]);
-  return others.length
-    ? `Otherwise ${others.map(([k, p]) => `${k ? spelled(k) : "none"} (${percent(p)})`).join(", ")}.`
-    : "";
+/** How many: "2 people", "1 or 2 people", "No one". */
+function howMany(low, high, kind) {
+  const [none, one, many] = isFloor(kind) ? ["No one", "person", "people"] : ["No source", "source", "sources"];
+  if (high === 0) return none;
+  if (low === high) return count(low, one, many);
+  return `${low} ${high - low > 1 ? "to" : "or"} ${high} ${many}`;
+}
+
+/** The headline of a result as `title`, "2 people: Living room, Study", and how `sure` that number is. */
+export function headline(result, { kind, zones: named }) {
+  const { counts, failed, sources, status, zones } = result;
+  if (failed) return { title: "Not recovered", sure: status };
+  const [low, high, p] = counts ? likelyCounts(counts) : [sources.length, sources.length, null];
+  const labels = new Map(named.map(({ id, label }) => [id, label]));
+  const rooms = (zones ?? [])
+    .filter(({ probability }) => probability >= 0.5)
+    .map(({ id, expected }) => `${labels.get(id) ?? id}${expected >= 1.5 ? ` (${Math.round(expected)})` : ""}`);
+  const place = low === 0 || !zones?.length || p === null ? "" : `: ${rooms.join(", ") || "room unclear"}`;
+  const sure = p === null ? "this method gives no probabilities" : `${percent(p)} sure of the number`;
+  return { title: `${howMany(low, high, kind)}${place}`, sure };
+}
+
+/** The headline in one sentence. */
+export const headlineSentence = (result, space) => Object.values(headline(result, space)).join(", ") + ".";
+
+/** What a headline is made from: the live view or the settled one. */
+export function headlineText(name, result, info, now) {
+  if (name === "Settled") {
+    const later = duration(info.lag * info.period_ms);
+    return `Settled, ${moment(result.time, now)}: also from the readings of the ${later} after it`;
+  }
+  return `Now, ${moment(result.time, now)}: ${info.follows ? "from all readings so far" : "from this frame alone"}`;
+}
+
+/** What the map shows, below its title. */
+export function viewText(result, { mode, alone }, info, now) {
+  const when = mode === "live" ? "Now" : mode === "settled" ? "Settled" : "Past";
+  const time = `${when}, ${moment(result.time, now)}`;
+  if (alone || !info.follows) return `${time}: from this frame alone`;
+  if (result.settled) return `${time}: from the readings before and after`;
+  return `${time}: from the readings up to then; it can still change`;
+}
+
+/** Where a mark is: its zone, its coordinate, or its node; "near" a zone that is more likely empty than not. */
+export function whereText(mark, zone, zones, kind) {
+  if (!zone && mark.at.length === 1) return `at ${distance(mark.at[0], kind)}`;
+  if (!zone) return mark.at.length ? "somewhere" : `at ${mark.place}`;
+  const empty = zones?.find(({ id }) => id === zone.id)?.probability < 0.5;
+  return `${empty ? "near " : ""}${zone.label}`;
+}
+
+/** The rows of the timeline at a moment: the count, then each zone. */
+export function laneTexts(result, { kind, zones: named }) {
+  const total = { id: "", label: isFloor(kind) ? "People" : "Sources", text: "", there: false };
+  if (result?.counts) {
+    const [low, high, p] = likelyCounts(result.counts);
+    Object.assign(total, { text: `${low === high ? low : `${low}–${high}`}, ${percent(p)}`, there: high > 0 });
+  }
+  const found = new Map((result?.zones ?? []).map((zone) => [zone.id, zone]));
+  const rows = named.map(({ id, label }) => {
+    const zone = found.get(id);
+    return { id, label, text: zone ? zoneText(zone, kind) : "", there: zone?.occupied === true };
+  });
+  return [total, ...rows];
+}
+
+/** Whether someone is in a zone, and how sure that is; an occupied zone is held for a while after its last sign. */
+export function zoneText({ probability, expected, occupied }, kind) {
+  if (probability === null) return `weight ${number(expected)}`;
+  const [someone, noOne] = isFloor(kind) ? ["someone", "no one"] : ["a source", "no source"];
+  const many = expected >= 1.5 ? `about ${Math.round(expected)}` : someone;
+  if (probability >= 0.5) return `${many}, ${percent(probability)}`;
+  return `${occupied ? `${someone} until just now` : noOne}, ${percent(1 - probability)}`;
 }
 
 const STATUS = {
@@ -149,8 +119,14 @@ const STATUS = {
 };
 
 /** Reasons to doubt a result, one sentence each. */
-export function doubts(result) {
+export function doubts(result, marks, where) {
   const sentences = STATUS[result.status] ? [STATUS[result.status]] : [];
+  const found = marks.filter(({ doubt }) => !doubt).length;
+  const unplaced = result.counts ? likelyCounts(result.counts)[0] - found : 0;
+  if (unplaced > 0) sentences.push(`${unplaced} more, whose place is unclear.`);
+  const possible = marks.filter(({ doubt }) => doubt).map((mark) => `${where(mark)} (${percent(mark.probability)})`);
+  if (possible.length) sentences.push(`Possible, but less likely than not: ${possible.join(", ")}.`);
+  if (!result.counts && !found) sentences.push("This does not prove that no one is there.");
   const missing = result.expected - result.sensors;
   if (missing > 0) sentences.push(`${missing} of ${count(result.expected, "sensor")} missing in this frame.`);
   const aside = result.set_aside;
@@ -174,16 +150,16 @@ export function claim(info, kind) {
     sensor: " from anyone who sees one sensor and no other",
   };
   const figures = `(epsilon ${number(info.epsilon, 3)}, delta ${number(info.delta, 3)})`;
-  const who = kind === "floorplan" ? "person" : "source";
+  const who = isFloor(kind) ? "person" : "source";
   const moves = `Moves of up to ${distance(info.alpha, kind)} by one ${who} are hidden`;
   return `${moves} ${inEvery(info.window_s)}${from[info.scope] ?? ""} ${figures}.`;
 }
 
 // by the code of a problem, in the singular and the plural
 const BROKEN = {
-  "over budget": ["has sent more readings than the plan allows", "have sent more readings than the plan allows"],
-  "other budget": ["reports another budget than the plan", "report another budget than the plan"],
-  "off the slots": ["does not measure together with the others", "do not measure together with the others"],
+  "over budget": ["has", "have", "sent more readings than the plan allows"],
+  "other budget": ["reports", "report", "another budget than the plan"],
+  "off the slots": ["does", "do", "not measure together with the others"],
 };
 
 /** Some names, and how many more. */
@@ -195,10 +171,10 @@ export function few(names) {
 /** Why the claim does not hold for the period in view, which begins at `from`; nothing where it holds. */
 export function warning(info, sensors, from) {
   const since = from - 1000 * info.window_s; // a window that begins earlier may reach into the period in view
-  const reasons = Object.entries(BROKEN).map(([code, [one, many]]) => {
+  const reasons = Object.entries(BROKEN).map(([code, [one, many, what]]) => {
     const inView = (broken) => broken.code === code && broken.last > since;
     const names = sensors.filter((sensor) => (sensor.broken ?? []).some(inView)).map((sensor) => sensor.id);
-    return names.length ? `${few(names)} ${names.length === 1 ? one : many}` : "";
+    return names.length ? `${few(names)} ${names.length === 1 ? one : many} ${what}` : "";
   });
   const text = reasons.filter(Boolean).join("; ");
   return text ? `The privacy claim of this site does not hold for the period shown: ${text}.` : "";
@@ -224,7 +200,7 @@ export function meaning(info, kind) {
   const window = `${isOneUnit(info.window_s) ? "one " : ""}${windowName(info.window_s)}`;
   const readings = `the readings of ${info.scope === "sensor" ? "one sensor in " : ""}${window}`;
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
-  const [here, there] = kind === "floorplan" ? ["someone is here", "they are"] : ["a source is here", "it is"];
+  const [here, there] = isFloor(kind) ? ["someone is here", "they are"] : ["a source is here", "it is"];
   return (
     `Any pattern in ${readings} is at most ${factor} times likelier if ${here} than if ${there} ` +
     `up to ${distance(info.alpha, kind)} away, plus ${number(info.delta, 3)}. ` +
@@ -240,7 +216,7 @@ export function notHidden(info, kind) {
     "That someone or something is there, how many, and their total strength.",
     `Moves of more than ${distance(info.alpha, kind)}. Moves of several at once add up.`,
   ];
-  if (kind === "floorplan") sentences.push("Which side of a wall someone is on.");
+  if (isFloor(kind)) sentences.push("Which side of a wall someone is on.");
   const further = isOneUnit(info.window_s) ? window : `period of ${window}`;
   sentences.push(`The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`);
   if (info.scope === "sensor") sentences.push("Anything, from anyone who combines several sensors, as this page does.");
@@ -249,66 +225,58 @@ export function notHidden(info, kind) {
   return sentences;
 }
 
-/** What the view of a whole window shows, and what it leaves out. */
+/** What an attacker who follows people knows, how well that fits, and what it leaves out. */
 export function attackText(attack, info, space, now) {
   const radii = attack.sources.map((source) => source.radius);
   const ends = [...new Set([Math.min(...radii), Math.max(...radii)].map((radius) => size(radius, space)))];
-  const found = radii.length ? `Its vicinities have a radius of ${ends.join(" to ")}.` : "It finds no source.";
-  const frames = attack.frames === 1 ? "the only frame" : `the ${attack.frames} frames`;
-  const window = `of the ${windowName(info.window_s)} up to ${moment(attack.time, now)}`;
-  const who = `This is what anyone who keeps every reading can compute from ${frames} ${window}, if no one moved.`;
-  const cut = attack.cut ? "The window has too many readings to combine here, so only the last ones are used." : "";
-  return [who, found, cut, longerText(attack.longer, info)].filter(Boolean).join(" ");
+  const [someone, none] = isFloor(space.kind) ? ["everyone", "no one"] : ["every source", "no source"];
+  const found = radii.length ? `${count(radii.length, "source")}, each to within ${ends.join(" to ")}` : none;
+  const frames = attack.frames === 1 ? "the only frame" : `all ${attack.frames} frames`;
+  const span = attack.span === "window" ? windowName(info.window_s) : attack.span;
+  const kept = `of the ${span} up to ${moment(attack.time, now)}`;
+  const who = `Anyone who keeps ${frames} ${kept} and follows ${someone} through them finds ${found}.`;
+  const cut = attack.cut ? " There are more, and only the last ones are used here: all of them tell more." : "";
+  const wrong = "sources do not move as the site file says, or the physics is wrong";
+  const fit = `fit it (p = ${number(attack.fit, 1)})`;
+  return `${who}${cut} The readings ${attack.doubtful ? `do not ${fit}: ${wrong}` : fit}.`;
 }
 
-/** That data of more than one window reveal more, in numbers. */
-function longerText({ seconds, epsilon, right_place }, info) {
-  const most = number(epsilon * 1.005, 3); // never rounded down
-  const readings = `the readings of ${isOneUnit(seconds) ? "a " : ""}${windowName(seconds)}`;
-  return (
-    `Data kept for longer reveal more: ${readings} have epsilon ${most}, not ${number(info.epsilon, 3)}. If one source ` +
-    `stays that long, the best guess names its place in up to ${Math.ceil(100 * right_place)}\u00a0% of cases.`
-  );
+/** What data of a longer time reveal, in the numbers of the plan. */
+export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
+  const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
+  const located = `is located to about ${length}`;
+  const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
+  const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
+  const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
+  return `${who} ${radius === null ? named : located} ${kept}.`;
 }
+
+/** That a site's clock is not a real one. */
+export const speedText = (speed) =>
+  `A simulation, ${number(speed)} times as fast as real time: a minute here takes ${duration(60_000 / speed)}.`;
 
 /** How a source compares with the simulated truth that it is matched to. */
 export function truthText(matched, kind) {
   if (!matched) return "No simulated source matches it.";
-  return `The simulated truth is ${distance(matched.apart, kind)} away, ${matched.inside ? "inside" : "outside"} the vicinity.`;
+  const inside = matched.apart <= matched.matched.radius ? "inside" : "outside";
+  return `The simulated truth is ${distance(matched.apart, kind)} away, ${inside} the vicinity.`;
 }
 
-/** Whether someone is in a zone, and how sure that statement is. */
-export function zoneText({ probability, expected, occupied }, kind) {
-  if (probability === null) return `weight ${number(expected)} found (this method gives no probabilities)`;
-  const sure = occupied ? probability : 1 - probability;
-  const [someone, noOne] = kind === "floorplan" ? ["someone", "no one"] : ["a source", "no source"];
-  const many = expected >= 1.5 ? `, ${number(expected)} expected` : "";
-  return `${sure >= 0.9 ? "very likely" : "probably"} ${occupied ? someone : noOne} (${percent(sure)} sure${many})`;
-}
-
-/** What became of one mark; nothing if it moved less than its vicinity leaves open. */
-function moved(old, source, where, kind) {
-  const name = `Mark ${source.id}`;
-  if (!old) return `${name} is new${where(source)}.`;
-  if (!source.at.length) return source.place === old.place ? "" : `${name} is now at ${source.place}.`;
-  const far = Math.hypot(...source.at.map((value, axis) => value - old.at[axis]));
-  return far > Math.max(source.radius, old.radius) / 2 ? `${name} moved ${distance(far, kind)}${where(source)}.` : "";
-}
-
-/** The changes between two results, for screen readers. */
-export function changes(before, after, where, kind) {
+/** The changes between two results, for screen readers: the headline, and marks that came, went or changed rooms. */
+export function changes(before, after, where, space) {
   if (!after) return "";
-  const mark = (result, id) => result.sources.find((source) => source.id === id);
-  const gone = before.sources.filter(({ id }) => !mark(after, id)).map(({ id }) => `Mark ${id} is gone.`);
-  const others = after.sources.map((source) => moved(mark(before, source.id), source, where, kind));
-  const total = likeliest(before) === likeliest(after) ? "" : countText(after);
-  return [total, ...others, ...gone].filter(Boolean).join(" ");
+  const followed = ({ sources }) => sources.filter(({ label }) => label !== null);
+  const [old, here] = [before, after].map((result) => new Map(followed(result).map((one) => [one.label, where(one)])));
+  const moved = [...here].filter(([label, place]) => old.get(label) !== place).map((one) => `Mark ${one.join(": ")}.`);
+  const gone = [...old.keys()].filter((label) => !here.has(label)).map((label) => `Mark ${label} is gone.`);
+  const [was, is] = [before, after].map((result) => headline(result, space).title);
+  return [...(was === is ? [] : [`${is}.`]), ...moved, ...gone].join(" ");
 }
 
 /** The state of the map: a key for its style, and a text. */
-export function stateText({ connected, newest, late, past, now }) {
+export function stateText({ connected, newest, late, past, mode, now }) {
   if (connected === false) return ["lost", "Connection lost"];
-  if (past !== null) return ["past", `Past: ${moment(past, now)}`];
+  if (past !== null) return ["past", `${mode === "settled" ? "Settled" : "Past"}: ${moment(past, now)}`];
   if (newest === null) return ["none", "Waiting for the first map"];
   return late ? ["old", `Old: ${ago(newest, now)}`] : ["live", `Live: ${ago(newest, now)}`];
 }

@@ -95,6 +95,21 @@ class ResultTable:
             results = [_from_row(row) for row in rows]
         return queries.page(results, limit, str(results[-1].time) if results else "")
 
+    def sampled(self, site: str, since: int, until: int, step: int) -> list[Result]:
+        """Return the last result of each step of a period, without maps, oldest first; failed ones are left out."""
+        period = (_TABLE.site == site, *queries.within(_TABLE.time, since, until), _NOT_FAILED)
+        last = sa.select(sa.func.max(_TABLE.time)).where(*period).group_by((_TABLE.time - since) // step)
+        query = sa.select(*_columns(maps=False)).where(_TABLE.site == site, _TABLE.time.in_(last)).order_by(_TABLE.time)
+        with self._database.reading() as connection:
+            return [_from_row(row) for row in connection.execute(query)]
+
+    def oldest(self, site: str) -> int | None:
+        """Return the time of the oldest result that did not fail."""
+        query = sa.select(sa.func.min(_TABLE.time)).where(_TABLE.site == site, _NOT_FAILED)
+        with self._database.reading() as connection:
+            time: int | None = connection.execute(query).scalar_one()
+        return time
+
     def latest(self, site: str, until: int | None = None) -> Result | None:
         """Return the newest result (before `until`) that did not fail, with its map."""
         query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))

@@ -1,0 +1,98 @@
+// Numbers, times and lengths as people write them.
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+export const count = (k, one, many = `${one}s`) => `${k.toLocaleString("en-GB")} ${k === 1 ? one : many}`;
+
+/** A number to two digits, which is as precise as a vicinity is. */
+export function number(value, digits = 2) {
+  if (!Number.isFinite(value)) return "unknown";
+  const rounded = Number(value.toPrecision(digits));
+  return Math.abs(rounded) >= 1e6 || (rounded !== 0 && Math.abs(rounded) < 1e-3)
+    ? rounded.toExponential().replace("e+", "e")
+    : rounded.toLocaleString("en-GB", { maximumFractionDigits: 6, useGrouping: Math.abs(rounded) >= 10_000 });
+}
+
+/** The largest 1, 2 or 5 times a power of ten that is not above a number. */
+export function roundDown(value) {
+  const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+  return power * [5, 2, 1].find((k) => k * power <= value * (1 + 1e-9));
+}
+
+/** A probability; never 0 % or 100 %, since it comes from noise and often from samples. */
+export function percent(p) {
+  if (p >= 0.995) return "over 99\u00a0%";
+  return p < 0.005 ? "under 1\u00a0%" : `${Math.round(100 * p)}\u00a0%`;
+}
+
+/** A duration in its two largest units: "1 h 5 min". */
+export function duration(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return ms < 1000 && ms > 0 ? `${number(ms / 1000, 1)}\u00a0s` : `${seconds}\u00a0s`;
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ];
+  const first = parts.findIndex(([value]) => value > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([value]) => value > 0)
+    .map(([value, unit]) => `${value}\u00a0${unit}`)
+    .join(" ");
+}
+
+/** A window as [number, unit]: [1, "hour"], [30, "minutes"]. */
+function windowParts(seconds) {
+  for (const [unit, size] of UNITS) {
+    const parts = seconds / size;
+    if (Number.isInteger(parts) && parts >= 1) return [parts, parts === 1 ? unit : `${unit}s`];
+  }
+  return [number(seconds, 3), "seconds"];
+}
+
+/** A window without an article: "hour", "30 minutes". */
+export function windowName(seconds) {
+  const [parts, unit] = windowParts(seconds);
+  return parts === 1 ? unit : `${parts} ${unit}`;
+}
+
+export const isOneUnit = (seconds) => windowParts(seconds)[0] === 1;
+export const inEvery = (seconds) => `in ${isOneUnit(seconds) ? "every" : "any"} ${windowName(seconds)}`;
+
+export const day = (time) => DAY.format(new Date(time));
+export const clock = (time) => CLOCK.format(new Date(time));
+
+/** A time; with the date unless it is today's. */
+export function moment(time, now) {
+  return day(time) === day(now) ? clock(time) : `${day(time)}, ${clock(time)}`;
+}
+
+/** A duration without the seconds where it has minutes: enough for a glance, and it does not flicker. */
+export function rough(ms) {
+  return duration(ms < 60_000 || ms >= 3_600_000 ? ms : 60_000 * Math.floor(ms / 60_000));
+}
+
+export const ago = (time, now) => (now - time < 1500 ? "just now" : `${rough(now - time)} ago`);
+
+/** A distance: in metres, or along a network in the unit of its edges. */
+export function distance(value, kind) {
+  return isNetwork(kind) ? number(value) : `${number(value)}\u00a0m`;
+}
+
+/** The size of a vicinity: one that is a single place has no radius, but a place has a size. */
+export function size(radius, { kind, cell }) {
+  if (radius > 0) return distance(radius, kind);
+  return cell > 0 ? `a cell (${distance(cell, kind)})` : "one place";
+}
+
+const isNetwork = (kind) => kind === "graph" || kind === "matrix";
+export const isFloor = (kind) => kind === "floorplan";

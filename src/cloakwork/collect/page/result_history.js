@@ -1,0 +1,122 @@
+// Results of a site by time: the newest ones as they arrive, and those around a moment of the past.
+
+import * as api from "./api.js";
+
+const MOST = 3000; // without their maps
+const MOST_WHOLE = 300;
+const TRAIL_MS = 600_000;
+const TRAIL_FRAMES = [10, 300]; // at least and at most
+
+/** Neighbouring results without their maps, from a time to another. */
+class Stretch {
+  constructor(items, from, to) {
+    Object.assign(this, { items, from, to });
+  }
+
+  has(from, to) {
+    return from >= this.from && to <= this.to;
+  }
+
+  /** Adds a result, or replaces the one of its time: the settled one replaces the live one. */
+  add(result) {
+    const before = this.items.findLastIndex(({ time }) => time <= result.time);
+    const again = this.items[before]?.time === result.time;
+    this.items.splice(again ? before : before + 1, again ? 1 : 0, result);
+    if (this.items.length > MOST) this.from = this.items.shift().time + 1;
+  }
+}
+
+export class ResultHistory {
+  constructor({ name, period_ms: period, ahead_ms: ahead, lag }) {
+    const [fewest, most] = TRAIL_FRAMES.map((frames) => frames * period);
+    Object.assign(this, { name, period, ahead, lag, trail: Math.min(Math.max(TRAIL_MS, fewest), most) });
+    this.recent = new Stretch([], Infinity, Infinity);
+    this.past = new Stretch([], Infinity, -Infinity);
+    this.whole = new Map();
+  }
+
+  /** Loads the newest results: as many as trails need, also those of the settled view. */
+  async load() {
+    const from = Math.max(0, Math.floor(api.now() - this.trail - (this.lag + 3) * this.period));
+    const until = Math.ceil(api.now() + this.ahead); // later ones have a wrong clock
+    const found = await api.getResults(this.name, { since: from, until });
+    const items = found.length ? found : await api.getResults(this.name, { until, limit: 10 });
+    this.recent = new Stretch(items, from, Infinity);
+  }
+
+  add(result) {
+    this.recent.add(result);
+    this.whole.delete(result.time);
+  }
+
+  /** The newest result, without its map. */
+  get newest() {
+    return this.recent.items.at(-1);
+  }
+
+  /** The newest result that is settled, without its map. */
+  get settled() {
+    return this.recent.items.findLast((result) => result.settled);
+  }
+
+  /** The result of a time with its map; null where there is none. */
+  async get(time) {
+    const result = this.whole.get(time) ?? (await api.getResult(this.name, time));
+    if (!result) return null;
+    this.whole.delete(time);
+    this.whole.set(time, result);
+    if (this.whole.size > MOST_WHOLE) this.whole.delete(this.whole.keys().next().value);
+    return result;
+  }
+
+  /** The results around a time, with the trails that lead there. */
+  async _around(time) {
+    const [from, to] = [Math.max(0, time - this.trail), time + this.trail];
+    if (this.recent.has(from, to)) return this.recent.items;
+    if (!this.past.has(from, to)) {
+      const items = await api.getResults(this.name, { since: Math.floor(from), until: Math.ceil(to) });
+      this.past = new Stretch(items, from, to);
+    }
+    return this.past.items;
+  }
+
+  /** The result nearest to a time; in a gap the last one before it, or the first one. */
+  async nearest(time) {
+    const far = (result) => Math.abs(result.time - time);
+    const items = await this._around(time);
+    if (!items.length) return (await this._before(time)) ?? this._after(time);
+    return items.reduce((best, result) => (far(best) <= far(result) ? best : result));
+  }
+
+  /** The result so many frames after the one of a time. */
+  async step(time, by) {
+    const items = await this._around(time);
+    const at = items.findIndex((result) => result.time === time);
+    if (at >= 0 && items[at + by]) return items[at + by];
+    return by < 0 ? this._before(time - 1) : this._after(time);
+  }
+
+  async _before(time) {
+    return (await api.getResults(this.name, { until: Math.floor(time) + 1, limit: 10 })).at(-1);
+  }
+
+  /** The next result after a gap, which is searched in ever longer spans. */
+  async _after(time) {
+    for (let span = this.trail; time + span / 8 < this.newest?.time; span *= 8) {
+      const [first] = await api.getResults(this.name, { since: time + 1, until: Math.ceil(time + span) });
+      if (first) return first;
+    }
+    return undefined;
+  }
+
+  /** Earlier points of each track of a result, oldest first. */
+  trails(result) {
+    const points = new Map(result.tracks.map(({ label }) => [label, []]));
+    const { items } = this.recent.has(result.time - this.trail, result.time) ? this.recent : this.past;
+    for (const { time, tracks } of items) {
+      if (time <= result.time - this.trail || time > result.time) continue;
+      for (const track of tracks) points.get(track.label)?.push({ ...track, time });
+    }
+    return points;
+  }
+}
