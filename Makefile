@@ -32,9 +32,10 @@ test: $(STAMP) ## run all tests
 	@scripts/install-parts
 	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
+attacks: export OPENBLAS_NUM_THREADS = 1
 attacks: $(STAMP) ## attack every claim at full size; how near each attack came goes to docs/security.md
 	@scripts/install-parts
-	@$(BIN)/python -m pytest -q --full-attacks --attacks-page docs/security.md tests/attacks
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-attacks --attacks-page docs/security.md tests/attacks
 
 check: $(STAMP) ## lint, types and import layers
 	@$(BIN)/ruff check .

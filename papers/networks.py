@@ -130,9 +130,11 @@ def cloak_of(network: Network, tau: float, epsilon: float, calibration: Calibrat
 
 @dataclass(frozen=True)
 class Score:
-    """How often the right community and the right node are named, and how many steps away the named node is.
+    """How often the right community and the right node are named, and how many steps away the peak of the map is.
 
-    As a string, the percentage of frames with the right community.
+    The named community and node are the most likely ones. The peak of the map is a node in the middle of the likely
+    ones, which is closer on average and less often right. As a string, the percentage of frames with the right
+    community.
     """
 
     frames: int
@@ -161,7 +163,7 @@ class Tried:
     weights: FloatArray
 
     def steps_off(self, tau: float) -> FloatArray:
-        """Steps from the source to the named node in each frame; the mean over nodes that are equally likely."""
+        """Steps from the source to the peak of the map in each frame; the mean over nodes that are equally high."""
         table = np.asarray(self.network.physics(tau).space.distance_table, dtype=np.float64)
         return np.asarray((_named(self.maps) * table[self.sources]).sum(axis=1))
 
@@ -173,7 +175,7 @@ class Tried:
             frames,
             share,
             share_error(share, frames),
-            float(_credit(self.maps, self.sources).mean()),
+            float(_credit(self.likely, self.sources).mean()),
             float(hops.mean()),
             float(hops.std(ddof=1) / np.sqrt(frames)),
             int((~self.maps.any(axis=1)).sum()),
@@ -198,18 +200,28 @@ def attempt(network: Network, cloak: Cloak, way: Way, sources: IntArray, rng: np
     return Tried(network, sources, recovery.map, likely, likely @ network.members)
 
 
-def best_share(network: Network, cloak: Cloak, rng: np.random.Generator) -> Mean:
-    """How often the best rule names the right community, where every node is equally likely to be the source.
+@dataclass(frozen=True)
+class BestRules:
+    """How often the best rule names the right community, and how often the best rule names the right node."""
+
+    right: Mean
+    person: Mean
+
+
+def best_rules(network: Network, cloak: Cloak, rng: np.random.Generator) -> BestRules:
+    """How often the best rules are right, where every node is equally likely to be the source.
 
     Notes
     -----
-    It names the likeliest community, and is right with that probability: the mean of max_c P(c | readings).
+    A rule names the likeliest community (or node), and is right with that probability: the mean of max_c P(c |
+    readings).
     """
     matrix, sigma = cloak.physics.matrix, cloak.sigma
     sources = rng.integers(0, cloak.physics.places, BEST_FRAMES)
     noisy = matrix.T[sources] + sigma * rng.standard_normal((BEST_FRAMES, cloak.physics.sensors))
     logs = (noisy @ matrix - (matrix**2).sum(axis=0) / 2) / sigma**2
-    return Mean.of((special.softmax(logs, axis=1) @ network.members).max(axis=1))
+    likely = special.softmax(logs, axis=1)
+    return BestRules(Mean.of((likely @ network.members).max(axis=1)), Mean.of(likely.max(axis=1)))
 
 
 @dataclass(frozen=True)
@@ -243,18 +255,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Best:
-    """How often the best rule names the right community, with either noise."""
+    """How often the best rules name the right community and the right node, with either noise."""
 
     network: str
     calibration: Calibration
     tau: float
     epsilon: float
-    right: Mean
+    rules: BestRules
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Steps from the source to the named node: the papers' over ours, for the same sources."""
+    """Steps from the source to the peak of the map: the papers' over ours, for the same sources."""
 
     network: str
     steps: Mean
@@ -316,8 +328,8 @@ class Scene:
         return Cell(self.network.name, way, self.tau, self.epsilon, tried.score(self.tau))
 
     def best(self, way: Way, seed: int) -> Best:
-        right = best_share(self.network, self._cloak(way), self._stream(seed, 2))
-        return Best(self.network.name, way.calibration, self.tau, self.epsilon, right)
+        rules = best_rules(self.network, self._cloak(way), self._stream(seed, 2))
+        return Best(self.network.name, way.calibration, self.tau, self.epsilon, rules)
 
     def ratio(self, papers: Tried, ours: Tried) -> Ratio:
         """Steps off, the papers' over ours, in the frames that both have."""
@@ -337,13 +349,13 @@ def picture_of(network: Network, way: Way, frames: int, key: tuple[int, ...]) ->
 
 def reading_of(network: Network, inside: float, between: float, rng: np.random.Generator) -> Reading:
     """A block model that was made with these probabilities, at the papers' epsilon with exact noise."""
-    right = best_share(network, cloak_of(network, TAU, EPSILON, Calibration.EXACT), rng)
-    return Reading(inside, between, network.heat_at_home(TAU), right)
+    rules = best_rules(network, cloak_of(network, TAU, EPSILON, Calibration.EXACT), rng)
+    return Reading(inside, between, network.heat_at_home(TAU), rules.right)
 
 
 def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Coarse:
     """A late time with the rounding steps of the papers' time."""
     figure, fine = (cloak_of(network, time, EPSILON, Calibration.EXACT) for time in (TAU, tau))
     coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, step=figure.step)
-    shares = [best_share(network, cloak, stream(*key)) for cloak in (fine, coarse)]
+    shares = [best_rules(network, cloak, stream(*key)).right for cloak in (fine, coarse)]
     return Coarse(tau, figure.sensitivity, fine.sensitivity, coarse.sigma / fine.sigma, *shares)

@@ -50,8 +50,12 @@ class Communities(Finding):
         return pick(self.cells, network=network, way=way, tau=tau, epsilon=epsilon).score
 
     def best(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Mean:
-        """How often the best rule is right with the noise of one way."""
-        return pick(self.bests, network=network, calibration=way.calibration, tau=tau, epsilon=epsilon).right
+        """How often the best rule names the right community with the noise of one way."""
+        return self.rules(way, tau, epsilon, network).right
+
+    def rules(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> networks.BestRules:
+        """How often the best rules are right with the noise of one way."""
+        return pick(self.bests, network=network, calibration=way.calibration, tau=tau, epsilon=epsilon).rules
 
     @property
     def gap(self) -> Mean:
@@ -79,6 +83,7 @@ class Communities(Finding):
                 "right community, %": lambda way: str(self.of(way)),
                 "best possible with this noise, %": lambda way: f"{100 * self.best(way).value:.0f}",
                 "right node, %": lambda way: f"{100 * self.of(way).person:.1f}",
+                "best possible, %": lambda way: f"{100 * self.rules(way).person.value:.1f}",
                 "steps off": lambda way: f"{self.of(way).hops:.2f}",
             },
         )
@@ -109,6 +114,10 @@ class Communities(Finding):
     def _with_best(self, way: Way, tau: float, epsilon: float, network: str) -> str:
         return f"{self.of(way, tau, epsilon, network)} ({100 * self.best(way, tau, epsilon, network).value:.0f})"
 
+    def _person_with_best(self, way: Way, epsilon: float, network: str) -> str:
+        setting = (way, NAMED_TAU, epsilon, network)
+        return f"{100 * self.of(*setting).person:.0f} ({100 * self.rules(*setting).person.value:.0f})"
+
     def _named(self) -> Table:
         rows = []
         for name, guess in self.guesses:
@@ -119,12 +128,12 @@ class Communities(Finding):
                         f"{name}, epsilon = {epsilon:g}",
                         *(self._with_best(way, NAMED_TAU, epsilon, name) for way in RIVALS),
                         f"{100 * guess:.0f}",
-                        *(f"{100 * one.person:.0f}" for one in both),
+                        *(self._person_with_best(way, epsilon, name) for way in RIVALS),
                         *(f"{one.hops:.2f}" for one in both),
                     )
                 )
         kinds = ("right community: papers (best)", "ours (best)", "largest community")
-        names = ("", *kinds, "right node: papers", "ours", "steps off: papers", "ours")
+        names = ("", *kinds, "right node: papers (best)", "ours (best)", "steps off: papers", "ours")
         return Table(f"Social networks, tau = {NAMED_TAU:g}: percent right, and steps off", names, tuple(rows))
 
     def claims(self) -> tuple[Claim, ...]:
@@ -184,10 +193,12 @@ class Communities(Finding):
             measures.append(Measure(name, best.value, best.error, share=True))
         for name, _ in self.guesses:
             papers, ours = (self.of(way, NAMED_TAU, EPSILON, name) for way in RIVALS)
-            best = self.best(Way.OURS, NAMED_TAU, EPSILON, name)
+            rules = self.rules(Way.OURS, NAMED_TAU, EPSILON, name)
+            best, person = rules.right, rules.person
             measures += [
                 Measure(f"{name}, right community, papers", papers.right, papers.right_error, share=True),
                 Measure(f"{name}, best rule, exact noise", best.value, best.error, share=True),
+                Measure(f"{name}, best rule for the node", person.value, person.error, share=True),
                 Measure(f"{name}, steps off, papers", papers.hops, papers.hops_error),
                 Measure(f"{name}, steps off, ours", ours.hops, ours.hops_error),
             ]
@@ -206,8 +217,9 @@ class Communities(Finding):
             f"{DARK:g} times an even share. A move by {ALPHA:g} step is hidden (our choice: the caption gives no "
             f"alpha). On average the papers' method has {100 * picture.left:.0f} % of the weight on the left. For "
             f"sources anywhere a frame names the right community in {papers} % of cases; the posterior with exact "
-            f"noise, which knows that there is one source of strength 1, does so in {ours} %. The node itself stays "
-            f"hidden: it is named in {100 * ours.person:.1f} % of frames.",
+            f"noise, which knows that there is one source of strength 1, does so in {ours} %. The node itself "
+            f"mostly stays hidden: the most likely node is the right one in {100 * ours.person:.1f} % of frames, and "
+            f"no rule is right in more than {100 * self.rules(Way.OURS).person.value:.1f} %.",
             "Dashed lines are the best that any rule can do: weigh all nodes by their likelihood and name the likelier "
             f"community. Ours approximates this rule by sampling; the best is ahead by {100 * self.gap.value:+.1f} ± "
             f"{100 * self.gap.error:.1f} points, averaged over all settings.",
@@ -219,8 +231,15 @@ class Communities(Finding):
             f"{100 * coarse.coarse.value:.0f} % instead of {100 * coarse.fine.value:.0f} % at epsilon {EPSILON:g}.",
             f"Small networks are harder, since one step is a large part of them. In the {name} the right side is named "
             f"in {club[0]} % (papers) and {club[1]} % (ours) of frames at epsilon {EPSILON:g}, and in {sure[0]} % and "
-            f"{sure[1]} % at {top:g}. All ties count the same, and every node is equally likely to be the source.",
+            f"{sure[1]} % at {top:g}. They hide a person less: at epsilon {EPSILON:g} the most likely node is the one "
+            f"that began it in {self._persons()} of frames. Steps off are counted from the peak of the map instead, "
+            "which is closer on average but less often right. All ties count the same, and every node is equally "
+            "likely to be the source.",
         )
+
+    def _persons(self) -> str:
+        shares = [(self.of(Way.OURS, NAMED_TAU, EPSILON, name).person, name) for name, _ in self.guesses]
+        return ", ".join(f"{100 * share:.0f} % ({name})" for share, name in shares)
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(2, 3)
@@ -229,7 +248,7 @@ class Communities(Finding):
         self._draw_block(panels[0, 2], "tau", self.taus)
         self._draw_block(panels[1, 0], "epsilon", self.epsilons)
         self._draw_named(panels[1, 1], "percent with the right community", lambda one: 100 * one.right)
-        self._draw_named(panels[1, 2], "steps from the source to the named node", lambda one: one.hops)
+        self._draw_named(panels[1, 2], "steps from the source to the peak of the map", lambda one: one.hops)
         legend_below(figure, [panels[1, 0], panels[1, 1]], ncols=4, fontsize=9)
 
     def _draw_block(self, axes: Any, along: str, x: tuple[float, ...]) -> None:

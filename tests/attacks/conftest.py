@@ -1,8 +1,8 @@
 """Attacks on the product's claims: each compares what an attacker reaches with what is claimed.
 
 Each test of this folder is one attack. The first line of its docstring says what it tries, the rest which claim it
-tests. `make attacks` runs all of them at full size, prints a line for each and then the table, and writes the table
-into docs/security.md; `make test` runs them at a smaller size.
+tests. `make attacks` runs all of them at full size, prints the table and writes it into docs/security.md; `make test`
+runs them at a smaller size.
 """
 
 import time
@@ -31,7 +31,7 @@ class Row(NamedTuple):
         return f"| {self.title} | {self.tried:,} | {shown} | {self.seconds:.0f} |"
 
 
-ROWS = pytest.StashKey[list[Row]]()
+ROW = "row of the table of attacks"
 
 
 class Attack:
@@ -61,21 +61,24 @@ class Attack:
 @pytest.fixture
 def attack(request: pytest.FixtureRequest) -> Iterator[Attack]:
     """The record of this test; the test fails if it tried nothing, or if a ratio exceeds 1."""
-    config = request.config
-    record = Attack(full=config.getoption("--full-attacks"))
+    record = Attack(full=request.config.getoption("--full-attacks"))
     began = time.perf_counter()
     yield record
     title = (request.function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     case = getattr(request.node, "callspec", None)
     title += f" ({case.id})" if title and case else ""
     row = Row(title, record.tried, record.ratio, time.perf_counter() - began)
-    config.stash.setdefault(ROWS, []).append(row)
-    if record.full:
-        with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-            config.get_terminal_writer().line(f" {row}")
+    request.node.user_properties.append((ROW, tuple(row)))  # reaches the main process with the report of the test
     assert title, "the docstring says what the attack tries"
     assert record.tried, "the attack tried nothing"
     assert record.ratio <= 1, f"the claim is broken: the truth is {record.ratio:.6g} times what is claimed"
+
+
+def rows(terminalreporter: pytest.TerminalReporter) -> list[Row]:
+    """The rows of all attacks that ran, in whichever process."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    done = [report for report in reports if getattr(report, "when", "") == "teardown"]
+    return [Row(*value) for report in done for name, value in report.user_properties if name == ROW]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -85,7 +88,7 @@ def pytest_terminal_summary(
     yield
     if not config.getoption("--full-attacks"):
         return
-    lines = table(config.stash.get(ROWS, []))
+    lines = table(rows(terminalreporter))
     for line in lines:
         terminalreporter.write_line(line)
     page = config.getoption("--attacks-page")

@@ -52,7 +52,7 @@ def test_sensors_of_a_frame_measure_together(attack: Attack) -> None:
     Claim: all sensors of a frame measure within 2 `clock_ms` + `late_ms`. Oscillators are off by up to 100 parts per
     million; a request or its answer takes the whole round trip, or gets lost.
     """
-    for seed in range(attack.size(2, 30)):
+    for seed in range(attack.size(1, 30)):
         rng = random.Random(seed)
         rates = [1e-4, -1e-4, *(rng.uniform(-1e-4, 1e-4) for _ in range(2))]
         measured = [board(rng, behind=behind, rate=rate) for behind, rate in zip((50, 950, 0, 500), rates, strict=True)]

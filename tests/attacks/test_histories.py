@@ -15,7 +15,8 @@ import networkx as nx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import linalg, sparse, stats
+from scipy.sparse import linalg as sparse_linalg
 
 import cloakwork as cw
 from cloakwork.physics import Family
@@ -58,9 +59,13 @@ def steady_flat() -> Floats:
                 i, j = number[row, column], number[row + down, column + right]
                 laplacian[[i, j], [i, j]] += 1
                 laplacian[[i, j], [j, i]] -= 1
-    values, vectors = np.linalg.eigh(laplacian)
-    spread = np.exp(-((0.5 / CELL) ** 2) / 2 * values) / (1 + (1 / CELL) ** 2 * values)
-    return np.asarray((5.0 / CELL**2 * (vectors * spread) @ vectors.T).reshape(-1, rows, columns))
+    seen = sparse_linalg.expm_multiply(-((0.5 / CELL) ** 2) / 2 * sparse.csr_array(laplacian), np.eye(rows * columns))
+    system = np.eye(rows * columns) + (1 / CELL) ** 2 * laplacian
+    bands = np.zeros((columns + 1, rows * columns))
+    for below in range(columns + 1):
+        bands[below, : rows * columns - below] = np.diagonal(system, -below)
+    warmth = linalg.solveh_banded(bands, seen, lower=True)
+    return np.asarray((5.0 / CELL**2 * warmth.T).reshape(-1, rows, columns))
 
 
 def bilinear(table: Floats) -> Field:
@@ -141,9 +146,9 @@ def test_people_who_walk_and_sway_in_the_flat(attack: Attack, design: str) -> No
     field = bilinear(steady_flat()[SENSORS])
     plan = cw.load_site("src/cloakwork/site/example.toml").physics
     claim: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "alpha": ALPHA, "readings_per_window": 20, "design": design}
-    at_once = cw.Cloak(plan, **claim)
+    at_once = cw.Cloak(plan, **claim | {"design": "equal"})
     cases: list[tuple[float, float | Literal["any"]]] = [(0.9, 1.4), (0.3, 1.5), (0.02, 1.5), (0.9, "any")]
-    for spread, speed in cases[: attack.size(2, 4)]:
+    for spread, speed in cases[: attack.size(1, 4)]:
         cloak = cw.Cloak(plan, **claim, timing=cw.Timing(spread=spread, speed=speed))
         travel = 100.0 if speed == "any" else spread * speed
         starts, rounds = attack.size(100, 400), attack.size(60, 200)
@@ -183,7 +188,7 @@ def test_a_crowd_that_sways_in_the_flat(attack: Attack, position: float) -> None
     for end in (i, j):
         np.maximum.at(slopes, end, steps.T)
     for design in ("equal", "least-error"):
-        for travel in (0.45, 0.03, 0.006)[: attack.size(2, 3)]:
+        for travel in (0.03, 0.45, 0.006)[: attack.size(1, 3)]:
             cloak = cw.Cloak(
                 plan,
                 epsilon=4.0,

@@ -15,6 +15,7 @@ from papers.networks import (
     RIVALS,
     TAU,
     Best,
+    BestRules,
     Cell,
     Coarse,
     Network,
@@ -24,7 +25,7 @@ from papers.networks import (
     Tried,
     Way,
     attempt,
-    best_share,
+    best_rules,
     block_model,
     cloak_of,
     coarse_of,
@@ -62,7 +63,8 @@ def made_up(
         for way in Way
     ]
     cells += [Cell("club", way, 0.5, epsilon, template) for epsilon in {key[1] for key in shares} for way in RIVALS]
-    bests = {Best(one.network, one.way.calibration, one.tau, one.epsilon, Mean(best, 0.01)) for one in cells}
+    rules = BestRules(Mean(best, 0.01), Mean(best, 0.01))
+    bests = {Best(one.network, one.way.calibration, one.tau, one.epsilon, rules) for one in cells}
     pictures = tuple(Picture(way, 400, left, (left, 1 - left)) for way in RIVALS)
     readings = (Reading(0.05, 0.001, 0.7, Mean(0.9, 0.01)), Reading(0.001, 0.05, home, Mean(0.5, 0.01)))
     coarse = Coarse(8.0, 0.04, 0.006, 1.1, Mean(0.9, 0.01), Mean(0.6, 0.01))
@@ -141,9 +143,11 @@ class TestBestRule:
         noisy = columns[sources] + cloak.sigma * rng.standard_normal((20_000, 10))
         logs = -((noisy[:, None] - columns) ** 2).sum(axis=2) / (2 * cloak.sigma**2)
         left = special.softmax(logs, axis=1)[:, :5].sum(axis=1)
+        found = best_rules(network, cloak, np.random.default_rng(4))
         by_hand = float(((left < 0.5) == network.communities[sources]).mean())
-        found = best_share(network, cloak, np.random.default_rng(4))
-        assert abs(found.value - by_hand) < 4 * np.hypot(found.error, share_error(by_hand, 20_000))
+        person = float((logs.argmax(axis=1) == sources).mean())
+        for rule, share in ((found.right, by_hand), (found.person, person)):
+            assert abs(rule.value - share) < 4 * np.hypot(rule.error, share_error(share, 20_000))
 
     def test_nothing_does_better(self) -> None:
         network = two_cliques()
@@ -151,10 +155,13 @@ class TestBestRule:
             scene = Scene(network, 1, 0.3, epsilon)
             for way in Way:
                 found = scene.cell(way, scene.tried(way, 200, 1)).score
-                best = scene.best(way, 1).right
+                rules = scene.best(way, 1).rules
+                best = rules.right
                 assert found.right < best.value + 4 * np.hypot(found.right_error, best.error)
                 if way.is_posterior:
                     assert found.right > best.value - 4 * np.hypot(found.right_error, best.error)
+                    person_error = np.hypot(share_error(found.person, 200), rules.person.error)
+                    assert abs(found.person - rules.person.value) < 4 * person_error
 
     def test_coarse_steps_cost_noise_only_where_little_noise_is_needed(self) -> None:
         early, late = (coarse_of(two_cliques(), tau, (1, 2)) for tau in (TAU, 8.0))
