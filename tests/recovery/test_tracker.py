@@ -247,7 +247,23 @@ def test_a_restarted_tracker_continues_the_labels() -> None:
     assert all(track.since == 0 for track in now.tracks)
     for time in range(5, 9):
         now = restarted.step(frames[1], time)
-    assert {label for label in now.labels if label not in named} == {53}
+    assert {label for label in now.labels if label not in named} == {51}
+    restarted.resume({track.label: track.places[-1] for track in now.tracks})
+    assert labels(restarted.step(frames[1], 9)) == labels(now), "what is right stays as it is"
+
+
+def test_a_frame_that_comes_again_with_more_readings_counts_as_if_they_had_come_at_once() -> None:
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    whole = line.apply(cw.sources(line, [0.3]))
+    part = np.where(np.arange(25) < 20, np.nan, whole)
+    tracker = cw.Tracker(line, sigma=0.2, most=2, motion=cw.Motion.still())
+    for time in range(4):
+        before = tracker.step(part, time)
+    for time in range(4):
+        now = tracker.step(whole, time, again=True)
+    assert now.time == 3
+    assert (np.max(before.counts) < 0.9, now.counts.argmax(), now.counts[1] > 0.99) == (True, 1, True)
+    assert [source.place for source in now.sources] == [line.space.index(0.3)]
 
 
 def test_tracks_hold_the_last_hundred_moments_and_the_whole_past_all_of_them() -> None:

@@ -17,8 +17,9 @@ class FrameTracker:
     """Follows the sources of a site from frame to frame.
 
     A frame that comes late is worked in while it is within the tracker's window, and is itself recovered alone; so is
-    one that comes too late to be worked in. With `lag`, each moment is judged again when so many later frames are
-    there: `settled` holds the moments that the last step settled, in order of time.
+    one that comes too late to be worked in. A frame that comes again, with more readings, replaces the first. With
+    `lag`, each moment is judged again when so many later frames are there: `settled` holds the moments that the last
+    step settled, in order of time.
     """
 
     def __init__(self, site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> None:
@@ -33,7 +34,8 @@ class FrameTracker:
         time = seconds(frame)
         self.settled = []
         try:
-            now = self.tracker.step(values_of(frame, self._site, self._cloak), time)
+            values = values_of(frame, self._site, self._cloak)
+            now = self.tracker.step(values, time, again=time in self._waiting)
         except InputError as problem:
             if "time" not in problem.values:
                 raise

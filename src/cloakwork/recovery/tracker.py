@@ -112,17 +112,21 @@ class Tracker:
         places = self.problem.physics.space.indices(list(entrances))
         return np.asarray(observer.distances[np.isin(observer.place, places)].min(axis=0))
 
-    def step(self, readings: ArrayLike, time: float) -> Tracked:
+    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> Tracked:
         """Take the readings of one frame and return what is known now.
 
         `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds. A frame that
         comes late is worked in as long as its time is within the last frames; the result is that of the latest frame.
+        With `again`, more readings of one of the last frames have come: they replace those that it had.
         """
         values = self._checked(readings)
-        index = self._index(time)
+        index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         observation = self._observer.observe(values, missing)
-        self._insert(index, observation, time)
+        if again:
+            self._replace(index, observation)
+        else:
+            self._insert(index, observation, time)
         tally = self._swept()
         misfit = self._misfit(observation, index)
         fit = Fit(misfit.p_value, misfit.inside, misfit.rank)
@@ -146,8 +150,8 @@ class Tracker:
     def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
         """Continue the labels of an earlier tracker that took the same frames.
 
-        `places` maps each label of its last result to the place of the track. Tracks nearby take these labels; new ones
-        are above `last_label` and all that are in use.
+        `places` maps each label of its last result to the place of the track. Tracks nearby take these labels. Others
+        keep theirs unless it is taken, or not above `last_label`; new ones are above all of these.
         """
         labels, count = np.array([*places], dtype=np.int64), len(self._centres)
         first = np.array([int(np.argmax(self._observer.place == place)) for place in places.values()], dtype=np.int64)
@@ -157,14 +161,17 @@ class Tracker:
         now[0, :count] = np.where(self._list.labels > 0, self._centres, -1)
         slots = match(known, now, self._observer)[0][0][: len(first)]
         old = np.append(self._list.labels, np.zeros(len(known) - count, dtype=np.int64))[slots]
-        fresh = max(last_label, labels.max(initial=0))
-        names = {label: fresh + label for label in range(1, self._list.last_label + 1)}
-        names |= {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
+        names = {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
+        newest = max(last_label, labels.max(initial=0), self._list.last_label)
+        held = [self._list.labels, self._settled_list.labels, *(report.labels for report in self._reports)]
+        for label in np.unique(np.concatenate(held)).tolist():
+            if label and label not in names and (label <= last_label or label in labels):
+                names[label] = newest = newest + 1
         for tracks in (self._list, self._settled_list):
             tracks.rename(names)
         for report in self._reports:
-            report.labels = np.array([names.get(label, 0) for label in report.labels.tolist()])
-        self._list.last_label += fresh
+            report.labels = np.array([names.get(label, label) for label in report.labels.tolist()])
+        self._list.last_label = newest
 
     def smooth(self, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> "Tracking":
         """Take frames in the order of their times, and judge each moment from all of them."""
@@ -218,11 +225,13 @@ class Tracker:
             raise ReadingError("a reading is infinite: give NaN for a missing reading.", readings=math.inf)
         return values
 
-    def _index(self, time: float) -> int:
-        """Where in the window a frame of this time belongs."""
+    def _index(self, time: float, *, again: bool) -> int:
+        """Where in the window a frame of this time belongs, or is already if it comes `again`."""
         times = [frame.time for frame in self._sampler.frames]
         if not (isinstance(time, int | float) and math.isfinite(time)):
             raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
+        if again and time in times:
+            return times.index(time)
         if time in times or time == self._before:
             raise InputError(f"time={time:g}: there is a frame of this time already.", time=time)
         if self._before is not None and time < times[0]:
