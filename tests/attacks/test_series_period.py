@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakwork.cli import main
 from cloakwork.collect import unpack_map
-from cloakwork.collect.solver import pack_map
+from cloakwork.collect.frame_results import pack_map
 from cloakwork.series import Published, SeriesCloak
 from tests.attacks.conftest import Attack
 from tests.cli.test_series_store import stored

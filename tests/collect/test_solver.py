@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from cloakwork.cli.app import app
+from cloakwork.collect.attack import attack
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
-from cloakwork.collect.solver import Solver, attack
+from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import FAILED, Reading, Result
 from cloakwork.errors import InputError, PlanError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, partial_cloak

@@ -4,10 +4,10 @@ from .collected_site import StoredFrames as StoredFrames
 from .collected_site import load_collected_site as load_collected_site
 from .collected_site import load_collected_sites as load_collected_sites
 from .embedded_broker import EmbeddedBroker as EmbeddedBroker
+from .frame_results import unpack_map as unpack_map
 from .open_frames import enough_agree as enough_agree
 from .service import ListenAddress as ListenAddress
 from .service import Service as Service
-from .solver import unpack_map as unpack_map
 from .storage import Result as Result
 from .storage import Role as Role
 from .storage import Store as Store

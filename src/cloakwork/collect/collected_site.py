@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import FloatArray
+from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.problems import BudgetRules
 from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, PlanError, SiteError
@@ -18,6 +19,7 @@ from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, loa
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 PERIODS_AHEAD = 3
+LONGEST_LAG = 10
 FRAMES_AT_ONCE = 256
 
 
@@ -70,15 +72,15 @@ class CollectedSite:
         """How far ahead of the clock a stamp may be; later stamps mean a wrong clock."""
         return PERIODS_AHEAD * self.schedule.period_ms
 
-    @property
+    @cached_property
     def follows(self) -> bool:
         """Whether sources are followed from frame to frame."""
-        return False
+        return self.site.follows
 
     @property
     def lag(self) -> int:
-        """Frames until a result is settled."""
-        return 0
+        """Frames until a result is settled: those of one window, at most ten; 0 where sources are not followed."""
+        return min(self.plan.claim.readings_per_window, LONGEST_LAG) if self.follows else 0
 
     @property
     def hold_ms(self) -> int:
@@ -122,6 +124,15 @@ class CollectedSite:
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
         return _frame(time, values, self.index)
+
+    def unusable(self, frame: Frame) -> str:
+        """Why recovering a frame is not worthwhile; empty if it is."""
+        sensors, period = int(frame.present.sum()), self.schedule.period_ms
+        if not sensors:
+            return "no reading is of a sensor of the site"
+        if frame.time % period and not enough_agree(sensors, len(frame.present)):
+            return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
+        return ""
 
 
 def _frame(time: int, values: Mapping[str, int], index: Mapping[str, int]) -> Frame:

@@ -1,4 +1,4 @@
-"""Live recovery: a thread that turns frames into results as they become ready, the newest first.
+"""Live recovery: a thread that turns frames into results as they become ready.
 
 One thread is enough: the compiled loops release the interpreter, so intake hardly waits. Linear algebra is limited to
 one thread as well. With several, it spins on processors that others need: on a busy machine the rest of the process
@@ -47,8 +47,9 @@ class LiveRecovery:
 
     Notes
     -----
-    The newest frame is recovered alone and continues from the one before. If there is none, a batch of older ones is
-    recovered, small enough not to hold up the next. Sites take turns.
+    Where sources are followed, frames are taken in the order of time; if more than `backlog` wait, the newest of them,
+    and the others come later, recovered alone. Elsewhere the newest frame is recovered first and continues from the
+    one before; if there is none, a batch of older ones is, small enough not to hold up the next. Sites take turns.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class LiveRecovery:
         self._check_s = check
         self._clock, self._steady, self._speed = clock, steady, speed
         self._queues = {
-            name: SiteQueue(site, site.wait_ms / 1000 if wait is None else wait, backlog, clock)
+            name: SiteQueue(site, site.wait_ms / 1000 if wait is None else wait, backlog, clock, store)
             for name, site in sites.items()
         }
         shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000 / speed
@@ -152,23 +153,27 @@ class LiveRecovery:
         queue.prepared = True
 
     def _turn(self, queue: SiteQueue) -> bool:
-        """Recover the newest frame of a site, or a batch of others; returns False if there is nothing to do."""
+        """Recover some frames of a site; returns False if there is nothing to do."""
         times: list[int] = []
+        more = False
         try:
-            with self._changed:
-                times = queue.take(self._steady(), self._budget)
+            if queue.check_at > 0.0:  # until then, the store may list earlier frames
+                with self._changed:
+                    times = queue.take(self._steady(), self._budget)
             if times:
                 self._recover(queue, times)
             elif queue.backlog.overflowed or self._steady() >= queue.check_at:
                 queue.find_missed(self._store, self._steady(), self._clock(), self._check_s)
+                more = len(queue.backlog) > 0
                 self._store_is_back()
         except StoreError as problem:
+            more = True
             queue.backlog.add((when, True) for when in times)
             self._wait_for_store(problem)
         except Exception:
             log.exception("%s: gave up on %d frames", queue.site.name, len(times))
             queue.check_at = self._steady() + self._check_s
-        return bool(times) or len(queue.backlog) > 0
+        return bool(times) or more
 
     def _recover(self, queue: SiteQueue, times: list[int]) -> None:
         began = time.perf_counter()
@@ -177,13 +182,16 @@ class LiveRecovery:
         if not frames:  # erased meanwhile
             return
         last = self._store.results.page(queue.site.name, until=frames[0].time, limit=1, newest_first=True).items
-        zones = last[0].zones if last else None
-        results = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, zones=zones)
-        kept = self._store.results.save(results, made_from=values)
+        before = last[0] if last else None
+        solved = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, before=before)
+        results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
+        made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
+        kept = self._store.results.save(results, made_from=made_from)
         dropped = {} if kept == len(results) else self._dropped(results)
         self._store_is_back()
         with self._changed:
-            queue.count(results, time.perf_counter() - began, self._steady(), dropped)
+            new = [result for result in results if result.time in values]
+            queue.count(new, time.perf_counter() - began, self._steady(), dropped)
             queue.backlog.add((when, True) for when, again in dropped.items() if again)
         for result in results:
             if result.time not in dropped and not result.failed:

@@ -119,6 +119,11 @@ class OpenFrames:
                 ready.append(ReadyFrame(time, most=2 * reported >= self._sensors))
         return ready
 
+    def first_shared(self) -> int | None:
+        """The earliest open frame that half of the sensors have reported; None if there is none."""
+        shared = (time for time, frame in self._open.items() if enough_agree(frame.reported.bit_count(), self._sensors))
+        return min(shared, default=None)
+
     def next_due(self) -> float | None:
         """When to call `take` next if no reading arrives; zero if a frame is ready, None if none is open."""
         return 0.0 if self._complete else self._first_due()

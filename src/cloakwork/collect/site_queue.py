@@ -55,7 +55,7 @@ class RecoveryState:
 
 
 class Backlog:
-    """Times to recover: first those that most sensors reported, the newest of them first. Holds at most `most`.
+    """Times to recover. It holds at most `most`: those that most sensors reported, and the newest of them.
 
     It keeps only times: the readings are in the store, which also lists every frame without a result. `overflowed`
     says that some times were dropped.
@@ -86,6 +86,13 @@ class Backlog:
             del self._times[time]
         return sorted(taken)
 
+    def take_oldest(self, size: int, before: int | None) -> list[int]:
+        """Remove and return the earliest times, up to `size`, sorted; only those `before` a time if one is given."""
+        taken = sorted(time for time in self._times if before is None or time < before)[:size]
+        for time in taken:
+            del self._times[time]
+        return taken
+
     def _ordered(self) -> list[int]:
         return sorted(self._times, key=lambda time: (self._times[time], time), reverse=True)
 
@@ -97,9 +104,11 @@ class SiteQueue:
     they must hold a common lock.
     """
 
-    def __init__(self, site: CollectedSite, wait: float, backlog: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, site: CollectedSite, wait: float, backlog: int, clock: Callable[[], int], store: Store | None = None
+    ) -> None:
         self.site = site
-        self.solver = Solver(site, clock=clock)
+        self.solver = Solver(site, store, clock=clock)
         period = site.schedule.period_ms
         self.frames = OpenFrames(len(site.ids), wait, period / 1000, slot_ms=period)
         self.backlog = Backlog(backlog)
@@ -118,9 +127,16 @@ class SiteQueue:
         self._done: deque[tuple[int, int]] = deque()  # (second, frames)
 
     def take(self, now: float, budget: float) -> list[int]:
-        """Return the times to recover next: the newest alone, or as many others as fit into `budget` seconds."""
+        """Return the times to recover next, as many as fit into `budget` seconds.
+
+        Where sources are followed, these are the earliest, and they wait for earlier frames that most sensors have
+        reported. Elsewhere it is the newest alone, or others if it is done.
+        """
         self.backlog.add((frame.time, frame.most) for frame in self.frames.take(now))
-        return self.backlog.take(self.newest, max(1, min(LARGEST_BATCH, int(budget / self._took))))
+        size = max(1, min(LARGEST_BATCH, int(budget / self._took)))
+        if self.site.follows:
+            return self.backlog.take_oldest(size, self.frames.first_shared())
+        return self.backlog.take(self.newest, size)
 
     def count(self, results: Sequence[Result], seconds: float, now: float, dropped: Container[int] = ()) -> None:
         """Record results and the time they took; the store did not keep those of the times in `dropped`."""

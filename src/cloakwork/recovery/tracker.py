@@ -150,8 +150,8 @@ class Tracker:
     def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
         """Continue the labels of an earlier tracker that took the same frames.
 
-        `places` maps each label of its last result to the place of the track. Tracks nearby take these labels. Others
-        keep theirs unless it is taken, or not above `last_label`; new ones are above all of these.
+        `places` maps each label of its last result to the place of the track. Tracks nearby take these labels, others
+        keep theirs unless it is taken, and new ones are above `last_label` and all that are in use.
         """
         labels, count = np.array([*places], dtype=np.int64), len(self._centres)
         first = np.array([int(np.argmax(self._observer.place == place)) for place in places.values()], dtype=np.int64)
@@ -165,7 +165,7 @@ class Tracker:
         newest = max(last_label, labels.max(initial=0), self._list.last_label)
         held = [self._list.labels, self._settled_list.labels, *(report.labels for report in self._reports)]
         for label in np.unique(np.concatenate(held)).tolist():
-            if label and label not in names and (label <= last_label or label in labels):
+            if label and label not in names and label in labels:
                 names[label] = newest = newest + 1
         for tracks in (self._list, self._settled_list):
             tracks.rename(names)

@@ -31,7 +31,7 @@ GATHER_S = 0.05
 MOST_GATHERED = 2000
 BURST = 64  # results of a site that are sent at once; clients ask for older ones
 SEEN = 1000
-POLLED = 8  # newest results of a site in each poll
+POLLED = 16  # newest results of a site in each poll
 REPORTS_EVERY = 2  # polls
 WITHHELD = "an operator can see the reason"
 log = logging.getLogger(__name__)
@@ -79,12 +79,11 @@ class ApiEvent:
         return self.kind, self.site, self.topic
 
 
-def result_event(result: Result) -> ApiEvent:
-    """A result as an event, without its map; a settled one replaces the live result of its time."""
+def result_event(result: Result, *, missed: bool = False) -> ApiEvent:
+    """A result as an event, without its map; one that a client `missed` is new to it, settled or not."""
     text = result_body(result, with_map=False).model_dump_json()
-    return ApiEvent(
-        EventKind.SETTLED if result.settled else EventKind.RESULT, result.site, str(result.time), text, result.time
-    )
+    kind = EventKind.SETTLED if result.settled and not missed else EventKind.RESULT
+    return ApiEvent(kind, result.site, str(result.time), text, result.time)
 
 
 class EventQueue:
@@ -152,8 +151,9 @@ class EventHub:
             self._gathered.clear()
 
     def publish_result(self, result: Result) -> None:
-        """A frame was recovered here."""
-        self.on_result(result)
+        """A frame was recovered here, or its result settled."""
+        if not result.settled:
+            self.on_result(result)
         self.publish_stored([result])
 
     def publish_stored(self, results: Sequence[Result], *, silently: bool = False) -> None:
@@ -267,7 +267,7 @@ class StorePoller:
         self._polls = 0
         self._followed: set[str] = set()
         self._starting = asyncio.Lock()
-        self._lags: dict[str, tuple[int | None, int, bool, str]] = {}
+        self._lags: dict[str, tuple[int | None, int, bool, bool, str]] = {}
         self._reports: dict[str, set[DeviceReport]] = {}
         self._problems: dict[str, set[ProblemCount]] = {}
 
@@ -319,7 +319,7 @@ class StorePoller:
 
     def _check_lag(self, site: str) -> None:
         lag = self._live.state(site)
-        now = (lag.delay_ms, lag.waiting, lag.more, lag.reason)  # the other fields change with the clock
+        now = (lag.delay_ms, lag.waiting, lag.more, lag.preparing, lag.reason)  # the other fields change with the clock
         if self._lags.get(site) != now:
             self._lags[site] = now
             self._hub.publish_lag(site, lag)

@@ -9,8 +9,9 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from cloakwork.collect.attack import Attack, attack
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.solver import Attack, attack, unpack_map
+from cloakwork.collect.frame_results import unpack_map
 from cloakwork.collect.storage import (
     FAILED,
     Reading,

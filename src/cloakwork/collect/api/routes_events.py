@@ -123,7 +123,7 @@ async def events(
         Moment | None, Header(description="Sent by a browser that reconnects: later results are sent first.")
     ] = None,
 ) -> Response:
-    """Live events: `result` (without its map), `report`, `problem` and `lag`; `end` says why a stream ends.
+    """Live events: `result` and `settled` (without maps), `report`, `problem` and `lag`; `end` says why a stream ends.
 
     The id of an event is the time of the newest result; with several sites, that of the site which is furthest behind,
     so reconnecting clients may see repeats. Comments keep a silent stream open.
@@ -158,5 +158,5 @@ async def _missed(context: ApiContext, sites: frozenset[str], after: int) -> lis
     for site in sorted(sites):
         read = context.store.results.page
         page = await context.workers.read(read, site, since=after + 1, limit=REPLAYED, newest_first=True)
-        events += [result_event(result) for result in reversed(page.items)]
+        events += [result_event(result, missed=True) for result in reversed(page.items)]
     return events

@@ -24,7 +24,7 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.solver import Attack
+from cloakwork.collect.attack import Attack
 from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
 

@@ -108,7 +108,7 @@ class RecoveredTrack:
     """A source that is followed, at the time of a result.
 
     It has kept its `label` `since` that time. `probability` is that it exists, `same` that it is still the source with
-    which the track began.
+    which the track began. `radius` is that of its vicinity, None if it does not exist more likely than not.
     """
 
     label: int
@@ -116,7 +116,7 @@ class RecoveredTrack:
     place: str
     at: tuple[float, ...]
     weight: float
-    radius: float
+    radius: float | None
     probability: float
     same: float
 

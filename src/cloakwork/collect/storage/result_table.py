@@ -115,9 +115,9 @@ class ResultTable:
         query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
         return self._first(query.where(_NOT_FAILED).order_by(_TABLE.time.desc()).limit(1))
 
-    def last_followed(self, site: str, until: int) -> Result | None:
-        """Return the newest result before `until` whose sources were followed, with its map."""
-        query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
+    def last_followed(self, site: str, until: int | None = None) -> Result | None:
+        """Return the newest result (before `until`) whose sources were followed, without its map."""
+        query = sa.select(*_columns(maps=False)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
         return self._first(query.where(_TABLE.labels.is_not(None)).order_by(_TABLE.time.desc()).limit(1))
 
     def get(self, site: str, time: int) -> Result | None:

@@ -1,0 +1,141 @@
+"""Sources that are followed live, on a real store: labels, settled results, restarts, late frames, two collectors."""
+
+from collections.abc import Sequence
+
+from cloakwork.collect.storage import Reading, Result, Store, open_store
+from tests.collect.collector_process import until
+from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
+
+LEFT, RIGHT = (1.25, 1.25), (4.25, 1.25)
+SITE = flat_site(FLAT + "speed = 0\n", 30.0)
+LAG = 6
+
+
+def rows(number: int, *at: tuple[float, float], without: Sequence[str] = ()) -> list[Reading]:
+    return readings(SITE, number, values(SITE, *at, seed=number), without=without)
+
+
+def stored(store: Store) -> dict[int, Result]:
+    """The results of the store by the number of their frame."""
+    first = moment(SITE, 0)
+    found = store.results.page(SITE.name, limit=1000, failed=True).items
+    return {(result.time - first) // SITE.schedule.period_ms: result for result in found}
+
+
+def run(store: Store, numbers: Sequence[int], *at: tuple[float, float]) -> None:
+    """Frames that a collector finds in the store when it starts."""
+    for number in numbers:
+        store.readings.add(rows(number, *at))
+    with running(store, SITE):
+        until(lambda: not store.frames.unsolved(SITE.name))
+
+
+def labels(result: Result) -> dict[str, int | None]:
+    """The label of the source in each zone."""
+    zones = SITE.site.zones
+    return {
+        zone.id: source.label
+        for source in result.sources
+        for zone in zones
+        if int(source.place) in zone.places.tolist()
+    }
+
+
+def test_sources_keep_their_labels_and_results_settle(sqlite_store: Store) -> None:
+    with running(sqlite_store, SITE) as (live, told):
+        for number in range(LAG + 3):
+            give(sqlite_store, live, rows(number, LEFT, RIGHT))
+            until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
+        until(lambda: sum(result.settled for result in told) == 3)
+    found = stored(sqlite_store)
+    assert [found[number].settled for number in range(LAG + 3)] == [True] * 3 + [False] * LAG
+    assert {tuple(sorted(labels(found[number]).items())) for number in found} == {
+        (("room-1", labels(found[0])["room-1"]), ("room-2", labels(found[0])["room-2"]))
+    }
+    assert all(len(found[number].tracks) == 2 for number in range(2, LAG + 3))
+    assert {track.since for track in found[LAG + 2].tracks} == {moment(SITE, 0)}
+    assert [zone.occupied for zone in found[LAG + 2].zones or ()] == [True, True]
+
+
+def test_a_restarted_collector_continues_the_tracks(sqlite_store: Store) -> None:
+    run(sqlite_store, range(5), LEFT)
+    before = stored(sqlite_store)[4]
+    run(sqlite_store, range(5, 9), LEFT, RIGHT)
+    found = stored(sqlite_store)
+    assert labels(found[8])["room-1"] == labels(before)["room-1"]
+    assert labels(found[8])["room-2"] not in {None, *(track.label for track in before.tracks)}
+    assert {track.label: track.since for track in found[8].tracks}[before.tracks[0].label] == before.tracks[0].since
+
+
+def test_the_labels_of_the_past_are_not_given_again_after_a_restart(sqlite_store: Store) -> None:
+    run(sqlite_store, range(4), LEFT)
+    run(sqlite_store, range(1000, 1012))  # nobody, so much later that the track has ended
+    run(sqlite_store, range(2000, 2004), LEFT)
+    found = stored(sqlite_store)
+    assert labels(found[2003])["room-1"] not in {None, labels(found[3])["room-1"]}
+
+
+def test_a_late_frame_is_worked_in_and_settles_and_one_that_grows_does_too(sqlite_store: Store) -> None:
+    with running(sqlite_store, SITE) as (live, _):
+        for number in (0, 1, 2, 4):
+            give(sqlite_store, live, rows(number, LEFT, without=["s03"] if number == 2 else []))
+            until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
+        give(sqlite_store, live, rows(3, LEFT))
+        give(sqlite_store, live, [row for row in rows(2, LEFT) if row.sensor == "s03"])
+        until(lambda: 3 in stored(sqlite_store))
+        late = stored(sqlite_store)[3]
+        for number in range(5, 5 + LAG):
+            give(sqlite_store, live, rows(number, LEFT))
+        until(lambda: stored(sqlite_store)[4].settled)
+    found = stored(sqlite_store)
+    assert (late.settled, late.labels, late.tracks) == (False, None, ())
+    assert [(found[number].settled, found[number].sensors) for number in (2, 3)] == [(True, 12), (True, 12)]
+    assert labels(found[3]) == labels(found[2]) == labels(found[4])
+
+
+def test_a_frame_that_comes_too_late_is_recovered_alone_and_changes_no_other(sqlite_store: Store) -> None:
+    numbers = [number for number in range(20) if number != 5]
+    run(sqlite_store, numbers, LEFT)
+    before = stored(sqlite_store)
+    with running(sqlite_store, SITE) as (live, _):
+        give(sqlite_store, live, rows(20, LEFT))
+        until(lambda: 20 in stored(sqlite_store))
+        give(sqlite_store, live, rows(5, LEFT))
+        until(lambda: 5 in stored(sqlite_store))
+    found = stored(sqlite_store)
+    assert (found[5].labels, found[5].settled) == (None, False)
+    assert {number: found[number] for number in range(13) if number != 5} == {
+        number: before[number] for number in range(13) if number != 5
+    }
+
+
+def test_two_collectors_on_one_store_agree(store_url: str) -> None:
+    """Both see all frames; one begins later. Whoever is first, results and labels are of one kind."""
+    with open_store(store_url) as ours, open_store(store_url) as theirs:
+        run(ours, range(3), LEFT)
+        with running(ours, SITE) as (first, _), running(theirs, SITE) as (second, _):
+            for number in range(3, 12):
+                at = (LEFT, RIGHT) if number > 5 else (LEFT,)
+                sent = rows(number, *at)
+                ours.readings.add(sent)
+                for live in (first, second) if number % 3 else (first,):  # some reach one of them only
+                    live.on_new(sent)
+                until(lambda number=number: number in stored(ours))  # type: ignore[misc]
+            assert first.settle(LONG)
+            assert second.settle(LONG)
+        found = stored(ours)
+        assert len({labels(found[number])["room-1"] for number in range(1, 12)}) == 1
+        assert len({labels(found[number])["room-2"] for number in range(8, 12)}) == 1
+        assert [number for number in found if found[number].settled] == [0, 1, 2, 3, 4, 5]
+        assert all(found[number].labels is not None for number in found)
+
+
+def test_after_an_erasure_the_tracker_starts_from_what_is_left(sqlite_store: Store) -> None:
+    with running(sqlite_store, SITE) as (live, _):
+        for number in range(4):
+            give(sqlite_store, live, rows(number, LEFT))
+            until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
+        sqlite_store.erase(SITE.name)
+        give(sqlite_store, live, rows(4, RIGHT))
+        until(lambda: 4 in stored(sqlite_store))
+    assert {track.since for track in stored(sqlite_store)[4].tracks} == {moment(SITE, 4)}
