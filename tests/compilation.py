@@ -11,7 +11,7 @@ import pytest
 import cloakwork
 from cloakwork.accuracy import emd
 from cloakwork.physics import HeatLine, Space
-from cloakwork.recovery import BasisPursuit, PointSources, recover
+from cloakwork.recovery import BasisPursuit, PointSources, Tracker, recover
 
 PATIENCE = 300.0  # seconds; a worker that waits longer compiles by itself
 
@@ -45,6 +45,9 @@ def _compile_posterior() -> None:
 
 def _compile_pursuit() -> None:
     recover(np.ones(5), HeatLine(n=10, m=5, T=0.05), sigma=0.1, estimator=BasisPursuit())
+    tracker = Tracker(HeatLine(n=10, m=5, T=0.05), sigma=0.1, most=2, lag=1)
+    for seconds in range(3):
+        tracker.step(np.ones(5), seconds)
     emd(np.eye(3)[0], np.eye(3)[1], Space.path([(0, 1), (1, 2)]))
 
 
