@@ -16,10 +16,10 @@ from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiSettings, EventHub, Simulation, make_app
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site

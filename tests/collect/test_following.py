@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from cloakwork.collect.storage import Reading, Result, Store, open_store
-from tests.collect.collector_process import until
 from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
+from tests.waiting import until
 
 LEFT, RIGHT = (1.25, 1.25), (4.25, 1.25)
 SITE = flat_site(FLAT + "speed = 0\n", 30.0)
