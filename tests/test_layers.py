@@ -91,6 +91,12 @@ def test_importing_loads_no_numpy(statement: str) -> None:
     assert not loaded_after(statement) & {"numpy", "scipy", "numba", "networkx", "matplotlib"}
 
 
+def test_commands_load_quickly() -> None:
+    """Drawing and all of SciPy's distributions take longer to load than most commands to work."""
+    commands = "import cloakwork.cli.plan, cloakwork.cli.collect, cloakwork.cli.provision"
+    assert not loaded_after(commands) & {"matplotlib", "scipy.stats"}
+
+
 def test_all_public_names_load_and_others_do_not() -> None:
     for name in cloakwork.__all__:
         assert getattr(cloakwork, name).__name__ == name
