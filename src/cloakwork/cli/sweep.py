@@ -16,6 +16,10 @@ from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 
+PEOPLE = (
+    " Simulated people sit 5 to 40 minutes, walk to another seat, stay 2 to 6 hours and are away for 0.5 to 3; those "
+    "who walk sit 10 to 60 seconds."
+)
 Sweep = Annotated[bool, typer.Option("--sweep", help="Instead, simulate people at many settings and compare.")]
 List = Annotated[str | None, typer.Option(metavar="LIST", help="With --sweep: values to compare, such as 1,2,4.")]
 Needs = Annotated[
@@ -111,7 +115,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
             if done == 0:
                 began = time.monotonic()
                 note(f"{counted(total, 'simulation')} on {counted(os.cpu_count() or 1, 'core')}")
-            elif not told and done < total:
+            elif not told and (os.cpu_count() or 1) <= done < total:
                 told = True
                 left = (time.monotonic() - began) / done * (total - done) / 60
                 note(f"about {max(1, math.ceil(left))} min left")
@@ -188,8 +192,7 @@ def _print(site: Site, found: Tradeoff) -> None:
         f"(Standard errors are those of the second figure. {counted(found.simulations, 'simulation')} of "
         f"{counted(found.frames, 'frame')}; settings with the same noise share one. Always to answer {guess.where!r} "
         f"names the right {found.zone} of {100 * guess.room:.0f} % of people, and always the same number of people is "
-        f"right in {100 * guess.count:.0f} % of frames. Simulated people sit 5 to 40 minutes, walk to another seat at "
-        "0.8 m/s, stay 2 to 6 hours and are away for 0.5 to 3; those who walk sit 10 to 60 seconds.)\n"
+        f"right in {100 * guess.count:.0f} % of frames.{PEOPLE if moving else ''})\n"
     )
 
 

@@ -22,7 +22,7 @@ from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, fol
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 ALPHAS = (1.0, 2.0)  # times the site's own
-FRAMES = 720
+FRAMES = 360
 FEWEST_FRAMES = 24
 ALIKE = 1.05  # noise that differs by less shares a simulation
 USUAL_NEED = "room 95%"
