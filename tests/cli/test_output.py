@@ -2,6 +2,7 @@
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -34,3 +35,17 @@ def test_a_table_too_wide_for_a_terminal_goes_on_below_and_nothing_is_cut(monkey
     assert text.count("Errors") == 1
     assert text.count(ROWS[0][0]) > 4
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_hints_name_the_program_as_it_can_be_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "bin" / "cloakwork"
+    own.parent.mkdir()
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(own), "init"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert output.program() == str(own)
+    monkeypatch.setenv("PATH", str(own.parent))
+    assert output.program() == "cloakwork"
+    monkeypatch.setattr("sys.argv", ["-c"])
+    assert output.program() == "cloakwork"

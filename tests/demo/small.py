@@ -1,4 +1,4 @@
-"""A small flat whose devices read every half second, for tests of the whole line."""
+"""A small flat whose devices read once a minute, for tests of the whole line."""
 
 from cloakwork.site import Site, parse_site
 
@@ -22,8 +22,8 @@ max_count = 2
 epsilon = 8.0
 delta = 1e-5
 alpha = 0.1
-window = "10s"
-readings_per_window = 20
+window = "10min"
+readings_per_window = 10
 """
 
 

@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from cloakwork.demo import Demonstration, load_flat, staying, walking
+from cloakwork.demo import Demonstration, Household, load_flat, staying
 from cloakwork.physics import FloorPlan, sources
 from tests.browser import running_browser, visiting
-from tests.collect.page_kit import USUAL, marks
+from tests.collect.page_kit import USUAL, marks, until
 from tests.demo.small import small_flat
 
-PATIENCE = 60.0
+PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
 
 
 @pytest.fixture(scope="module")
 def show() -> Iterator[Demonstration]:
     site = load_flat()
     assert isinstance(site.physics, FloorPlan)
-    with Demonstration(site, walking(site.physics.rooms)) as running:
+    with Demonstration(site, Household(site.physics.rooms)) as running:
         running.wait_for(1, PATIENCE)
         yield running
 
@@ -54,10 +54,9 @@ def test_results_change_and_have_a_truth_beside_them(show: Demonstration) -> Non
     assert later["map"] != first["map"]
     truths = [asked(show, f"/v1/sites/flat/truth?time={one['time']}") for one in (first, later)]
     assert [len(truth["sources"]) for truth in truths] == [3, 3]
-    assert truths[0]["sources"] != truths[1]["sources"]
     now = show.progress()
     assert now.people == 3
-    assert now.readings >= now.frames * 60  # a device that a busy machine makes late leaves its slot out
+    assert now.readings >= now.frames * 80, "time waits for the devices: none is late"
     assert now.delay_ms is not None
 
 
@@ -80,14 +79,12 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstrat
         page = visit.page
         expect(page.locator("#plan .mark").first).to_be_visible(timeout=15_000)
         expect(page.locator("#claim")).to_contain_text("Moves of up to 0.1")
-        expect(page.locator("#budget")).to_have_text(re.compile(r"\d+ of 20 readings used in the last minute"))
+        expect(page.locator("#budget")).to_have_text(re.compile(r"\d+ of 10 readings used in the last 10 min"))
         before = marks(page)
         visit.picture("demo-first")
         page.check("#layer-truth")
         expect(page.locator("#plan .truth")).to_have_count(3, timeout=10_000)
-        page.wait_for_timeout(3 * show.site.period_ms)
-        after = marks(page)
-        assert after != before
+        until(lambda: marks(page) != before, page)
         # the truth is asked for when a result is shown, and told when it has come
         expect(page.locator("#estimate-sources")).to_contain_text(re.compile(r"The simulated truth is [\d.]+\sm away"))
         visit.picture("demo-later")

@@ -1,7 +1,10 @@
 """The devices of the demonstration, at a real broker."""
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -12,13 +15,15 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.demo import SimulatedFlat, staying
 from cloakwork.demo.fleet import Fleet
-from cloakwork.demo.simulated_flat import unix_ms
+from cloakwork.demo.simulated_clock import MOST_BEHIND_S, SimulatedClock
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
-from cloakwork.site import freeze
+from cloakwork.site import Plan, freeze
 from tests.demo.small import small_flat
 from tests.waiting import until
 
 FRAMES = 4
+BEGAN = 1_794_812_400_000
+SLOW_S = 0.004
 
 
 class Listener:
@@ -43,34 +48,54 @@ class Listener:
         return sum(len(frame) == sensors for frame in list(self.readings.values()))
 
 
-def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp_path: Path) -> None:
-    site = small_flat()
-    plan, sensors = freeze(site, site.cloak()), site.physics.sensors
-    world, heard = SimulatedFlat(site, staying([(1.0, 1.0)]), unix_ms()), Listener()
-    broker = EmbeddedBroker()
+@contextmanager
+def heard_from(folder: Path, measure: Callable[[int], float], clock: SimulatedClock) -> Iterator[tuple[Listener, Plan]]:
+    """What a subscriber hears from the devices of the small flat."""
+    site, heard, ready, broker = small_flat(), Listener(), threading.Event(), EmbeddedBroker()
+    ready.set()
+    plan = freeze(site, site.cloak())
     broker.start()
     subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])
-    fleet = Fleet(plan, tmp_path / "devices", broker=broker.broker, measure=world.reading, unit=site.unit)
+    fleet = Fleet(plan, folder / "devices", broker=broker.broker, measure=measure, clock=clock, unit=site.unit)
     try:
         subscriber.start()
-        fleet.start()
-        until(lambda: heard.whole(sensors) >= FRAMES)
+        fleet.start(ready)
+        yield heard, plan
         assert set(heard.states.values()) == {"online"}
         fleet.stop()
-        until(lambda: list(heard.states.values()) == ["offline"] * sensors)
+        until(lambda: list(heard.states.values()) == ["offline"] * site.physics.sensors)
     finally:
         fleet.stop()
         subscriber.stop()
         broker.stop()
+    assert [thread.name for thread in threading.enumerate() if "devices" in thread.name] == []
+
+
+def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp_path: Path) -> None:
+    """Measuring takes longer than a slot allows by a clock that runs sixty times faster: nothing becomes late."""
+    site, clock = small_flat(), SimulatedClock(BEGAN, speed=60.0)
+    world, sensors = SimulatedFlat(site, staying([(1.0, 1.0)]), BEGAN, clock), site.physics.sensors
+    assert 60 * sensors * SLOW_S > site.schedule.late_ms / 1000
+
+    def slowly(row: int) -> float:
+        time.sleep(SLOW_S)
+        return world.reading(row)
+
+    began = time.monotonic()
+    with heard_from(tmp_path, slowly, clock) as (heard, plan):
+        until(lambda: heard.whole(sensors) >= FRAMES)
+    assert (clock() - BEGAN) / 1000 <= 60 * (time.monotonic() - began + MOST_BEHIND_S)
     steps = np.array([sensor.step for sensor in plan.sensors])
     sigmas = np.array([sensor.sigma for sensor in plan.sensors])
     true = np.array([world.reading(row) for row in range(sensors)])
+    times = sorted(heard.readings)
+    assert {len(heard.readings[when]) for when in times[:FRAMES]} == {sensors}, "no device misses a slot"
+    assert {after - before for before, after in pairwise(times)} == {site.period_ms}
+    assert all(when % site.period_ms == 0 for when in times)
     frames = [frame for frame in heard.readings.values() if len(frame) == sensors]
     noise = np.array([[frame[name] for name in site.sensor_ids] for frame in frames]) * steps - true
-    assert all(when % site.period_ms == 0 for when in heard.readings)
     assert (np.abs(noise) > steps / 2).mean() > 0.9
     assert (np.abs(noise / sigmas) < 6).all()
-    assert [thread.name for thread in threading.enumerate() if "devices" in thread.name] == []
 
 
 def _broken(row: int) -> float:
@@ -80,16 +105,5 @@ def _broken(row: int) -> float:
 
 
 def test_a_device_that_cannot_measure_sends_like_the_others(tmp_path: Path) -> None:
-    site = small_flat()
-    plan, heard, broker = freeze(site, site.cloak()), Listener(), EmbeddedBroker()
-    broker.start()
-    subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])
-    fleet = Fleet(plan, tmp_path / "devices", broker=broker.broker, measure=_broken)
-    try:
-        subscriber.start()
-        fleet.start()
+    with heard_from(tmp_path, _broken, SimulatedClock(BEGAN, speed=600.0)) as (heard, _):
         until(lambda: heard.whole(6) >= 2)
-    finally:
-        fleet.stop()
-        subscriber.stop()
-        broker.stop()

@@ -58,4 +58,4 @@ def test_people_walk_on_a_floor_plan_only() -> None:
         "[privacy]\nepsilon = 4.0\ndelta = 1e-5\nalpha = 0.1\n"
     )
     with pytest.raises(InputError, match="floor plan"):
-        SimulatedFlat(line, staying([]), BEGAN)
+        SimulatedFlat(line, staying([]), BEGAN, Hands())

@@ -116,7 +116,7 @@ def test_motion_changes_neither_digest_nor_plan() -> None:
 
 def test_the_motion_of_the_example_can_be_switched_on() -> None:
     text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    start, end = text.index("# [motion]"), text.index("# Rooms that have a name")
+    start, end = text.index("# [motion]"), text.index("# Where people come")
     named = parse_site(text + "".join(line.removeprefix("# ") + "\n" for line in text[start:end].splitlines()))
     assert named.motion.entrances is not None
     assert math.isfinite(named.motion.stay)

@@ -5,32 +5,20 @@ import signal
 import sys
 import time
 import webbrowser
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import Annotated
 
 import typer
 
-from cloakwork.cli.demo_picture import PEOPLE, show_picture
-from cloakwork.cli.output import counted, err, note, say
-from cloakwork.demo import (
-    POSITIONS,
-    Demonstration,
-    DemoProgress,
-    Movement,
-    data_file,
-    load_flat,
-    recorded,
-    staying,
-    usual_port,
-    walking,
-)
+from cloakwork.cli.demo_picture import MINUTES, Morning, show_picture
+from cloakwork.cli.output import bar, counted, err, note, program, say
+from cloakwork.demo import Demonstration, DemoProgress, Household, load_flat, this_morning, usual_port
 from cloakwork.physics import FloorPlan
-from cloakwork.site import Site
 
-FRAMES = 3  # that --once waits for: the first ones may arrive while the solvers are still compiling
-PATIENCE = 600.0  # seconds: a busy machine may miss many frames
 LOOK_S = 1.0
+LATE_MS = 180_000  # in the flat: three seconds here
 STOPPED = "stopped; all data is removed"
 
 
@@ -55,34 +43,35 @@ def demo(
 def _draw(out: Path) -> None:
     began = time.perf_counter()
     site = load_flat()
-    _announce(site)
-    with Demonstration(site, staying(tuple(PEOPLE.values()))) as show:
-        period = site.period_ms / 1000
-        note(
-            f"taking {counted(FRAMES, 'frame')}, one every {period:.0f} s (the first run compiles the solvers, which "
-            "takes some seconds) ..."
-        )
-        result = show.wait_for(FRAMES, PATIENCE)
-        out.mkdir(parents=True, exist_ok=True)
-        picture = out / "demo.png"
-        show_picture(picture, show.watched, result, show.store.frames.values(site.name, [result.time])[result.time])
     note(
-        f"drew {picture} in {time.perf_counter() - began:.1f} s; for a live map run `cloakwork demo` in a terminal. "
-        "Next, try: cloakwork init, then cloakwork plan site.toml"
+        f"planning the noise of {counted(site.physics.sensors, 'sensor')}, and following people through "
+        f"{MINUTES} simulated minutes (the first run compiles the solvers, which takes up to a minute) ..."
+    )
+    with bar("following", 60_000 * MINUTES // site.period_ms) as progress:
+        morning = Morning(site, this_morning(), progress=progress)
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "demo.png"
+    show_picture(picture, morning)
+    note(
+        f"drew {picture} in {time.perf_counter() - began:.1f} s. For a live map with devices, a broker and a "
+        f"collector, run {program()} demo in a terminal. Next, try: {program()} init, then {program()} plan site.toml"
     )
 
 
 def _live(*, browser: bool) -> None:
     site = load_flat()
-    _announce(site)
-    movement = _movement(site)
-    with Demonstration(site, movement, port=usual_port()) as show:
+    if not isinstance(site.physics, FloorPlan):
+        raise TypeError("the flat is a floor plan")
+    sensors = counted(site.physics.sensors, "sensor")
+    note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
+    household = Household(site.physics.rooms)
+    with Demonstration(site, household, port=usual_port()) as show:
         say(f"The map: {show.invite()}")
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
-            f"simulated people move {movement.origin}. Tick `Simulated truth` on the page to compare the map with it, "
-            "and `With this window's data` to combine all frames of a minute, which suits people who sit still. "
-            "Ctrl-C stops the demo and removes its data"
+            f"time in the flat runs {show.clock.speed:g} times faster: a reading a minute is one a second here. People "
+            f"live {household.origin}. Tick `Simulated truth` on the page to compare the map with it. Ctrl-C stops the "
+            "demo and removes its data"
         )
         stopping = Event()  # not an exception, which could be raised where it is lost
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -100,25 +89,15 @@ def _live(*, browser: bool) -> None:
     note(STOPPED)
 
 
-def _announce(site: Site) -> None:
-    sensors = counted(site.physics.sensors, "sensor")
-    note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
-
-
-def _movement(site: Site) -> Movement:
-    """Recorded movement if the data folder has it, else simulated walks."""
-    flat, path = site.physics, data_file(POSITIONS)
-    if not isinstance(flat, FloorPlan):
-        raise TypeError("the flat is a floor plan")
-    if path is None:
-        return walking(flat.rooms)
-    return recorded(path, flat.rooms, most=site.spec.sources.max_count or 1)
-
-
 def _status_line(now: DemoProgress) -> str:
+    moment = f"{datetime.fromtimestamp(now.time / 1000):%H:%M} in the flat"
     people = "1 person" if now.people == 1 else f"{now.people} people"
-    behind = "waiting for the first frame" if now.delay_ms is None else f"map {now.delay_ms / 1000:.1f} s behind"
-    return f"{people}, {counted(now.readings, 'reading')}, {counted(now.frames, 'frame')} recovered, {behind}"
+    if now.preparing:
+        return f"{moment}: compiling the solvers, which takes up to a minute the first time"
+    if now.delay_ms is None:
+        return f"{moment}: {people}, {counted(now.readings, 'reading')}, waiting for the first map"
+    behind = f"map {now.delay_ms / 60_000:.0f} min behind" if now.delay_ms > LATE_MS else "map up to date"
+    return f"{moment}: {people}, {counted(now.readings, 'reading')}, {counted(now.frames, 'frame')} followed, {behind}"
 
 
 def _open(address: str) -> None:

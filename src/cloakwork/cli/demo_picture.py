@@ -1,178 +1,232 @@
-"""The picture and report of one frame of the demonstration: the truth, the noisy readings and two recoveries."""
+"""One picture of the demonstration: a morning in the flat, and what an analyst learns of it from noisy readings."""
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from scipy import optimize
 
 from cloakwork._checks import FloatArray, rounded_up
-from cloakwork.accuracy import bayes_risk, emd
-from cloakwork.cli.draw import cross, floor, save
+from cloakwork.accuracy import bayes_risk
+from cloakwork.cli.draw import cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
-from cloakwork.collect import CollectedSite, Result
+from cloakwork.demo import FURNITURE, Household, Position, open_path
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import Recovery, recover
-from cloakwork.site import clock_ms
+from cloakwork.readings import Frame, FrameRecovery, FrameTracker
+from cloakwork.site import Site, clock_ms
 
-Position = tuple[float, float]
-PEOPLE: dict[str, Position] = {"reading on the sofa": (2.1, 2.4), "asleep": (8.6, 6.6), "at the desk": (8.4, 1.6)}
-FURNITURE = {
-    "sofa": (1.2, 1.5, 1.8, 0.7),
-    "table": (2.6, 5.2, 1.6, 1.0),
-    "kitchen": (0.1, 7.3, 4.0, 0.6),
-    "bed ": (7.2, 5.9, 1.8, 1.4),
-    "bed": (8.1, 2.4, 1.8, 1.4),
-    "desk": (7.6, 0.7, 1.6, 0.7),
-}
+MINUTES = 130
+SHOWN_MINUTE = 115  # everyone is in another room
+TRAIL = 30  # frames
+IN_ONE_ROOM = 0.8  # share of a vicinity
+COLOURS = ("#1f5fa8", "#b3261e", "#2e7d32", "#8a4fbf", "#b07d12", "#00838f")
 
 
 @dataclass(frozen=True)
-class _Mark:
-    """A recovered source, and the radius of its vicinity."""
+class MorningFrame:
+    """One frame: where people are, and what is known of it at once and a window later."""
 
-    at: Position
-    radius: float
-
-
-@dataclass(frozen=True, eq=False)
-class _View:
-    """One recovery of the frame: its name, its sources, its map, and the values that the picture shows."""
-
-    name: str
-    marks: Sequence[_Mark]
-    map: FloatArray
-    shown: FloatArray
+    time: int
+    people: tuple[Position, ...]
+    live: FrameRecovery
+    settled: FrameRecovery | None
 
 
-def show_picture(path: Path, watched: CollectedSite, result: Result, steps: Mapping[str, int]) -> None:
-    """Print a table, draw a picture, and explain both. `steps` are the noisy readings of `result`."""
-    flat, cloak = watched.site.physics, watched.cloak
-    if not isinstance(flat, FloorPlan) or result.map is None or result.counts is None:
-        raise TypeError("the demonstration is of point sources on a floor plan")
-    noisy = np.array([steps[name] for name in watched.ids]) * cloak.steps - watched.baselines
-    chances = np.frombuffer(zlib.decompress(result.map), "<f4").astype(np.float64)
-    marks = [_Mark((spot.at[0], spot.at[1]), spot.radius) for spot in result.sources]
-    ours = _View("posterior", marks, sources(flat, [mark.at for mark in marks]), chances / flat.rooms.cell**2)
-    papers = _by_the_papers(recover(noisy, cloak), flat.places)
-    _draw(path, flat, noisy / cloak.sigmas, papers, ours)
-    _report(flat, papers, ours)
-    likely = ", ".join(f"{k}: {100 * p:.0f} %" for k, p in enumerate(result.counts) if p >= 0.005)
-    say(f"Number of people, by the posterior: {likely}.")
-    say(f"Both use the same noisy readings. The site file leads to the posterior: {watched.estimator.reason}.")
-    _explain(watched, float(flat.matrix.max()))
+class Morning:
+    """The first hours of the household, followed from simulated noisy readings.
+
+    The noise follows the law of the devices but comes from a seed, so that the picture can be drawn again.
+    """
+
+    def __init__(self, site: Site, began: int, *, seed: int = 1, progress: Callable[[int], object] = id) -> None:
+        self.site, self.cloak = site, site.cloak()
+        if not isinstance(site.physics, FloorPlan):
+            raise TypeError("the demonstration is of people on a floor plan")
+        self.flat = site.physics
+        self.moments = self._follow(Household(self.flat.rooms), began, np.random.default_rng(seed), progress)
+
+    def _follow(
+        self, household: Household, began: int, rng: np.random.Generator, progress: Callable[[int], object]
+    ) -> list[MorningFrame]:
+        period, everyone = self.site.period_ms, np.ones(self.flat.sensors, dtype=np.bool_)
+        tracker = FrameTracker(self.site, self.cloak, lag=self.cloak.readings_per_window)
+        first = -(-began // period) * period
+        live: list[FrameRecovery] = []
+        settled: dict[int, FrameRecovery] = {}
+        people = []
+        for time in range(first, began + MINUTES * 60_000, period):
+            people.append(household.at(time - began))
+            clean = self.flat.apply(sources(self.flat, list(people[-1]))) + self.site.baselines
+            steps = self.cloak.to_steps(self.cloak.simulate(clean, rng=rng))
+            live.append(tracker.step(Frame(time, steps, everyone)))
+            settled |= {found.time: found for found in tracker.settled}
+            progress(len(live))
+        return [
+            MorningFrame(found.time, there, found, settled.get(found.time))
+            for there, found in zip(people, live, strict=True)
+        ]
+
+    def rooms_right(self, views: Sequence[tuple[tuple[Position, ...], FrameRecovery]]) -> float:
+        """The share of people for whom a source is found in their room, one source for each."""
+        right = everyone = 0
+        for people, found in views:
+            there = Counter(self.room(self.flat.rooms.cell_at(*at)) for at in people)
+            said = Counter(self.room(self.flat.space.index(source.at)) for source in found.sources)
+            right += (there & said).total()
+            everyone += there.total()
+        return right / max(1, everyone)
+
+    def room(self, place: int) -> str:
+        """The id of the room of a place."""
+        return next(zone.id for zone in self.site.zones if place in zone.places)
 
 
-def _by_the_papers(found: Recovery, places: int) -> _View:
-    """The smallest total that fits, shown as the weight that may be in each cell."""
-    spread = np.zeros(places)
-    for source in found.sources:
-        spread[source.vicinity] += source.weight
-    marks = [_Mark((float(x), float(y)), source.radius) for source in found.sources for x, y in [np.asarray(source.at)]]
-    return _View("smallest total", marks, found.map, spread)
+def show_picture(path: Path, morning: Morning) -> None:
+    """Print a table, draw a picture, and explain both."""
+    _report(morning)
+    _draw(path, morning)
+    _explain(morning)
 
 
-def _explain(watched: CollectedSite, warmth: float) -> None:
-    claim, cloak = watched.plan.claim, watched.cloak
+def _report(morning: Morning) -> None:
+    rows = []
+    settled = [(one.people, one.settled) for one in morning.moments if one.settled is not None]
+    live = [(one.people, one.live) for one in morning.moments]
+    for name, views in (("at once", live), ("settled, ten minutes later", settled)):
+        counts = np.mean(
+            [len(people) == int(np.argmax(found.counts)) for people, found in views if found.counts is not None]
+        )
+        rows.append((name, f"{100 * morning.rooms_right(views):.0f} %", f"{100 * counts:.0f} %"))
+    title = f"A morning of {len(morning.moments)} readings of {len(morning.site.sensor_ids)} sensors"
+    table(title, ("judged", "right room", "right count"), rows)
+
+
+def _explain(morning: Morning) -> None:
+    cloak, claim = morning.cloak, morning.site.spec.privacy
     say(
-        f"What this means: each of {len(watched.ids)} devices added noise to its own reading before sending it, with a "
-        f"standard deviation from {cloak.sigmas.min():.2f} degrees for the most useful sensors up to "
-        f"{cloak.sigmas.max():.0f} for those that would reveal too much (one person warms the sensor above by "
-        f"{warmth:.2f}). An observer who sees all {claim.readings_per_window} readings of all devices in "
-        f"{claim.window:.0f} s cannot be sure whether a person moved by {claim.alpha:g} m: any event is at most "
-        f"e^{claim.epsilon:g} times likelier either way, plus {claim.delta:g}. The observer still learns roughly where "
-        "people are. Presence, the number of people and the side of a wall they are on are not hidden."
+        f"What this means: each of {morning.flat.sensors} sensors adds noise to its own reading before sending it. Its "
+        f"standard deviation is from {cloak.sigmas.min():.2f} degrees for the most useful sensors up to "
+        f"{cloak.sigmas.max():.0f} for those that would reveal too much; one person warms the sensor above by "
+        f"{morning.flat.matrix.max():.2f}. An observer who sees all {claim.readings_per_window} readings of all "
+        f"sensors in {claim.window / 60:.0f} minutes cannot be sure whether a person moved by {claim.alpha:g} m: any "
+        f"event is at most e^{claim.epsilon:g} = {np.exp(claim.epsilon):.1f} times likelier either way, plus "
+        f"{claim.delta:g}. The observer still learns in which rooms people probably are. Presence and the number of "
+        "people are not hidden."
     )
-    hour, day = (watched.schedule.most(clock_ms(seconds)) for seconds in (3_600, 86_400))
-    now, hour_later, day_later = (_right(cloak, readings) for readings in (claim.readings_per_window, hour, day))
+    spans = {"ten minutes": 600, "an hour": 3_600, "eight hours": 28_800, "a day": 86_400}
+    found = ", ".join(
+        f"{_right(cloak, morning.site.schedule.most(clock_ms(span)))} % from {name}" for name, span in spans.items()
+    )
     say(
-        "Someone who stays is found: if there is one person, who sits, the best guess names the right one of "
-        f"{cloak.physics.places:,} cells in up to {now} % of cases from that time, {hour_later} % from an hour and "
-        f"{day_later} % from a day."
+        f"Someone who stays is found. If one person sits in one place, the best guess names the right one of "
+        f"{morning.flat.places:,} cells of {100 * morning.flat.rooms.cell:.0f} cm in up to {found}."
     )
-    equal, own = cloak.design_report.equal_vicinity, cloak.design_report.vicinity
-    say(
-        f"At the same guarantee, equal noise for all sensors would locate a lone person who stays in place to "
-        f"{equal:.2f} m (Cramer-Rao bound at a typical place, from all readings) instead of {own:.2f} m."
-    )
-    say("The readings passed from the devices through a broker to the collector, which recovered this result.")
 
 
 def _right(cloak: Cloak, readings: int) -> str:
-    return rounded_up(100 * bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place, 3)
+    return rounded_up(100 * bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place, 2)
 
 
-def _report(flat: FloorPlan, papers: _View, ours: _View) -> None:
-    matched = [_matched(view.marks) for view in (papers, ours)]
-    rows = []
-    for number, (who, at) in enumerate(PEOPLE.items()):
-        theirs, mine = (_cells(marks.get(number), at) for marks in matched)
-        rows.append((who, f"{at[0]:.1f}, {at[1]:.1f}", theirs[0], *mine))
-    table("Three people in a flat", ("person", "is at", papers.name, ours.name, "within"), rows)
-    truth = sources(flat, list(PEOPLE.values()))
-    for view in (papers, ours):
-        if view.map.sum() > 0:
-            far = emd(view.map, truth, flat.space)
-            say(f"{view.name}: its map is {far:.2f} m from the truth (earth mover distance).")
-
-
-def _matched(marks: Sequence[_Mark]) -> dict[int, _Mark]:
-    """The recovered source of each person, if any, matched one to one."""
-    apart = np.array([[_apart(mark, at) for mark in marks] for at in PEOPLE.values()]).reshape(len(PEOPLE), -1)
-    pairs = zip(*optimize.linear_sum_assignment(apart), strict=True)
-    return {int(person): marks[int(mark)] for person, mark in pairs}
-
-
-def _cells(mark: _Mark | None, at: Position) -> tuple[str, str]:
-    """The position and error of a recovered source, and the radius of its vicinity."""
-    if mark is None:
-        return "not found", ""
-    return f"{mark.at[0]:.1f}, {mark.at[1]:.1f}: {_apart(mark, at):.2f} m", f"{mark.radius:.2f} m"
-
-
-def _apart(mark: _Mark, at: Position) -> float:
-    return float(np.hypot(mark.at[0] - at[0], mark.at[1] - at[1]))
-
-
-def _draw(path: Path, flat: FloorPlan, noisy: FloatArray, papers: _View, ours: _View) -> None:
-    """`noisy` has the readings divided by the noise of each sensor."""
-    figure = Figure(figsize=(12, 10.4), layout="constrained")
-    (first, second), (third, fourth) = figure.subplots(2, 2)
-    floor(first, flat.rooms, None)
-    first.set_title("The truth: three people at home")
-    floor(second, flat.rooms, None)
-    second.set_title("What the sensors send: temperature plus noise")
-    size = float(np.abs(noisy).max())
-    x, y = flat.sensor_positions.T
-    dots = second.scatter(
-        x, y, c=noisy, cmap="coolwarm", vmin=-size, vmax=size, s=90, edgecolors="#555555", linewidths=0.5
+def _draw(path: Path, morning: Morning) -> None:
+    figure = Figure(figsize=(12, 8.6), layout="constrained")
+    axes = figure.subplot_mosaic([["truth", "found"], ["when", "when"]], height_ratios=[5, 2.4])
+    shown = next(
+        k for k, one in enumerate(morning.moments) if one.time - morning.moments[0].time >= 60_000 * SHOWN_MINUTE
     )
-    figure.colorbar(dots, ax=second, label="reading over its noise", shrink=0.8)
-    mesh = floor(third, flat.rooms, papers.shown)
-    third.set_title("Smallest total that fits (the papers' recovery)")
-    figure.colorbar(mesh, ax=third, label="weight that may be here", shrink=0.8)
-    mesh = floor(fourth, flat.rooms, ours.shown)
-    fourth.set_title("What an analyst learns: the posterior of point sources")
-    figure.colorbar(mesh, ax=fourth, label="people per square metre", shrink=0.8)
-    for axes, view in ((third, papers), (fourth, ours)):
-        for mark in view.marks:
-            cross(axes, mark.at)
-        axes.plot([], [], "x", color="#b3261e", markeredgewidth=2, label="recovered; shaded: possible places")
-    for axes in (first, third, fourth):
-        _furnish(axes)
-        for number, at in enumerate(PEOPLE.values()):
-            axes.plot(*at, "o", color="#1f5fa8", markersize=9, label="person" if number == 0 else None)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+    moment = morning.moments[shown]
+    past = morning.moments[max(0, shown - TRAIL) : shown + 1]
+    _truth(axes["truth"], morning, moment, past)
+    _found(axes["found"], morning, moment)
+    _timeline(axes["when"], morning, moment)
     save(figure, path)
 
 
-def _furnish(axes: Any) -> None:
+def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[MorningFrame]) -> None:
+    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the hour before")
+    for one in past:
+        for x, y in one.people:
+            axes.plot(x, y, ".", color="#9db8d6", markersize=4)
+    for number, at in enumerate(moment.people):
+        axes.plot(*at, "o", color="#1f5fa8", markersize=10, label="person" if not number else None)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)
+
+
+def _found(axes: Any, morning: Morning, moment: MorningFrame) -> None:
+    found = moment.settled or moment.live
+    _flat(
+        axes,
+        morning,
+        found.shown / morning.flat.rooms.cell**2,
+        "What an analyst learns (shade: people per square metre)",
+    )
+    tracks = {track.label: track for track in found.tracks}
+    rng = np.random.default_rng(0)
+    for label, source in zip(found.labels, found.sources, strict=True):
+        rooms = Counter(morning.room(int(place)) for place in source.vicinity)
+        if label is None or not isinstance(source.at, tuple) or max(rooms.values()) < IN_ONE_ROOM * rooms.total():
+            continue  # its law spreads over several rooms, and its centre may lie between them: the shade says more
+        colour = COLOURS[label % len(COLOURS)]
+        places = tracks[label].places[-TRAIL:]
+        steps = [open_path(morning.flat.rooms, here, there, rng) for here, there in pairwise(places)]
+        trail = morning.flat.space.places[[place for step in steps for place in step] or list(places)]
+        axes.plot(*trail.T, "-", color=colour, linewidth=1.2, alpha=0.45)
+        vicinity(axes, morning.flat, source, colour)
+        cross(axes, source.at, colour)
+        axes.plot([], [], "x", color=colour, label=f"{label}: found, with trail and 90 % vicinity")
+        axes.annotate(
+            str(label), source.at, (8, 8), textcoords="offset points", color=colour, fontsize=12, weight="bold"
+        )
+    for number, at in enumerate(moment.people):
+        axes.plot(*at, "o", color="#1f5fa8", markersize=5, label="person" if not number else None)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2, frameon=False)
+
+
+def _timeline(axes: Any, morning: Morning, moment: MorningFrame) -> None:
+    """How likely each room is occupied, as shade, and whether it is, as a line above."""
+    views = [(one, (one.settled or one.live).tracked) for one in morning.moments]
+    hours = np.array([_hour(one.time) for one in morning.moments])
+    labels = []
+    for row, zone in enumerate(reversed(morning.site.zones)):
+        odds = np.array([0.0 if known is None else known.anyone(zone.places) for _, known in views])
+        axes.fill_between(hours, row, row + 0.7 * odds, color="#e07b39", alpha=0.8, linewidth=0)
+        inside: FloatArray = np.array(
+            [any(morning.flat.rooms.cell_at(*at) in zone.places for at in one.people) for one, _ in views],
+            dtype=np.float64,
+        )
+        axes.plot(hours, np.where(inside > 0, row + 0.8, np.nan), color="#1f5fa8", linewidth=3)
+        labels.append(zone.label)
+    axes.axvline(_hour(moment.time), color="#777777", linewidth=1, linestyle=":")
+    axes.set_yticks(np.arange(len(labels)) + 0.35, labels)
+    ticks = np.arange(np.ceil(2 * hours[0]) / 2, hours[-1] + 0.01, 0.5)
+    axes.set_xticks(ticks, [f"{int(hour)}:{round(60 * (hour % 1)):02d}" for hour in ticks])
+    axes.set_xlim(hours[0], hours[-1])
+    axes.set_title("Someone in the room: how likely (shade), and the truth (line)")
+    axes.spines[:].set_visible(False)
+
+
+def _flat(axes: Any, morning: Morning, values: FloatArray | None, title: str) -> None:
+    floor(axes, morning.flat.rooms, values)
+    axes.set_title(title)
+    axes.set_xlabel("")
     for name, (x, y, width, height) in FURNITURE.items():
         axes.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor="#999999", linewidth=1))
-        axes.text(x + width / 2, y + height / 2, name.strip(), ha="center", va="center", fontsize=7, color="#777777")
+        axes.text(x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=7, color="#777777")
+    for zone in morning.site.zones:
+        x, y = morning.flat.space.places[zone.places].mean(axis=0)
+        axes.text(x, y, zone.label, ha="center", va="center", fontsize=11, color="#555555")
+
+
+def _hour(time: int) -> float:
+    moment = datetime.fromtimestamp(time / 1000)
+    return moment.hour + moment.minute / 60 + moment.second / 3600
+
+
+def _clock(time: int) -> str:
+    return f"{datetime.fromtimestamp(time / 1000):%H:%M}"

@@ -170,10 +170,10 @@ def _outline(axes: Any, rooms: Rooms, source: Source, colour: str) -> None:
         axes.plot(xs, ys, color=colour, linewidth=1.2, linestyle="--")
 
 
-def cross(axes: Any, at: Sequence[float]) -> None:
+def cross(axes: Any, at: Sequence[float], colour: str = ACCENT) -> None:
     """Draw a cross that is visible on light and dark."""
     axes.plot(*at, "x", color="white", markersize=11, markeredgewidth=5)
-    axes.plot(*at, "x", color=ACCENT, markersize=9, markeredgewidth=2)
+    axes.plot(*at, "x", color=colour, markersize=9, markeredgewidth=2)
 
 
 def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequence[float]]:

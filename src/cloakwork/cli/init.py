@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.output import note
+from cloakwork.cli.output import note, program
 from cloakwork.errors import InputError
 
 
@@ -18,4 +18,4 @@ def init(path: Annotated[Path, typer.Argument(help="File to write.")] = Path("si
             file.write(text)
     except FileExistsError:
         raise InputError(f"{path} already exists: give another name, or move it away.", path=str(path)) from None
-    note(f"wrote {path}; next: cloakwork plan {path}")
+    note(f"wrote {path}; next: {program()} plan {path}")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -51,6 +53,12 @@ def _wrapped(text: str, console: Console) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def program() -> str:
+    """How to call this program: by its name if that is on the path, otherwise as it was called."""
+    called = Path(sys.argv[0])
+    return "cloakwork" if called.name != "cloakwork" or shutil.which("cloakwork") else str(called)
 
 
 def counted(number: int, thing: str) -> str:

@@ -24,6 +24,7 @@ CHECK_S = 60.0
 LONGEST_BATCH, SHORTEST_BATCH = 1.0, 0.1  # seconds
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
 NICE = 5
+PREPARING = "The solvers are compiled, which takes up to a minute the first time."
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +51,7 @@ class LiveRecovery:
     Where sources are followed, frames are taken in the order of time; if more than `backlog` wait, the newest of them,
     and the others come later, recovered alone. Elsewhere the newest frame is recovered first and continues from the
     one before; if there is none, a batch of older ones is, small enough not to hold up the next. Sites take turns.
+    `prepared` is set once the solvers are compiled.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class LiveRecovery:
         self._stopping = threading.Event()
         self._idle = threading.Event()
         self._reason = ""
+        self.prepared = threading.Event()
         self._retry = FIRST_RETRY
         self._thread: threading.Thread | None = None
 
@@ -124,7 +127,8 @@ class LiveRecovery:
     def state(self, site: str) -> RecoveryState:
         """Return the progress at one site."""
         with self._changed:
-            return self._queues[site].state(self._steady(), self._clock(), self._reason)
+            reason = self._reason if self.prepared.is_set() else PREPARING
+            return self._queues[site].state(self._steady(), self._clock(), reason)
 
     def _work(self) -> None:
         with suppress(OSError, AttributeError):  # where the system can: intake goes before recovery
@@ -136,6 +140,7 @@ class LiveRecovery:
         for queue in self._queues.values():
             if not self._stopping.is_set():
                 self._prepare(queue)
+        self.prepared.set()
         while not self._stopping.is_set():
             busy = False
             for queue in self._queues.values():

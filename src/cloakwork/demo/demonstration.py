@@ -6,6 +6,7 @@ import tempfile
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -13,35 +14,40 @@ from typing import Self
 
 from cloakwork.collect import CollectedSite, EmbeddedBroker, ListenAddress, Result, Role, Service, Store, open_store
 from cloakwork.demo.fleet import Fleet
-from cloakwork.demo.simulated_flat import SimulatedFlat, unix_ms
-from cloakwork.demo.walks import Movement
+from cloakwork.demo.household import WAKING_S
+from cloakwork.demo.simulated_clock import SimulatedClock
+from cloakwork.demo.simulated_flat import Inhabitants, SimulatedFlat
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
 MEMORY = "/dev/shm"  # noqa: S108 - the folder made there has a random name
 PREFIX = "cloakwork-demo-"
-KEPT_DAYS = 1 / 24
+KEPT_DAYS = 2.0
+SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
 class DemoProgress:
-    """People in the flat now, readings stored and frames recovered.
+    """The time in the flat, the people there now, readings stored and frames recovered.
 
-    `delay_ms` is the time from the last frame to its result; None before the first.
+    `delay_ms` is the time in the flat from the last frame to its result; None before the first. The devices start when
+    the solvers are no longer `preparing`.
     """
 
+    time: int
     people: int
     readings: int
     frames: int
     delay_ms: int | None
+    preparing: bool
 
 
 def load_flat() -> Site:
-    """The flat of the demonstration."""
-    text = files("cloakwork.demo").joinpath("flat.toml").read_text(encoding="utf-8")
-    return parse_site(text, name="flat.toml")
+    """The flat of the demonstration: that of the example site file."""
+    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    return parse_site(text, name="example.toml")
 
 
 class Demonstration:
@@ -51,12 +57,19 @@ class Demonstration:
     ----------
     movement
         How people move.
+    began
+        The time in the flat at the beginning, in Unix milliseconds; by default this morning.
+    speed
+        How many times faster than real time it runs.
     port
         Port of the page on this machine; 0 takes any free one.
     """
 
-    def __init__(self, site: Site, movement: Movement, *, port: int = 0) -> None:
+    def __init__(
+        self, site: Site, movement: Inhabitants, *, began: int | None = None, speed: float = SPEED, port: int = 0
+    ) -> None:
         self.site = site
+        self.clock = SimulatedClock(this_morning() if began is None else began, speed=speed)
         self._movement = movement
         self._port = port
         self._stack = ExitStack()
@@ -93,9 +106,16 @@ class Demonstration:
 
     def progress(self) -> DemoProgress:
         """The current state, for a status line."""
-        lag = self.service.live.state(self.site.name)
-        people = len(self.world.people(unix_ms()))
-        return DemoProgress(people, self.service.intake.state.stored, lag.solved - lag.failed, lag.delay_ms)
+        live, now = self.service.live, self.clock()
+        lag = live.state(self.site.name)
+        return DemoProgress(
+            now,
+            len(self.world.people(now)),
+            self.service.intake.state.stored,
+            lag.solved - lag.failed,
+            lag.delay_ms,
+            not live.prepared.is_set(),
+        )
 
     def wait_for(self, frames: int, timeout: float) -> Result:
         """Wait until this many frames are recovered, and return the newest result from all sensors."""
@@ -114,8 +134,8 @@ class Demonstration:
         broker = EmbeddedBroker()
         broker.start()
         self._stack.callback(broker.stop)
-        self.world = SimulatedFlat(self.site, self._movement, unix_ms())
-        store = self._stack.enter_context(open_store(str(folder / "cloakwork.db")))
+        self.world = SimulatedFlat(self.site, self._movement, self.clock.began, self.clock)
+        store = self._stack.enter_context(open_store(str(folder / "cloakwork.db"), now=self.clock))
         self._service = Service(
             {self.site.name: self.watched},
             store,
@@ -123,6 +143,8 @@ class Demonstration:
             listen=ListenAddress(port=self._port),
             keep_days=KEPT_DAYS,
             simulation=self.world.truth,
+            clock=self.clock,
+            speed=self.clock.speed,
         )
         self._service.start()
         self._stack.callback(self._service.stop)
@@ -132,10 +154,16 @@ class Demonstration:
             folder / "devices",
             broker=broker.broker,
             measure=self.world.reading,
+            clock=self.clock,
             unit=self.site.unit,
         )
         self._stack.callback(fleet.stop)
-        fleet.start()
+        fleet.start(self._service.live.prepared)
+
+
+def this_morning() -> int:
+    """The Unix milliseconds of today's date at the time at which the household wakes."""
+    return 1000 * (round(datetime.combine(date.today(), datetime.min.time()).timestamp()) + WAKING_S)
 
 
 def usual_port() -> int:

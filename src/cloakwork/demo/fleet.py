@@ -1,12 +1,12 @@
 """One device per sensor, all in this process: provisioned folders, the real sensor code, MQTT."""
 
-import heapq
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
+from cloakwork.demo.simulated_clock import SimulatedClock
 from cloakwork.device import provision
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.board import station
@@ -15,9 +15,11 @@ from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
 from cloakwork.site import Plan
 
-THREADS = 4  # devices sync their state to disk; while one waits, others go on
-OFTEN_MS = 100  # stepping a device more often than it asks makes it connect sooner
+OFTEN_MS = 20_000  # how often a device is stepped between its slots, for the answers of the broker
+REAL_MS = 20  # the same in real time, while answers are on their way
+SOON_MS = 1000  # the longest wait that a device asks for
 ENDING = 15.0
+LOOK_S = 0.1
 Measure = Callable[[int], float]
 log = logging.getLogger(__name__)
 
@@ -31,36 +33,47 @@ class Fleet:
         Parent of the devices' folders; empty at first.
     measure
         Returns the present reading of the sensor in a row of the plan, in the site's unit.
+    clock
+        The time of the flat. The fleet advances it.
+
+    Notes
+    -----
+    Time-outs of the network are not simulated: while a device waits for the broker, the clock runs in real time.
     """
 
-    def __init__(self, plan: Plan, folder: Path, *, broker: BrokerAddress, measure: Measure, unit: str = "") -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        *,
+        broker: BrokerAddress,
+        measure: Measure,
+        clock: SimulatedClock,
+        unit: str = "",
+    ) -> None:
         self._names = [sensor.id for sensor in plan.sensors]
         for name in self._names:
             provision(plan, name, folder / name, broker=broker, keys=None, unit=unit)
         self._folder = folder
         self._measure = measure
+        self._clock = clock
+        self._period = plan.schedule.period_ms
         self._stopping = Event()
-        self._devices: list[Station] = []
-        self._threads: list[Thread] = []
+        self._devices: dict[int, Station] = {}
+        self._thread = Thread(target=self._work, daemon=True, name="cloakwork devices")
 
-    def start(self) -> None:
-        """Switch all devices on."""
-        for row in range(len(self._names)):
-            self._devices.append(self._device(row))
-        for number in range(min(THREADS, len(self._names))):
-            rows = range(number, len(self._names), THREADS)
-            thread = Thread(target=self._work, args=(rows,), daemon=True, name=f"cloakwork devices {number + 1}")
-            self._threads.append(thread)
-            thread.start()
+    def start(self, after: Event) -> None:
+        """Switch all devices on as soon as an event has happened."""
+        self._after = after
+        self._thread.start()
 
     def stop(self) -> None:
         """Disconnect and switch off all devices."""
         self._stopping.set()
-        for thread in self._threads:
-            thread.join(ENDING)
-        for device in self._devices:
+        with suppress(RuntimeError):  # it was not started
+            self._thread.join(ENDING)
+        for device in self._devices.values():
             device.stop()
-        self._threads.clear()
         self._devices.clear()
 
     def _device(self, row: int) -> Station:
@@ -69,22 +82,31 @@ class Fleet:
             Folder(str(self._folder / name)),
             lambda: self._measure(row).as_integer_ratio(),
             simulated=True,
+            unix=self._clock,
             note=lambda text: log.debug("%s: %s", name, text),
         )
 
-    def _work(self, rows: Sequence[int]) -> None:
-        """Step some devices, each when it is due."""
-        due = [(0.0, row) for row in rows]
-        while due and not self._stopping.wait(max(0.0, due[0][0] - time.monotonic())):
-            row = heapq.heappop(due)[1]
-            wait = self._step(row)
-            if wait is not None:
-                heapq.heappush(due, (time.monotonic() + wait / 1000, row))
+    def _work(self) -> None:
+        """Step each device when it is due, and move the time on to the next that is."""
+        while not self._after.wait(LOOK_S):
+            if self._stopping.is_set():
+                return
+        for row in range(len(self._names)):
+            self._devices[row] = self._device(row)
+        due = dict.fromkeys(self._devices, self._clock())
+        while due and not self._stopping.is_set():
+            for row in [row for row, moment in due.items() if moment <= self._clock()]:
+                try:
+                    due[row] = self._clock() + self._step(self._devices[row])
+                except SensorError as problem:
+                    log.warning("%s has stopped: %s", self._names[row], problem)
+                    del due[row]
+            waits = any(self._devices[row].waits for row in due)
+            self._clock.advance(min(due.values(), default=0) - self._clock(), self._stopping, real=waits)
 
-    def _step(self, row: int) -> int | None:
-        """Step a device; return the milliseconds until it is due again, None if it has stopped."""
-        try:
-            return min(self._devices[row].step(), OFTEN_MS)
-        except SensorError as problem:
-            log.warning("%s has stopped: %s", self._names[row], problem)
-            return None
+    def _step(self, device: Station) -> int:
+        """Step a device; return the milliseconds until it is due again."""
+        wait = max(1, device.step())
+        if device.waits:
+            return min(wait, REAL_MS)
+        return wait if wait < SOON_MS else min(OFTEN_MS, self._period - self._clock() % self._period)

@@ -1,23 +1,28 @@
 """The simulated flat: the positions of people over time, and the readings of its sensors."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 
+from cloakwork._checks import FloatArray
 from cloakwork.collect import Truth
 from cloakwork.demo.recorded import Position
-from cloakwork.demo.walks import Movement
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site
 
 
-def unix_ms() -> int:
-    """Unix milliseconds."""
-    return time.time_ns() // 1_000_000
+class Inhabitants(Protocol):
+    """People who move; `origin` says how."""
+
+    @property
+    def origin(self) -> str: ...
+
+    def at(self, elapsed_ms: int) -> tuple[Position, ...]:
+        """The positions of everyone, so many milliseconds after the beginning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +30,9 @@ class SimulatedFlat:
     """People in the rooms of a site, from Unix millisecond `began` on."""
 
     site: Site
-    movement: Movement
+    movement: Inhabitants
     began: int
-    clock: Callable[[], int] = unix_ms
+    clock: Callable[[], int]
 
     def __post_init__(self) -> None:
         self.flat  # noqa: B018 - refuses another kind of site now
@@ -45,8 +50,18 @@ class SimulatedFlat:
 
     def reading(self, sensor: int) -> float:
         """The present reading of the sensor in this row of the model, in the site's unit, without noise."""
-        cells = [self.flat.rooms.cell_at(*at) for at in self.people(self.clock())]
-        return float(self.flat.matrix[sensor, np.array(cells, dtype=np.int64)].sum() + self.site.baselines[sensor])
+        return float(self._readings(self.clock())[sensor])
+
+    @cached_property
+    def _readings(self) -> Callable[[int], FloatArray]:
+        """The readings of all sensors at a time; sensors that measure together ask for the same time."""
+
+        @lru_cache(maxsize=1)
+        def readings(time: int) -> FloatArray:
+            cells = [self.flat.rooms.cell_at(*at) for at in self.people(time)]
+            return np.asarray(self.flat.matrix[:, cells].sum(axis=1) + self.site.baselines)
+
+        return readings
 
     def truth(self, site: str, time: int | None) -> Truth | None:
         """The positions that the collector may show beside its results: at a time, or now."""

@@ -106,8 +106,8 @@ def _walk(rooms: Rooms, frames: int, rng: np.random.Generator) -> list[Position]
     return walk + _steps(rooms, here, home, rng)
 
 
-def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[Position]:
-    """Frames of a path from cell to cell; lengths vary a little, so that paths differ in their corners."""
+def open_path(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[int]:
+    """The cells of a path through open doors; lengths vary a little, so that paths differ in their corners."""
     count, pairs = len(rooms.space), rooms.pairs
     lengths = rooms.cell * rng.uniform(1.0, 1.5, len(pairs))
     links = sparse.csr_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
@@ -115,6 +115,12 @@ def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> lis
     way = [here]
     while way[-1] != there:
         way.append(int(before[way[-1]]))
+    return way
+
+
+def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[Position]:
+    """Frames of a path from cell to cell."""
+    way = open_path(rooms, here, there, rng)
     cells = rooms.space.places[way]
     stride = SPEED * FRAME_MS / 1000 / rooms.cell  # cells a frame
     marks = np.arange(0, math.ceil((len(way) - 1) / stride) + 1) * stride

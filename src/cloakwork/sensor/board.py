@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from cloakwork.sensor.clock import set_calendar
+from cloakwork.sensor.clock import board_ticks, set_calendar, unix_ms
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.outbox import Outbox
@@ -40,6 +40,7 @@ def station(
     transport: "Transport | None" = None,
     datagrams: "DatagramTransport | None" = None,
     simulated: bool = False,
+    unix: "Callable[[], int] | None" = None,
     note: "Callable[[str], None] | None" = None,
     kept: int = KEPT,
     extra: "tuple[tuple[str, bytes], ...]" = (),
@@ -48,14 +49,16 @@ def station(
     """Open the device of a folder.
 
     `read` measures. `transport` reaches the broker and `datagrams` the time server, by default through sockets. If the
-    readings are `simulated`, the clock of the computer is good enough.
+    readings are `simulated`, the clock of the computer is good enough; `unix` replaces it in a simulation, which has a
+    time of its own in Unix milliseconds.
     """
-    device = Device(read_config(store), store)
+    device = Device(read_config(store), store, unix or board_ticks)
     return Station(
         device,
         Outbox(store, kept),
         transport or _socket(device, store),
         read,
+        unix=unix or unix_ms,
         network_time=None if simulated else _network_time(device, datagrams, note or silent),
         note=note,
         extra=extra,

@@ -85,6 +85,11 @@ class Station:
             return self._wait()
         return min(self._keep_time(now), self._wait())
 
+    @property
+    def waits(self) -> bool:
+        """Whether the broker has yet to answer: to the first call since this start, or to a reading that is sent."""
+        return not self._checked or (len(self.outbox) > 0 and self.device.clock.now() >= self._send_at)
+
     def stop(self) -> None:
         """Disconnect and close the device."""
         self._session.close(self.device.status("offline", self.device.clock.now()))

@@ -1,0 +1,99 @@
+"""The people of the demonstration: a family, and a friend who comes for dinner, through a day that repeats."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy import SimulatedDay
+from cloakwork.demo.recorded import Position
+from cloakwork.demo.walks import open_path
+from cloakwork.physics import Rooms
+
+AWAY = -1
+DAY_S = 86_400
+SPEED = 0.8  # metres a second
+WAKING_S = 6 * 3600 + 40 * 60  # the time of day at which the demonstration begins
+FURNITURE = {  # x, y, width, height in metres
+    "sofa": (1.2, 1.5, 1.8, 0.7),
+    "table": (2.6, 5.2, 1.6, 1.0),
+    "kitchen": (0.1, 7.3, 4.0, 0.6),
+    "bed": (7.2, 5.9, 1.8, 1.4),
+    "bunk": (8.1, 2.4, 1.8, 1.4),
+    "desk": (7.6, 0.7, 1.6, 0.7),
+}
+SEATS: dict[str, Position] = {
+    "sofa": (1.6, 1.9),
+    "corner": (2.6, 1.9),
+    "armchair": (4.6, 1.4),
+    "head": (2.4, 5.7),
+    "foot": (4.4, 5.7),
+    "side": (3.4, 6.4),
+    "bench": (3.4, 4.9),
+    "stove": (1.4, 7.1),
+    "sink": (3.4, 7.1),
+    "left": (7.4, 6.6),
+    "right": (8.9, 6.6),
+    "window": (9.4, 4.8),
+    "bunk": (9.0, 3.1),
+    "desk": (8.4, 1.6),
+    "shelf": (7.0, 0.6),
+    "door": (0.2, 4.0),
+}
+# Where each person goes at which time. Nobody is named but here: the sensors see warmth.
+ROUTINES = {
+    "Ada": "0:00 left, 6:55 stove, 7:10 head, 8:05 desk, 9:50 stove, 10:05 desk, 12:25 stove, 12:45 head, "
+    "13:30 sofa, 14:10 desk, 16:30 armchair, 17:20 stove, 18:00 foot, 18:35 stove, 19:05 foot, 20:15 corner, 22:20 "
+    "window, 22:50 left",
+    "Ben": "0:00 right, 7:05 foot, 7:55 sofa, 9:10 door, 9:12 out, 12:20 door, 12:21 foot, 13:20 door, 13:21 out, "
+    "17:05 door, 17:06 armchair, 18:05 sink, 18:40 head, 20:10 sofa, 21:40 armchair, 22:40 right",
+    "Cleo": "0:00 bunk, 7:15 side, 8:00 window, 9:15 door, 9:17 out, 13:05 door, 13:06 side, 13:45 bunk, 14:30 shelf, "
+    "15:20 sofa, 16:15 window, 17:00 sofa, 18:10 corner, 18:45 side, 19:50 shelf, 20:20 bunk",
+    "Dan": "0:00 out, 18:20 door, 18:21 sofa, 18:50 bench, 20:05 armchair, 21:30 door, 21:32 out",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Household:
+    """Four people through a day. `at` gives their positions so many milliseconds after the demonstration began.
+
+    The day starts over after 24 hours. People walk through doors, at a metre in a little more than a second.
+    """
+
+    rooms: Rooms
+    origin: str = "through a day that repeats: a family, and a friend who comes for dinner"
+
+    def at(self, elapsed_ms: int) -> tuple[Position, ...]:
+        """The positions of everyone who is at home."""
+        moment = (WAKING_S + elapsed_ms / 1000) % DAY_S
+        found = self.day.positions_at(moment)
+        return tuple((float(x), float(y)) for x, y in found if np.isfinite(x))
+
+    @cached_property
+    def day(self) -> SimulatedDay:
+        """The day of each person, from midnight to midnight."""
+        lives = [_life(self.rooms, routine) for routine in ROUTINES.values()]
+        return SimulatedDay(
+            self.rooms.space, DAY_S, tuple(times for times, _ in lives), tuple(places for _, places in lives)
+        )
+
+
+def _life(rooms: Rooms, routine: str) -> tuple[FloatArray, IntArray]:
+    """The moments at which a person passes places, and these places, from midnight on."""
+    rng = np.random.default_rng(len(routine))
+    times: list[float] = []
+    places: list[int] = []
+    for step in routine.split(", "):
+        clock, seat = step.split()
+        hour, minute = clock.split(":")
+        moment = 3600.0 * int(hour) + 60.0 * int(minute)
+        there = AWAY if seat == "out" else rooms.cell_at(*SEATS[seat])
+        known = bool(places) and AWAY not in (places[-1], there)
+        way = open_path(rooms, places[-1], there, rng) if known else [there]
+        if places:  # until then the person stays
+            times.append(moment)
+            places.append(places[-1])
+        times += [moment + rooms.cell * k / SPEED for k in range(len(way))]
+        places += way
+    return np.array(times), np.array(places, dtype=np.int64)

@@ -1,0 +1,65 @@
+"""The people of the demonstration."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cloakwork.demo import SEATS, Household, load_flat
+from cloakwork.demo.household import DAY_S, SPEED, WAKING_S
+from cloakwork.physics import FloorPlan
+
+MINUTE = 60_000
+
+
+@pytest.fixture(scope="module")
+def household() -> Household:
+    flat = load_flat().physics
+    assert isinstance(flat, FloorPlan)
+    return Household(flat.rooms)
+
+
+def at_clock(household: Household, hour: int, minute: int) -> set[str]:
+    """The seats that are taken at a time of day."""
+    people = household.at(1000 * ((3600 * hour + 60 * minute - WAKING_S) % DAY_S))
+    cells = {household.rooms.cell_at(*at) for at in people}
+    return {seat for seat, at in SEATS.items() if household.rooms.cell_at(*at) in cells}
+
+
+def test_they_wake_work_and_meet(household: Household) -> None:
+    assert at_clock(household, 6, 40) == {"left", "right", "bunk"}
+    assert at_clock(household, 7, 20) == {"head", "foot", "side"}
+    assert at_clock(household, 11, 0) == {"desk"}
+    assert at_clock(household, 19, 30) == {"head", "foot", "side", "bench"}
+    assert at_clock(household, 23, 30) == {"left", "right", "bunk"}
+
+
+def test_they_walk_at_a_walking_pace_and_never_through_a_wall(household: Household) -> None:
+    day, space = household.day, household.rooms.space
+    links = {tuple(sorted(pair)) for pair in space.pairs.tolist()}
+    for times, places in zip(day.times, day.places, strict=True):
+        assert (np.diff(times) >= 0).all()
+        assert times[-1] < DAY_S
+        moves = [pair for pair in pairwise(places.tolist()) if -1 not in pair and pair[0] != pair[1]]
+        assert {tuple(sorted(pair)) for pair in moves} <= links
+        walked = (np.diff(places) != 0) & (places[1:] >= 0) & (places[:-1] >= 0)
+        assert np.allclose(np.diff(times)[walked], household.rooms.cell / SPEED)
+
+
+def test_they_come_and_go_through_the_entrance_of_the_site_and_are_at_most_four(household: Household) -> None:
+    site = load_flat()
+    [entrance] = site.motion.entrances or ()
+    door = site.physics.space.index(entrance)
+    for places in household.day.places:
+        away = np.flatnonzero(places == -1)
+        beside = np.union1d(away - 1, away + 1)
+        beside = beside[(beside >= 0) & (beside < len(places))]
+        assert {int(place) for place in places[beside] if place >= 0} <= {door}
+    counts = {len(household.at(minute * MINUTE)) for minute in range(24 * 60)}
+    assert counts == {1, 2, 3, 4}
+    assert site.spec.sources.max_count == 4
+
+
+def test_the_day_repeats(household: Household) -> None:
+    for minute in range(0, 24 * 60, 7):
+        assert household.at(minute * MINUTE) == household.at(minute * MINUTE + 1000 * DAY_S)
