@@ -151,7 +151,8 @@ class FakeSite:
         ids = self.site.sensor_ids
         at = physics.sensor_positions.tolist() if isinstance(physics, FloorPlan) else self._elsewhere(len(ids))
         lots = random.Random(7)
-        return [{"id": k, "at": p, "sigma": lots.uniform(0.2, 3), "step": 0.01} for k, p in zip(ids, at, strict=True)]
+        fixed = {"step": 0.01, "baseline": 20.0}
+        return [{"id": k, "at": p, "sigma": lots.uniform(0.2, 3)} | fixed for k, p in zip(ids, at, strict=True)]
 
     def _elsewhere(self, count: int) -> list[Any]:
         space = self.site.physics.space
@@ -319,11 +320,13 @@ class FakeSite:
                 "alarms": sum(alarm["sensor"] == name for alarm in self.alarms),
                 "broken": self.broken.get(name, []),
             }
-            sensors.append(one | {"sigma": self.geometry["sensors"][number]["sigma"], "late": number % 4, "missing": 0})
+            one |= {"late": number % 4, "again": 0, "missing": 0, "frames": 60}
+            sensors.append(one | {"sigma": self.geometry["sensors"][number]["sigma"]})
         return {
             "site": self.site.name,
-            "time": now,
-            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "reason": "", "preparing": self.preparing},
+            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "open": 0, "solved": 43}
+            | {"failed": 0, "per_second": 0.0, "took_ms": 40.0, "reason": "", "preparing": self.preparing},
+            "queued": 0,
             "sensors": sensors,
             "problems": self.problems,
             "alarms": self.alarms,

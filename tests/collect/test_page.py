@@ -2,15 +2,21 @@
 
 import math
 import re
+from typing import Any
 
 from playwright.sync_api import Browser, expect
+from pydantic import BaseModel
 
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.event_hub import EventKind
+from cloakwork.collect.api.result_models import ResultBody
+from cloakwork.collect.api.routes_health import HealthBody
+from cloakwork.collect.api.routes_history import TimelineBody, TracksBody
+from cloakwork.collect.api.routes_sites import GeometryBody, SiteBody
 from cloakwork.collect.problems import CLAIM_BREAKING, Reason
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import CODE, PAGE, TOKEN, FakeApi, running_api
-from tests.collect.fake_sites import LAG, PERIOD_MS, FakeSite, flat_text
+from tests.collect.fake_sites import LAG, PERIOD_MS, START_MS, FakeSite, flat_text
 from tests.collect.page_kit import (
     USUAL,
     flat,
@@ -56,6 +62,33 @@ def test_the_page_listens_to_the_events_that_the_collector_sends() -> None:
     lists = re.findall(r"for \(const kind of \[([^\]]+)\]", CODE_FILES["api.js"])
     heard = {name for listed in lists for name in re.findall(r'"(\w+)"', listed)}
     assert heard == set(EventKind) - {EventKind.END}, "the end of a stream closes it, which EventSource reports"
+
+
+def test_the_fake_collector_answers_like_the_real_one() -> None:
+    site, now = flat(), START_MS
+    when = site.times(0, now)[0]
+    answers: list[tuple[type[BaseModel], dict[str, Any]]] = [
+        (SiteBody, site.info | {"now": now}),
+        (GeometryBody, site.geometry),
+        (HealthBody, site.health(now)),
+        (ResultBody, site.result(when, now=now)),
+        (ResultBody, site.alone(when)),
+        (TimelineBody, site.timeline(None, now)),
+        (TracksBody, {"items": site.tracks(when - 600_000, now)}),
+    ]
+    for model, answer in answers:
+        known = model.model_validate(answer).model_dump(mode="json")
+        assert unknown_keys(answer, known) == [], model.__name__
+
+
+def unknown_keys(answer: Any, known: Any) -> list[str]:
+    """Keys of a made-up answer that the real one would not have."""
+    if isinstance(answer, dict):
+        inside = [key for name in answer.keys() & known.keys() for key in unknown_keys(answer[name], known[name])]
+        return sorted(answer.keys() - known.keys()) + inside
+    if isinstance(answer, list):
+        return [key for one, other in zip(answer, known, strict=True) for key in unknown_keys(one, other)]
+    return []
 
 
 def test_a_token_signs_in_and_out(browser: Browser) -> None:
