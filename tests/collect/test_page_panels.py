@@ -8,11 +8,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Result, Store
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, RecoveredTrack, Result, Store
 from cloakwork.site import parse_site
 from tests.browser import Visit, visiting
 from tests.collect.access import contrast, structure
-from tests.collect.api_kit import result, served
+from tests.collect.api_kit import result, served, watched
 from tests.collect.fake_api import FakeApi
 from tests.collect.fake_sites import LINE, PERIOD_MS, START_MS, FakeSite, flat_text
 from tests.collect.page_kit import HOUR_MS, USUAL, flat, marks, problem, sign_in, text, time_text, until, watching
@@ -265,3 +265,41 @@ def test_the_page_shows_the_data_of_the_real_collector(browser: Browser, tmp_pat
             assert page.locator("#site option").all_inner_texts() == ["yard"], "a token of one site shows that site"
             page.click("#sign-out")
             expect(page.locator("#sign-in")).to_be_visible()
+
+
+def followed(when: int, at: float, *, settled: bool = False) -> Result:
+    """A source with the label 4 that is there, and a doubt with the label 6."""
+    bare = result(when, solved=when + 500)
+    track = RecoveredTrack(4, when - 60_000, "3", (at,), 1.0, 0.1, 0.97, 0.9)
+    tracks = (track, replace(track, label=6, at=(0.9,), probability=0.2))
+    return replace(
+        bare, sources=(replace(bare.sources[0], at=(at,), label=4),), tracks=tracks, settled=settled, labels=6
+    )
+
+
+def test_the_page_follows_what_the_real_collector_follows(browser: Browser, tmp_path: Path) -> None:
+    period = 2_000
+    with served(tmp_path) as (made, url):
+        now = int(1000 * time.time())
+        lag = watched().lag
+        times = [now - k * period for k in range(lag + 8, 0, -1)]
+        given = [followed(when, 0.25 + 0.01 * k, settled=k < 8) for k, when in enumerate(times)]
+        keep(made.store, *given)
+        address = f"{url}/?site=hall#code={made.code('analyst')}"
+        with visiting(browser, address, expected=USUAL) as visit:
+            page = visit.page
+            expect(page.locator("#plan .mark:not(.doubt)")).to_have_attribute("data-id", "4")
+            expect(page.locator("#plan .mark.doubt")).to_have_attribute("data-id", "6")
+            expect(page.locator("#plan .trail").first).to_be_attached()
+            expect(page.locator("#lanes .count")).not_to_have_count(0)
+            expect(page.locator('[data-view="Settled"]')).to_contain_text(time_text(times[7]))
+            assert "followed for 1 min" in text(page, "#estimate-sources")
+            expect(page.locator("#longer")).to_contain_text("8 hours")
+            page.click("#go-settled")
+            expect(page.locator("#plan .mark:not(.doubt)")).to_have_attribute("data-at", "0.320")
+            again = replace(followed(times[8], 0.5, settled=True), solved=now)
+            assert made.store.results.save([again]) == 1
+            made.hub.publish_result(again)
+            expect(page.locator("#plan .mark:not(.doubt)")).to_have_attribute("data-at", "0.500")
+            page.click("#go-live")
+            expect(page.locator("#live-caption")).to_contain_text("can still change")
