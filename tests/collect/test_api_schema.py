@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading
 from tests.collect.api_kit import NOW, Bench, bench, result
+from tests.waiting import PATIENCE
 
 EXAMPLES = 5  # of each operation, good and bad
 LOTS = 1e9
@@ -104,7 +105,7 @@ def test_no_request_causes_a_server_error(
     def attempt(case: Case[Any]) -> None:
         if "site" in case.path_parameters and mode is GenerationMode.POSITIVE:
             case.path_parameters["site"] = "hall"  # others are not found, which shows little
-        case.call_and_validate(headers=who, checks=CHECKS)
+        case.call_and_validate(headers=who, checks=CHECKS, timeout=PATIENCE)
 
     attempt()
 
@@ -114,6 +115,6 @@ def test_every_route_requires_its_token(made: Bench, document: BaseSchema, metho
     @given(case=document[path][method].as_strategy())
     @settings(unhurried, max_examples=2)
     def attempt(case: Case[Any]) -> None:
-        case.call_and_validate(headers=made.bearer("operator"), checks=[ignored_auth])
+        case.call_and_validate(headers=made.bearer("operator"), checks=[ignored_auth], timeout=PATIENCE)
 
     attempt()
