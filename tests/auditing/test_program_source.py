@@ -68,12 +68,14 @@ def test_no_shell_is_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_a_program_that_ends_is_started_again(tmp_path: Path) -> None:
+def test_a_program_that_ends_is_started_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     device = program(tmp_path, "import os, sys\nprint(os.getpid())\nprint(7, end='')")
     with ProgramSource(device, timeout=60) as source:
         found = source(0, 6, RNG).tolist()
     assert found[1::2] == [7, 7, 7]
     assert len(set(found[::2])) == 3
+    [slow] = caplog.messages
+    assert "exits after 2 reports" in slow
 
 
 def test_rows_come_as_rows(tmp_path: Path) -> None:

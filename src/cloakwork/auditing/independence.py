@@ -136,7 +136,10 @@ class BitCheck:
         for subset, total, *bounds in zip(self._subsets, products, spread, largest, strict=True):
             if abs(total) > _bernstein(*bounds):
                 places = ", ".join(str(place + 1) for place in subset)
-                yield f"on input {database}, {name} depends on that of others within {RUN} reports in a row ({places})"
+                yield (
+                    f"on input {database}, reports depend on each other: of {RUN} in a row, numbers {places} have "
+                    f"lowest bits that go together more often than chance explains ({name})"
+                )
 
 
 @dataclass(eq=False)

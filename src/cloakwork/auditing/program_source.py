@@ -1,5 +1,6 @@
 """A program that prints reports, one a line, run on two inputs."""
 
+import logging
 import os
 import selectors
 import shlex
@@ -17,10 +18,13 @@ from cloakwork._checks import positive
 from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm, ReportReader, printable
 
+log = logging.getLogger(__name__)
+
 _CHUNK = 1 << 16
 _LONGEST = 1 << 16  # characters of a line
 _TAIL = 2000  # bytes kept of standard error
 _POLL = 0.01  # seconds
+_FEW = 100  # reports of one run: starting the program then takes most of the time
 
 
 class ProgramSource:
@@ -208,6 +212,14 @@ class _Program:
             )
         if not printed:
             raise InputError(f"{self._name}: it exited without printing a report. Let it print at least one line.")
+        if printed < _FEW and self._database == 0 and self._made == printed:
+            log.warning(
+                "%s exits after %d report%s and is started again for more, which takes long. Let it print reports in a "
+                "loop.",
+                self._name,
+                printed,
+                "" if printed == 1 else "s",
+            )
 
     def _exit_code(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for the program to exit and keep reading its errors: with a full pipe it could not exit."""

@@ -197,12 +197,12 @@ def _length(physics: Physics) -> str:
 def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
     window = _duration(site.spec.privacy.window)
     peak = float(np.abs(cloak.physics.matrix).max())
-    unit = f" {site.unit}".rstrip()
+    unit, length = (f" {name}".rstrip() for name in (site.unit, _length(cloak.physics)))
     rows = [
         ("places", f"{cloak.physics.places:,}"),
         ("sensors", f"{cloak.physics.sensors:,}"),
         ("numerical rank", f"{cloak.physics.range().rank}"),
-        ("hidden distance, alpha", f"{cloak.alpha:g}"),
+        ("hidden distance, alpha", f"{cloak.alpha:g}{length}"),
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
         ("observer sees", "all sensors" if cloak.scope == "network" else "one sensor"),
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
@@ -235,7 +235,8 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     _print_over_time(cloak, over)
     size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
     if 0 < size < cloak.alpha:
-        say(f"Note: alpha = {cloak.alpha:g} is larger than the whole space ({size:g}); check its unit.\n")
+        extent = f"{size:g}{length}"
+        say(f"Note: alpha = {cloak.alpha:g}{length} is larger than the whole space ({extent}); check its unit.\n")
     if _noticed(cloak) < 0.5:
         say("Note: with this noise most lone sources go undetected. Allow a larger epsilon or a smaller alpha.\n")
 

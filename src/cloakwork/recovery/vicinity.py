@@ -16,7 +16,7 @@ GROUPED = 0.5  # places between which a source of this strength can move unnotic
 LEVEL = 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     """One recovered source.
 
@@ -29,8 +29,11 @@ class Source:
     at: object
     weight: float
     radius: float
-    vicinity: IntArray = field(repr=False, compare=False)
+    vicinity: IntArray = field(compare=False)
     probability: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"<Source of {self}>"
 
     def __str__(self) -> str:
         chance = "" if self.probability > 0.995 else f", with probability {self.probability:.2f}"
