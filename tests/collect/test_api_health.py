@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloakwork.collect.api.api_metrics import reason_code
-from cloakwork.collect.api.result_models import AttackCache
+from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, unix_ms
 from tests.collect.api_kit import NOW, Bench, bench, result, watched
@@ -178,10 +178,9 @@ def test_a_wrong_clock_does_not_move_the_window_of_an_attack(made: Bench) -> Non
     assert (told["time"], told["frames"], told["cut"]) == (slot(1), 3, False)
 
 
-def test_a_window_with_too_many_readings_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_with_too_many_frames_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slot = from_now()
-    monkeypatch.setattr("cloakwork.collect.api.result_models.MOST_READINGS", 8)
-    monkeypatch.setattr("cloakwork.collect.api.result_models.PAGE", 3)
+    monkeypatch.setattr("cloakwork.collect.attack.MOST_FRAMES", 2)
     made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
     found = AttackCache(made.store).attack_until(watched(), None)
     assert found is not None

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from cloakwork.collect.api import make_app
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
+from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
 from tests.collect import api_kit
 from tests.collect.api_kit import NOW, Still
@@ -73,13 +74,34 @@ def test_a_result_of_a_frame_that_failed_has_no_zones(tmp_path: Path) -> None:
         assert get(made, f"/results/{NOW}")["zones"] is None
 
 
-def test_an_attack_has_zones_too(tmp_path: Path) -> None:
-    one = flat_site(epsilon=30.0)
+def test_an_attacker_follows_sources_that_moved(tmp_path: Path) -> None:
+    """The mean of these frames has somebody in both rooms."""
+    one = flat_site(FLAT + "speed = 0\n", 30.0)
     with client(tmp_path, one) as (made, store):
-        for number in range(4):
-            store.readings.add(readings(one, number, values(one, (1.25, 1.25), seed=number)))
-        attack = get(made, f"/attack?time={moment(one, 3)}")
-    assert [zone["occupied"] for zone in attack["zones"]] == [True, False]
+        for number in range(8):
+            at = (1.25, 1.25) if number < 5 else (4.25, 1.25)
+            store.readings.add(readings(one, number, values(one, at, seed=number)))
+        attack = get(made, f"/attack?time={moment(one, 7)}&span=hour")
+        window = get(made, f"/attack?time={moment(one, 7)}")
+    assert [zone["occupied"] for zone in attack["zones"]] == [False, True]
+    assert (attack["span"], attack["frames"], attack["cut"], attack["doubtful"]) == ("hour", 8, False, False)
+    assert (window["span"], window["frames"]) == ("window", 6)
+    [source], [vicinity] = attack["sources"], attack["vicinities"]
+    assert int(source["place"]) in vicinity
+    assert [track["label"] for track in attack["tracks"]] == [source["label"]]
+
+
+def test_a_frame_can_be_recovered_alone_on_demand(tmp_path: Path) -> None:
+    one = flat_site(FLAT + "speed = 0\n", 30.0)
+    with client(tmp_path, one) as (made, store):
+        rows = readings(one, 0, values(one, (1.25, 1.25)))
+        store.readings.add(rows)
+        alone = get(made, f"/results/{rows[0].time}?alone=true")
+        missing = made.get(f"/v1/sites/flat/results/{rows[0].time + 1}?alone=true")
+    [oracle] = Solver(one).solve([one.frame(rows[0].time, {row.sensor: row.value for row in rows})])
+    assert (alone["time"], alone["tracks"], alone["settled"]) == (rows[0].time, [], False)
+    assert [source["place"] for source in alone["sources"]] == [source.place for source in oracle.sources]
+    assert missing.status_code == 404
 
 
 def test_results_from_when_the_clock_was_ahead_do_not_hide_the_latest(tmp_path: Path, store_url: str) -> None:

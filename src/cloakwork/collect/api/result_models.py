@@ -1,34 +1,22 @@
-"""Results as JSON, and the result of a whole window as an attacker would compute it."""
+"""Results as JSON, and what an attacker computes from a longer time."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from threading import Lock
 from typing import Annotated, Any
 
 import numpy as np
-from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from cloakwork.collect.attack import Attack, attack
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.attack import Attack, Span
 from cloakwork.collect.frame_results import unpack_map
 from cloakwork.collect.storage import (
     FAILED,
-    Reading,
     RecoveredSource,
     RecoveredTrack,
     Result,
-    Store,
     ZoneState,
-    unix_ms,
 )
-from cloakwork.errors import InputError
 from cloakwork.recovery import DOUBTFUL
 from cloakwork.sensor.wire import LARGEST
 
-MOST_READINGS = 200_000  # of one attack
-PAGE = 5000
-MOST_ATTACKS = 32
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["hall"])]
 SensorId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["s07"])]
 Moment = Annotated[int, Field(ge=0, le=LARGEST, description="Unix milliseconds.", examples=[1794731949036])]
@@ -98,11 +86,15 @@ class ResultBody(ResponseModel):
 
 
 class AttackBody(ResultBody):
-    """The result of many frames combined, `since` the first of them, as if no source had moved.
+    """What an attacker who kept all frames of a span, `since` the first of them, knows of its last moment.
 
-    It covers one window, and where that has too many readings (`cut`) only its end.
+    Sources are followed through all of them; where a site's sources cannot be followed, the frames are combined as if
+    no source had moved. Where the span has too many frames (`cut`), only its end is used. `vicinities` are, for each
+    source, the numbers of the places where it is with a probability of 90 %.
     """
 
+    span: Span
+    vicinities: list[list[int]]
     frames: int
     readings: int
     since: int
@@ -114,11 +106,11 @@ def result_body(result: Result, *, with_map: bool) -> ResultBody:
     return ResultBody(**_result_fields(result, with_map=with_map))
 
 
-def attack_body(found: Attack) -> AttackBody:
-    """The result of a window as JSON."""
+def attack_body(found: Attack, span: Span) -> AttackBody:
+    """The result of a span as JSON."""
     fields = _result_fields(found.result, with_map=True)
-    window = {name: getattr(found, name) for name in ("frames", "readings", "since", "cut")}
-    return AttackBody(**fields | window)
+    own = {name: getattr(found, name) for name in ("frames", "readings", "since", "vicinities", "cut")}
+    return AttackBody(**fields | own, span=span)
 
 
 def _result_fields(result: Result, *, with_map: bool) -> dict[str, Any]:
@@ -151,51 +143,3 @@ def _rounded(number: float) -> float:
 
 def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
-
-
-class AttackCache:
-    """Computes attacks, and keeps the last few: one takes seconds, and many screens may ask at once.
-
-    An attack is computed again when more readings of its window have arrived.
-    """
-
-    def __init__(self, store: Store, *, clock: Callable[[], int] = unix_ms) -> None:
-        self._store = store
-        self._clock = clock
-        self._attacks: LRUCache[tuple[str, int, int, int], Attack] = LRUCache(MOST_ATTACKS)
-        self._lock = Lock()
-
-    def attack_until(self, watched: CollectedSite, until: int | None) -> Attack | None:
-        """The window that ends with `until`, or with the newest frame, combined; None where it has no reading."""
-        name = watched.name
-        last = self._clock() + watched.ahead_ms if until is None else until
-        frames = self._store.frames.times(name, until=last + 1, limit=1)
-        if not frames:
-            return None
-        end = frames[0].time if until is None else until
-        erasures = self._store.erasures(name)
-        rows, cut = self._readings(name, max(1, end + 1 - watched.window_ms), end + 1)
-        key = (name, end, len(rows), erasures)
-        with self._lock:
-            for old in [old for old in self._attacks if old[0] == name and old[3] != erasures]:
-                del self._attacks[old]  # its readings may have been erased
-            if key in self._attacks:
-                return self._attacks[key]
-        try:
-            found = replace(attack(watched, rows), cut=cut)
-        except InputError:
-            return None
-        with self._lock:
-            self._attacks[key] = found
-        return found
-
-    def _readings(self, site: str, since: int, until: int) -> tuple[list[Reading], bool]:
-        """The last readings of a period, and whether it has more than are used."""
-        readings: list[Reading] = []
-        after: str | None = None
-        while True:
-            page = self._store.readings.page(site, since=since, until=until, limit=PAGE, after=after, newest_first=True)
-            readings += page.items
-            after = page.next
-            if after is None or len(readings) >= MOST_READINGS:
-                return readings[:MOST_READINGS], after is not None or len(readings) > MOST_READINGS

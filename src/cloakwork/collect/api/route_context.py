@@ -16,7 +16,8 @@ from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import EventHub, StorePoller
-from cloakwork.collect.api.result_models import AttackCache, Moment, Name
+from cloakwork.collect.api.result_models import Moment, Name
+from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake

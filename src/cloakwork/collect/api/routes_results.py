@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -17,6 +17,7 @@ from cloakwork.collect.api.result_models import (
     result_body,
 )
 from cloakwork.collect.api.route_context import (
+    ApiContext,
     ContextDep,
     PageQuery,
     SiteName,
@@ -24,10 +25,13 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Attack
+from cloakwork.collect.attack import Attack, Span
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
 
+MOST_SOLVERS = 8
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
 _READ = guarded(READERS, 404, 422)
 
@@ -65,10 +69,15 @@ async def show_result(
     time: Annotated[Moment, Path(description="Time of the frame, in Unix milliseconds.")],
     context: ContextDep,
     caller: CallerDep,
+    alone: Annotated[bool, Query(description="Recover the frame alone, without those before and after it.")] = False,
 ) -> Response:
-    """The result of one frame with its map and its zones."""
-    context.site(site, caller)
-    result = await context.workers.read(context.store.results.get, site, time)
+    """The result of one frame with its map and its zones; with `alone`, computed from this frame only."""
+    watched = context.site(site, caller)
+    if alone:
+        async with context.access.one_at_a_time(caller, "alone"):
+            result = await context.workers.heavy(_alone, context, watched, time)
+    else:
+        result = await context.workers.read(context.store.results.get, site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
@@ -83,22 +92,36 @@ async def attack(
     time: Annotated[
         Moment | None, Query(description="Up to this time, in Unix milliseconds; up to the newest frame if left out.")
     ] = None,
+    span: Annotated[Span, Query(description="How long readings were kept: a window of the claim, or longer.")] = (
+        Span.WINDOW
+    ),
 ) -> Response:
-    """What an attacker who kept every reading of the window up to a time can compute, if no source moved meanwhile."""
+    """What an attacker who kept every reading of a span up to a time knows; takes up to half a minute for a day."""
     watched = context.site(site, caller)
     async with context.access.one_at_a_time(caller, "attack"):
-        found = await context.workers.heavy(context.attacks.attack_until, watched, time)
+        found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
     if found is None:
-        raise ApiError(404, "no-readings", "The window up to this time has no readings.")
-    return await context.workers.read(_combined, found)
+        raise ApiError(404, "no-readings", "The span up to this time has no readings.")
+    return await context.workers.read(_combined, found, span)
 
 
 def _whole(result: Result) -> Response:
     return json_response(result_body(result, with_map=True))
 
 
-def _combined(found: Attack) -> Response:
-    return json_response(attack_body(found))
+@lru_cache(maxsize=MOST_SOLVERS)
+def _solver(watched: CollectedSite) -> Solver:
+    return Solver(watched)
+
+
+def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | None:
+    """The result of a frame recovered alone; None if the time has no readings."""
+    values = context.store.frames.values(watched.name, [time]).get(time)
+    return _solver(watched).solve([watched.frame(time, values)], keep=False)[0] if values else None
+
+
+def _combined(found: Attack, span: Span) -> Response:
+    return json_response(attack_body(found, span))
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:
