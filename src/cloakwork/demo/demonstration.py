@@ -26,6 +26,7 @@ KEPT_DAYS = 2.0
 SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
+MOST_BEHIND = 3  # frames
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,11 @@ class Demonstration:
             time.sleep(LOOK_S)
         raise TimeoutError(f"the devices' readings did not arrive within {timeout:g} s: the machine may be too busy")
 
+    def _behind(self) -> bool:
+        """Whether the map is more than a few frames behind."""
+        lag = self.service.live.state(self.site.name).lag_ms
+        return (self.clock() - self.clock.began if lag is None else lag) > MOST_BEHIND * self.site.period_ms
+
     def _start(self) -> None:
         _allow_files()
         folder = Path(self._stack.enter_context(_temporary()))
@@ -155,6 +161,7 @@ class Demonstration:
             broker=broker.broker,
             measure=self.world.reading,
             clock=self.clock,
+            behind=self._behind,
             unit=self.site.unit,
         )
         self._stack.callback(fleet.stop)

@@ -35,10 +35,13 @@ class Fleet:
         Returns the present reading of the sensor in a row of the plan, in the site's unit.
     clock
         The time of the flat. The fleet advances it.
+    behind
+        Whether those who use the readings are behind.
 
     Notes
     -----
-    Time-outs of the network are not simulated: while a device waits for the broker, the clock runs in real time.
+    While a device waits for the broker, the clock runs in real time: time-outs of the network are not simulated. So it
+    does while others are behind: on a slow machine the time runs slower, and not away from the map.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Fleet:
         broker: BrokerAddress,
         measure: Measure,
         clock: SimulatedClock,
+        behind: Callable[[], bool] = lambda: False,
         unit: str = "",
     ) -> None:
         self._names = [sensor.id for sensor in plan.sensors]
@@ -56,7 +60,7 @@ class Fleet:
             provision(plan, name, folder / name, broker=broker, keys=None, unit=unit)
         self._folder = folder
         self._measure = measure
-        self._clock = clock
+        self._clock, self._behind = clock, behind
         self._period = plan.schedule.period_ms
         self._stopping = Event()
         self._devices: dict[int, Station] = {}
@@ -101,8 +105,13 @@ class Fleet:
                 except SensorError as problem:
                     log.warning("%s has stopped: %s", self._names[row], problem)
                     del due[row]
-            waits = any(self._devices[row].waits for row in due)
-            self._clock.advance(min(due.values(), default=0) - self._clock(), self._stopping, real=waits)
+            wait = min(due.values(), default=0) - self._clock()
+            if any(self._devices[row].waits for row in due):
+                self._clock.advance(wait, self._stopping, real=True)
+            elif self._behind():
+                self._clock.advance(min(wait, REAL_MS), self._stopping, real=True)
+            else:
+                self._clock.advance(wait, self._stopping)
 
     def _step(self, device: Station) -> int:
         """Step a device; return the milliseconds until it is due again."""
