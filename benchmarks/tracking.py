@@ -1,18 +1,15 @@
 """People followed over time: the tracker against single frames, the mean of a minute, and Stone Soup's PHD filter.
 
-All methods have the same readings of the demo's flat, at (8, 1e-5) for 0.1 m and a minute of twenty readings, and know
-only that a person has strength 1 and that there are at most four.
+All methods have the same readings, of the scenes in `papers/followed_people.py`.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from rich.table import Table
-from scipy.optimize import linear_sum_assignment
 from stonesoup.hypothesiser.distance import DistanceHypothesiser
 from stonesoup.hypothesiser.gaussianmixture import GaussianMixtureHypothesiser
 from stonesoup.measures import Mahalanobis
@@ -26,101 +23,28 @@ from stonesoup.updater.kalman import KalmanUpdater
 from stonesoup.updater.pointprocess import PHDUpdater
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import POSITIONS, data_file, recorded, walking
-from cloakwork.physics import FloorPlan, Rooms, Steady
-from cloakwork.privacy import Cloak
-from cloakwork.recovery import PointSources, Tracker, recover, track
+from cloakwork.demo import POSITIONS, data_file
+from papers.followed_people import (
+    SECONDS,
+    Marks,
+    Scene,
+    distances,
+    filtered,
+    flat,
+    gospa,
+    minute,
+    noisy,
+    office,
+    single,
+    sitting,
+    smoothed,
+    strolling,
+    switches,
+)
 
-SECONDS, WINDOW = 3.0, 20
-MOST = 4
-CUT = 2.0  # metres: a person farther from a mark than this counts as missed
-LEAD = 3  # frames that no method is judged by
 RUNS = 3
 FRAMES_A_SECOND = 20
 BETTER = 1.5
-WALLS = (((6.0, 0.0), (6.0, 8.0)), ((6.0, 4.0), (10.0, 4.0)))
-DOORS = (((6.0, 1.75), (6.0, 3.0)), ((6.0, 5.0), (6.0, 6.25)))
-
-Scene = Sequence[Sequence[int]]  # the places of all people in each frame
-Marks = Sequence[Sequence[int]]
-
-
-@cache
-def flat() -> FloorPlan:
-    """The demo's flat."""
-    rooms = Rooms.from_walls((10.0, 8.0), cell=0.25, walls=WALLS, doors=DOORS)
-    at = [(x, y) for x in np.arange(0.5, 10).tolist() for y in np.arange(0.5, 8).tolist()]
-    return FloorPlan(rooms, at, Steady(1.0), footprint=0.5)
-
-
-@cache
-def cloak() -> Cloak:
-    """The noise of a reading every three seconds."""
-    return Cloak(flat(), epsilon=8.0, delta=1e-5, alpha=0.1, readings_per_window=WINDOW, design="least-error")
-
-
-def sitting(people: int, frames: int, seed: int) -> Scene:
-    """People who change seats every three minutes on average."""
-    rng = np.random.default_rng(seed)
-    seats = rng.integers(0, flat().places, people)
-    scene = []
-    for _ in range(frames):
-        moved = rng.random(people) < SECONDS / 180
-        seats = np.where(moved, rng.integers(0, flat().places, people), seats)
-        scene.append(seats.tolist())
-    return scene
-
-
-def strolling(people: int, frames: int, seed: int) -> Scene:
-    """Walkers at 0.8 m/s."""
-    rooms = flat().rooms
-    movement = walking(rooms, people=people, minutes=frames * SECONDS / 60, seed=seed)
-    return [[rooms.cell_at(*at) for at in movement.at(round(1000 * SECONDS * k))] for k in range(frames)]
-
-
-def office(path: Path) -> Scene:
-    """The recorded movement of the README."""
-    rooms = flat().rooms
-    movement = recorded(path, rooms, most=MOST)
-    frames = len(movement.frames) * movement.frame_ms // round(1000 * SECONDS)
-    return [[rooms.cell_at(*at) for at in movement.at(round(1000 * SECONDS * k))] for k in range(frames)]
-
-
-def noisy(scene: Scene, seed: int) -> FloatArray:
-    """The released readings of a scene."""
-    clean = np.array([flat().matrix[:, list(places)].sum(axis=1) for places in scene])
-    return cloak().simulate(clean, rng=np.random.default_rng([7, seed]))
-
-
-def single(readings: FloatArray) -> Marks:
-    """Each frame alone."""
-    found = recover(readings, cloak(), estimator=PointSources(1.0, most=MOST))
-    return [[source.place for source in sources if source.probability >= 0.5] for sources in found.sources]
-
-
-def minute(readings: FloatArray) -> Marks:
-    """The mean of each minute."""
-    marks: list[list[int]] = []
-    for start in range(0, len(readings), WINDOW):
-        part = readings[start : start + WINDOW]
-        sigma = cloak().sigmas / np.sqrt(len(part))
-        found = recover(part.mean(axis=0), flat(), sigma=sigma, estimator=PointSources(1.0, most=MOST))
-        marks += [[source.place for source in found.sources if source.probability >= 0.5]] * len(part)
-    return marks
-
-
-def filtered(readings: FloatArray) -> tuple[Marks, Marks, FloatArray]:
-    """The tracker: marks, labels of their tracks, and the most likely counts."""
-    tracker = Tracker(cloak(), most=MOST)
-    moments = [tracker.step(frame, SECONDS * k) for k, frame in enumerate(readings)]
-    places = [[source.place for source in moment.sources] for moment in moments]
-    return places, [moment.labels for moment in moments], np.array([moment.counts.argmax() for moment in moments])
-
-
-def smoothed(readings: FloatArray) -> Marks:
-    """The smoother."""
-    past = track(readings, cloak(), times=SECONDS * np.arange(len(readings)), most=MOST)
-    return [[source.place for source in moment.sources] for moment in past.moments]
 
 
 def stone_soup(readings: FloatArray, wander: float = 0.02, spread: float = 0.5) -> Marks:
@@ -146,41 +70,6 @@ def stone_soup(readings: FloatArray, wander: float = 0.02, spread: float = 0.5) 
         likely = [state for state in states if float(state.weight) > 0.5]
         marks.append([flat().space.index(tuple(np.asarray(state.mean).ravel().tolist())) for state in likely])
     return marks
-
-
-def distance(marks: Marks, scene: Scene) -> float:
-    """Mean distance of each person to its mark; a person without one counts with the marks' farthest guess, 4 m."""
-    table = flat().space.distance_table
-    far = []
-    for here, people in zip(marks[LEAD:], scene[LEAD:], strict=True):
-        cost = np.full((len(people), max(len(people), len(here))), 4.0)
-        cost[:, : len(here)] = table[np.ix_(people, list(here))]
-        far.append(cost[linear_sum_assignment(cost)].mean())
-    return float(np.mean(far))
-
-
-def gospa(marks: Marks, scene: Scene) -> float:
-    """GOSPA with p = 1, alpha = 2: distances up to the cut, and half the cut for each that is missed or false."""
-    table = flat().space.distance_table
-    total = []
-    for here, people in zip(marks[LEAD:], scene[LEAD:], strict=True):
-        cost = np.minimum(table[np.ix_(people, list(here))], CUT)
-        total.append(cost[linear_sum_assignment(cost)].sum() + CUT / 2 * abs(len(people) - len(here)))
-    return float(np.mean(total))
-
-
-def switches(marks: Marks, labels: Marks, scene: Scene) -> int:
-    """How often the mark nearest to a person changes its label."""
-    table, changed = flat().space.distance_table, 0
-    last: dict[int, int] = {}
-    for here, names, people in zip(marks, labels, scene, strict=True):
-        cost = np.minimum(table[np.ix_(people, list(here))], CUT)
-        rows, columns = linear_sum_assignment(cost)
-        for person, mark in zip(rows.tolist(), columns.tolist(), strict=True):
-            if cost[person, mark] < CUT:
-                changed += last.get(person, names[mark]) != names[mark]
-                last[person] = names[mark]
-    return changed
 
 
 def run() -> tuple[Table, bool]:
@@ -210,7 +99,7 @@ def run() -> tuple[Table, bool]:
             changed += switches(live, labels, scene)
             better.append((gospa(stone_soup(readings), scene), gospa(live, scene)))
             marks = (single(readings), minute(readings), live, smoothed(readings))
-            rows.append([*(distance(each, scene) for each in marks), took / len(scene)])
+            rows.append([*(distances(each, scene).mean() for each in marks), took / len(scene)])
         means = np.mean(rows, axis=0)
         limit = means[0] if goal is None else goal
         met = bool(means[2] <= limit)
