@@ -327,6 +327,7 @@ class FakeSite:
             "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "open": 0, "solved": 43}
             | {"failed": 0, "per_second": 0.0, "took_ms": 40.0, "reason": "", "preparing": self.preparing},
             "queued": 0,
+            "now": now,
             "sensors": sensors,
             "problems": self.problems,
             "alarms": self.alarms,

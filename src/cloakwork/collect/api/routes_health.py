@@ -110,6 +110,7 @@ class HealthBody(ResponseModel):
     """The health of a site."""
 
     site: str
+    now: int = Field(description="The collector's clock, in Unix milliseconds.")
     sensors: list[SensorHealth]
     lag: LagBody
     queued: int = Field(description="Readings that wait to be stored.")
@@ -136,6 +137,7 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
         broker = _link_body(link.connected, link.since, link.reason, trusted)
     return HealthBody(
         site=site,
+        now=context.clock(),
         sensors=_sensors(context, site, watched, problems),
         lag=_lag_body(context.live.state(site), trusted),
         queued=intake.queued,

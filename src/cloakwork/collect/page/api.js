@@ -4,7 +4,7 @@ const WAIT_MS = 10_000;
 const LONG_WAIT_MS = 90_000; // following people through a whole day takes a while
 const RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 30_000;
-let clock = { time: Date.now(), at: performance.now(), speed: 1 };
+let clock = { time: Date.now(), at: performance.now(), speed: 1, most: Infinity };
 
 /** A response that is not a success; `status` is 0 where there was no response. */
 export class ApiError extends Error {
@@ -16,12 +16,12 @@ export class ApiError extends Error {
 
 /** The site's time in Unix milliseconds: a wall screen's clock may be wrong, and a simulated clock may be fast. */
 export function now() {
-  return clock.time + clock.speed * (performance.now() - clock.at);
+  return clock.time + Math.min(clock.speed * (performance.now() - clock.at), clock.most);
 }
 
-/** Sets the site's clock, which runs `speed` times as fast as a real one. */
-export function setClock(time, speed) {
-  clock = { time, at: performance.now(), speed };
+/** Sets the site's clock. A fast one waits for its devices, so it is not trusted beyond the next frame. */
+export function setClock(time, { speed, period_ms: period }) {
+  clock = { time, at: performance.now(), speed, most: speed === 1 ? Infinity : period };
 }
 
 function address(path, query = {}) {

@@ -42,7 +42,8 @@ export class AttackerView {
   async _load(time, span) {
     const { site } = this;
     try {
-      this.attack = await api.getAttack(site.name, time, span);
+      const attack = await api.getAttack(site.name, time, span);
+      this.attack = attack && { ...attack, span };
       if (site.open) this._draw();
     } catch (problem) {
       if (!site.open) return;

@@ -48,7 +48,7 @@ export function showKey(layers, { rooms, odds, marks, trails, sensors }) {
   fill($("key"), items.filter(Boolean));
 }
 
-/** The estimate as text: the headlines of the views, and each mark of the result shown. */
+/** The headlines of the views, and each mark of the result shown. */
 export function showEstimate(result, { marks, views, space, where, now, truth, info }) {
   const lines = views
     .filter((view) => view.result)

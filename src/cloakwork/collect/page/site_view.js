@@ -25,7 +25,7 @@ export class SiteView {
     this.mapView = new MapView($("plan"), geometry);
     this.truth = new TruthLayer(this);
     this.attacker = new AttackerView(this);
-    api.setClock(info.now, info.speed);
+    api.setClock(info.now, info);
   }
 
   async start() {
@@ -83,11 +83,8 @@ export class SiteView {
 
   /** Loads everything again, after a time without connection or in the background. */
   async refresh() {
-    await this.attempt(async () => {
-      const info = (await api.getSites()).find(({ name }) => name === this.name);
-      if (info) api.setClock(info.now, info.speed);
-    });
-    await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
+    await this.loadHealth();
+    await Promise.all([this.loadResults(), this.loadTimeline()]);
   }
 
   /** Runs requests that may fail; errors that arrive after the site was closed are ignored. */
@@ -120,6 +117,7 @@ export class SiteView {
       const alarms = total(health) - total(this.health);
       if (alarms > 0 && this.health !== NO_HEALTH) this.page.announce("alarm", () => "New alarm.");
       this.health = health;
+      api.setClock(health.now, this.info);
       this.drawHealth();
     });
   }
@@ -143,8 +141,8 @@ export class SiteView {
   async addResult(result) {
     if (!this.open || result.failed) return; // one device can make frames fail: they must not hide others
     if (!result.settled && result.solved > this.solved) {
-      this.solved = result.solved; // a fast clock waits for its devices, so the page follows it
-      api.setClock(result.solved, this.info.speed);
+      this.solved = result.solved;
+      api.setClock(result.solved, this.info);
     }
     const { map, ...rest } = result;
     this.history.add(rest);
