@@ -19,7 +19,8 @@ from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, loa
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 PERIODS_AHEAD = 3
-LONGEST_LAG = 10
+LONGEST_LAG, SHORTEST_LAG = 10, 2
+OFTEN_MS = 10_000
 FRAMES_AT_ONCE = 256
 
 
@@ -79,8 +80,12 @@ class CollectedSite:
 
     @property
     def lag(self) -> int:
-        """Frames until a result is settled: those of one window, at most ten; 0 where sources are not followed."""
-        return min(self.plan.claim.readings_per_window, LONGEST_LAG) if self.follows else 0
+        """Frames until a result is settled: those of one window, at most ten; 0 where sources are not followed.
+
+        Judging more frames together takes longer, so sites that read often settle sooner.
+        """
+        longest = LONGEST_LAG if self.schedule.period_ms >= OFTEN_MS else SHORTEST_LAG
+        return min(self.plan.claim.readings_per_window, longest) if self.follows else 0
 
     @property
     def hold_ms(self) -> int:
