@@ -23,6 +23,7 @@ HOUR = {
     "scope": "network",
     "window_s": 3600,
     "readings_per_window": 60,
+    "follows": True,
     "assumptions": ["It assumes this.", "It assumes that."],
 }
 NOW = 1_794_731_949_036
@@ -184,6 +185,8 @@ def test_the_view_of_an_attacker_states_its_fit_and_its_limits(page: Page, cut: 
     assert "fit it (p = 0.4)" in shown
     wrong = call(page, "texts.js", "attackText", attack | {"fit": 7e-5, "doubtful": True}, HOUR, space, NOW)
     assert "do not fit it" in wrong
+    still = call(page, "texts.js", "attackText", attack | {"fit": 0.4}, HOUR | {"follows": False}, space, NOW)
+    assert "assumes that nothing moved" in still
     assert "p = 7e-5" in wrong
 
 

@@ -42,8 +42,7 @@ export class AttackerView {
   async _load(time, span) {
     const { site } = this;
     try {
-      const attack = await api.getAttack(site.name, time, span);
-      this.attack = attack && { ...attack, span };
+      this.attack = await api.getAttack(site.name, time, span);
       if (site.open) this._draw();
     } catch (problem) {
       if (!site.open) return;

@@ -234,7 +234,8 @@ export function attackText(attack, info, space, now) {
   const frames = attack.frames === 1 ? "the only frame" : `all ${attack.frames} frames`;
   const span = attack.span === "window" ? windowName(info.window_s) : attack.span;
   const kept = `of the ${span} up to ${moment(attack.time, now)}`;
-  const who = `Anyone who keeps ${frames} ${kept} and follows ${someone} through them finds ${found}.`;
+  const how = info.follows ? `follows ${someone} through them` : "assumes that nothing moved";
+  const who = `Anyone who keeps ${frames} ${kept} and ${how} finds ${found}.`;
   const cut = attack.cut ? " There are more, and only the last ones are used here: all of them tell more." : "";
   const wrong = "sources do not move as the site file says, or the physics is wrong";
   const fit = `fit it (p = ${number(attack.fit, 1)})`;
