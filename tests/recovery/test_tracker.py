@@ -1,6 +1,7 @@
 """Tracks: the exact law on small spaces, and what a tracker does with bad input."""
 
 import math
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from cloakwork.errors import InputError, ReadingError
 
 PLACES, SENSORS = 4, 3
 TIMES = [0.0, 20.0, 50.0, 60.0, 100.0]  # unequal intervals
-MOTION = cw.Motion(stay=60.0, walk=15.0, speed=0.02, present=200.0, absent=120.0)
+MOTION = cw.Motion(stay=60.0, walk=15.0, speed=0.005, present=200.0, absent=120.0)
 
 
 def small() -> cw.HeatLine:
@@ -31,7 +32,7 @@ def one_source(seconds: float) -> FloatArray:
     table = np.zeros((2 * n + 1, 2 * n + 1))
     for i in range(n):
         far = np.abs(at - at[i])
-        walk = np.where(far <= 2 * length, np.exp(-(far**2) / (2 * length**2)), 0)
+        walk = np.where(far <= 6 * length, np.exp(-far / length), 0)
         walk /= walk.sum()
         for state, moving in ((i, begin), (n + i, 1.0)):
             table[state, :n] += (1 - leave) * moving * settle * walk
@@ -43,81 +44,118 @@ def one_source(seconds: float) -> FloatArray:
     return table
 
 
-def exact(readings: FloatArray, sigma: float, most: int, *, smoothed: bool) -> tuple[FloatArray, FloatArray]:
-    """Expected sources at each place and probabilities of counts at each time, summed over all joint states."""
-    n, model = PLACES, small()
-    single = 2 * n + 1
-    joint = list(product(range(single), repeat=most))
+@cache
+def all_sources(seconds: float, most: int) -> FloatArray:
+    """Transition probabilities of all joint states."""
+    table = one_source(seconds)
+    return table if most == 1 else np.asarray(np.kron(all_sources(seconds, most - 1), table), dtype=np.float64)
+
+
+def exact(
+    readings: FloatArray, sigma: float, most: int, *, smoothed: bool, strengths: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Expected sources at each place and probabilities of counts at each time, summed over all joint states.
+
+    `strengths` (rows, most) are strengths of the sources, one row as likely as another.
+    """
+    rows = np.ones((1, most)) if strengths is None else strengths
+    laws, evidence = zip(*(exact_given(readings, sigma, row, smoothed=smoothed) for row in rows), strict=True)
+    weights = np.exp(np.array(evidence) - np.max(evidence, axis=0))  # (rows, times)
+    mixed = np.einsum("rt,rts->ts", weights / weights.sum(axis=0), np.array(laws))
+    joint = list(product(range(2 * PLACES + 1), repeat=most))
+    places = [[s % PLACES for s in states if s < 2 * PLACES] for states in joint]
+    present = np.array([np.bincount(at, minlength=PLACES) for at in places])
+    return mixed @ present, mixed @ np.eye(most + 1)[[len(at) for at in places]]
+
+
+def exact_given(
+    readings: FloatArray, sigma: float, strengths: FloatArray, *, smoothed: bool
+) -> tuple[FloatArray, FloatArray]:
+    """The law of all joint states at each time (times, states), and the log evidence that it rests on (times,)."""
+    n, model, most = PLACES, small(), len(strengths)
+    joint = list(product(range(2 * n + 1), repeat=most))
     counts = np.array([sum(state < 2 * n for state in states) for states in joint])
     sits = MOTION.stay / (MOTION.stay + MOTION.walk)
     places = np.concatenate([np.full(n, sits / n), np.full(n, (1 - sits) / n), [1.0]])
     law = np.array([math.prod(places[s] for s in states) for states in joint])
     law /= np.array([math.comb(most, k) for k in counts])  # each count alike
     law /= law.sum()
-    forward, steps = [], []
+    columns = np.concatenate([model.matrix, model.matrix, np.zeros((SENSORS, 1))], axis=1)
+    means = np.array([columns[:, list(states)] @ strengths for states in joint])
+    laws, likelihoods, steps, evidence = [], [], [], [0.0]
     for t, frame in enumerate(readings):
         if t:
-            table = one_source(TIMES[t] - TIMES[t - 1])
-            step = np.array([[1.0]])
-            for _ in range(most):
-                step = np.kron(step, table)
-            steps.append(step)
-            law = law @ step
-        columns = np.concatenate([model.matrix, model.matrix, np.zeros((SENSORS, 1))], axis=1)
-        means = np.array([columns[:, list(states)].sum(axis=1) for states in joint])
+            steps.append(all_sources(TIMES[t] - TIMES[t - 1], most))
+            law = law @ steps[-1]
         likelihood = np.exp(-((frame - means) ** 2).sum(axis=1) / (2 * sigma**2))
+        evidence.append(evidence[-1] + math.log(law @ likelihood))
         law = law * likelihood / (law @ likelihood)
-        forward.append((law, likelihood))
-    laws = [law for law, _ in forward]
+        laws.append(law)
+        likelihoods.append(likelihood)
     if smoothed:
         later = np.ones(len(joint))
         for t in range(len(readings) - 2, -1, -1):
-            later = steps[t] @ (forward[t + 1][1] * later)
+            later = steps[t] @ (likelihoods[t + 1] * later)
             later /= later.max()
-            laws[t] = forward[t][0] * later / (forward[t][0] @ later)
-    present = np.array([np.bincount([s % n for s in states if s < 2 * n], minlength=n) for states in joint])
-    number = np.eye(most + 1)[counts]
-    return np.array([law @ present for law in laws]), np.array([law @ number for law in laws])
+            laws[t] = laws[t] * later / (laws[t] @ later)
+        evidence = [evidence[-1]] * len(evidence)
+    return np.array(laws), np.array(evidence[1:])
 
 
-@pytest.mark.parametrize(("most", "smoothed"), [(1, False), (2, False), (2, True)])
-def test_the_law_is_the_exact_one_over_all_placements(most: int, smoothed: bool, rng: np.random.Generator) -> None:
-    """Sources that sit, walk, appear and disappear, against forward-backward sums over all joint states."""
-    model, sigma = small(), 1.5
-    truth = [[0], [0], [0, 3], [3, 3], [3]]
-    clean = np.array([model.matrix[:, places[:most]].sum(axis=1) for places in truth])
-    readings = clean + sigma * rng.standard_normal(clean.shape)
-    intensity, counts = exact(readings, sigma, most, smoothed=smoothed)
-    seeds = 4 if most == 1 else 40
+@pytest.mark.parametrize("strength", [(0.2, 1.0), None])
+def test_unknown_strengths_are_integrated_out(strength: tuple[float, float] | None, rng: np.random.Generator) -> None:
+    """Each source with its own strength, or all with the same: against sums over a grid of strengths."""
+    sigma = 1.5  # more noise than sources between places would need
+    readings = noisy([[0], [0, 3], [0, 3]], rng)
+    grid = (np.arange(12) + 0.5) / 12
+    rows = np.array(list(product(0.2 + 0.8 * grid, repeat=2))) if strength else np.repeat(grid[:, None], 2, axis=1)
     drawn = []
-    for seed in range(seeds):
-        if smoothed:
-            past = cw.track(readings, model, times=TIMES, sigma=sigma, motion=MOTION, most=most, seed=seed)
-            drawn.append([(moment.intensity, moment.counts) for moment in past.moments])
-        else:
-            tracker = cw.Tracker(model, sigma=sigma, motion=MOTION, most=most, seed=seed)
-            moments = [tracker.step(frame, time) for frame, time in zip(readings, TIMES, strict=True)]
-            drawn.append([(moment.intensity, moment.counts) for moment in moments])
-    for t in range(len(TIMES)):
-        assert np.mean([moments[t][0] for moments in drawn], axis=0) == pytest.approx(intensity[t], abs=0.03)
-        assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
-
-
-def test_a_settled_moment_has_the_exact_law_given_the_frames_after_it(rng: np.random.Generator) -> None:
-    model, sigma, lag = small(), 1.5, 2
-    clean = np.array([model.matrix[:, places].sum(axis=1) for places in ([0], [0], [0, 3], [3, 3], [3])])
-    readings = clean + sigma * rng.standard_normal(clean.shape)
-    drawn = []
-    for seed in range(40):
-        tracker = cw.Tracker(model, sigma=sigma, motion=MOTION, most=2, seed=seed, lag=lag)
-        moments: list[cw.Tracked] = []
-        for frame, time in zip(readings, TIMES, strict=True):
-            tracker.step(frame, time)
-            moments += tracker.settled
-        assert [moment.time for moment in moments] == TIMES[:-lag]
+    for seed in range(24):
+        tracker = cw.Tracker(small(), sigma=sigma, motion=MOTION, most=2, strength=strength, seed=seed)
+        moments = [tracker.step(frame, time) for frame, time in zip(readings, TIMES, strict=False)]
         drawn.append([(moment.intensity, moment.counts) for moment in moments])
+    close(drawn, *exact(readings, sigma, 2, smoothed=False, strengths=rows))
+
+
+def noisy(truth: list[list[int]], rng: np.random.Generator, sigma: float = 1.5) -> FloatArray:
+    clean = np.array([small().matrix[:, places].sum(axis=1) for places in truth])
+    return clean + sigma * rng.standard_normal(clean.shape)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_filtered_and_settled_laws_are_the_exact_ones(most: int, rng: np.random.Generator) -> None:
+    """Sources that sit, walk, appear and disappear, against forward-backward sums over all joint states."""
+    lag, readings = 2, noisy([[0], [0], [0, 3][:most], [3, 3][:most], [3]], rng)
+    live, settled = [], []
+    for seed in range(4 if most == 1 else 40):
+        tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, most=most, seed=seed, lag=lag)
+        moments: list[cw.Tracked] = []
+        later: list[cw.Tracked] = []
+        for frame, time in zip(readings, TIMES, strict=True):
+            moments.append(tracker.step(frame, time))
+            later += tracker.settled
+        assert [moment.time for moment in later] == TIMES[:-lag]
+        live.append([(moment.intensity, moment.counts) for moment in moments])
+        settled.append([(moment.intensity, moment.counts) for moment in later])
+    close(live, *exact(readings, 1.5, most, smoothed=False))
     for t in range(len(TIMES) - lag):
-        intensity, counts = exact(readings[: t + lag + 1], sigma, 2, smoothed=True)
+        intensity, counts = exact(readings[: t + lag + 1], 1.5, most, smoothed=True)
+        close([moments[t : t + 1] for moments in settled], intensity[t : t + 1], counts[t : t + 1])
+
+
+def test_smoothed_laws_are_the_exact_ones(rng: np.random.Generator) -> None:
+    readings = noisy([[0], [0], [0, 3], [3, 3], [3]], rng)
+    pasts = [
+        cw.track(readings, small(), times=TIMES, sigma=1.5, motion=MOTION, most=2, seed=seed).moments
+        for seed in range(24)
+    ]
+    drawn = [[(moment.intensity, moment.counts) for moment in past] for past in pasts]
+    close(drawn, *exact(readings, 1.5, 2, smoothed=True))
+
+
+def close(drawn: list[list[tuple[FloatArray, FloatArray]]], intensity: FloatArray, counts: FloatArray) -> None:
+    """Compare the mean over seeds with exact intensities and counts, moment by moment."""
+    for t in range(len(intensity)):
         assert np.mean([moments[t][0] for moments in drawn], axis=0) == pytest.approx(intensity[t], abs=0.03)
         assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
 
@@ -172,6 +210,26 @@ def test_what_the_model_excludes_shows_in_the_fit() -> None:
     now = cw.Tracker(line, sigma=0.2, most=2).step(broken, 0.0)
     assert now.fit.set_aside == (7,)
     assert [source.at for source in now.sources] == pytest.approx([0.5], abs=0.03)
+
+
+def test_a_motion_that_no_data_fit_shows_in_the_fit() -> None:
+    """Sources that come and go only at one end and hardly move cannot be at the other end a second later."""
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    slow = cw.Motion(stay=1e6, speed=1e-4, entrances=(0.02,))
+    tracker = cw.Tracker(line, sigma=0.1, most=2, motion=slow)
+    fits = [tracker.step(line.apply(cw.sources(line, [at])), float(k)).fit for k, at in enumerate([0.5] * 5 + [0.9])]
+    assert not any(fit.doubtful for fit in fits[:5])
+    assert fits[5].doubtful
+
+
+def test_a_source_of_unknown_strength_has_the_weight_that_the_readings_show() -> None:
+    line = cw.HeatLine(n=50, m=25, T=0.02)
+    tracker = cw.Tracker(line, sigma=0.2, most=2, strength=(0.2, 3.0), motion=cw.Motion.still())
+    readings = 2 * line.apply(cw.sources(line, [0.2])) + 0.5 * line.apply(cw.sources(line, [0.8]))
+    for k in range(10):  # more than the window holds
+        now = tracker.step(readings, 60.0 * k)
+    weights = {round(source.at, 1): source.weight for source in now.sources}  # type: ignore[call-overload]
+    assert weights == pytest.approx({0.2: 2.0, 0.8: 0.5}, abs=0.15)
 
 
 def test_a_track_keeps_its_label_while_its_source_is_there() -> None:

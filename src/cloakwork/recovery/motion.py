@@ -6,15 +6,14 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
 from cloakwork.recovery.path_steps import Beliefs
 
 HOUR = 3600.0
-FARTHEST = 2.0  # a walker goes at most so many times as far as its usual speed allows
-PATCH = 0.25  # places within this part of a walk are one patch: a walker may come to any of them alike
+FARTHEST = 6.0  # a walker goes at most so many times as far as at its usual speed
+PATCH = 0.5  # places within this part of a walk are one patch: a walker may come to any of them alike
 MOST_INTERVALS = 16
 
 
@@ -24,8 +23,8 @@ class Motion:
 
     A source sits or walks. In an interval of t seconds, a sitting source begins to walk with probability
     1 - exp(-t/stay), and a walking source sits down with probability 1 - exp(-t/walk). A walk to a place at distance d
-    has a weight of exp(-d^2 / (2 (speed t)^2)), up to twice as far as the speed allows. A source that is there
-    disappears at a rate of 1/present, and one that is not appears at a rate of 1/absent.
+    has a weight of exp(-d / (speed t)), up to six times as far as at that speed. A source that is there disappears at a
+    rate of 1/present, and one that is not appears at a rate of 1/absent.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ class Motion:
     inf
     """
 
-    stay: float = 300.0
+    stay: float = 600.0
     walk: float = 10.0
     speed: float = 0.7
     present: float = 2 * HOUR
@@ -77,7 +76,7 @@ class Transitions:
     """
 
     patch: IntArray
-    reach: sparse.csr_array
+    reach: Beliefs
     begin: float
     settle: float
     leave: Beliefs
@@ -89,8 +88,7 @@ class Transitions:
         """The arguments of the compiled steps."""
         mass = (self.reach @ np.bincount(self.patch))[self.patch]
         flow = ((1 - self.leave) / mass).astype(np.float32)
-        table = (self.reach.indptr, self.reach.indices, self.reach.data.astype(np.float32))
-        return (self.patch, *table, flow, self.leave, self.arrive, self.begin, self.settle, self.appear)
+        return (self.patch, self.reach, flow, self.leave, self.arrive, self.begin, self.settle, self.appear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +126,13 @@ class MotionModel:
         length = self.spacing if still else max(motion.speed * seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)
         far = self.distances[np.ix_(centres, centres)] / np.float32(length)
-        reach = np.where(far > FARTHEST, 0, np.exp(-(np.minimum(far, FARTHEST) ** 2) / 2))
+        reach = np.where(far > FARTHEST, 0, np.exp(-np.minimum(far, FARTHEST)))
         near = np.ones(n, dtype=bool) if self.doors is None else self.doors <= max(length, float(self.doors.min()))
         often = motion.present / (motion.present + motion.absent)
         changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
         return Transitions(
             patch=patch,
-            reach=sparse.csr_array(reach),
+            reach=reach.astype(np.float32),
             begin=-math.expm1(-seconds / motion.stay),
             settle=1.0 if still else -math.expm1(-seconds / motion.walk),
             # as many leave as without entrances, but only there

@@ -1,6 +1,5 @@
 """What the readings of one frame say about a source at each place, with sensors missing or set aside."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,10 +23,10 @@ FARTHER = 4  # unconnected parts are so many times as far apart as places within
 
 @dataclass(frozen=True, eq=False)
 class Observer:
-    """Turns readings into gains of log likelihood, for sources of one strength at candidate places."""
+    """Turns readings into gains of log likelihood, for sources of a strength up to `strongest` at candidate places."""
 
     problem: Problem
-    strength: float
+    strongest: float
     _known: LRUCache[tuple[frozenset[int], float], tuple[FloatArray, Beliefs]] = field(
         default_factory=lambda: LRUCache(KEPT)
     )
@@ -109,7 +108,7 @@ class Observer:
 
     def _lattice(self, problem: Problem, inflation: float) -> Lattice:
         sigma, step = problem.sigma.tobytes(), problem.step.tobytes()
-        return lattice_for(problem.physics, sigma, step, self.strength, inflation)
+        return lattice_for(problem.physics, sigma, step, self.strongest, inflation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +130,19 @@ class Observation:
         """The square of the column of each candidate."""
         return np.ascontiguousarray(np.diagonal(self.overlap))
 
-    def misfit(self, placements: Sequence[IntArray], strengths: Sequence[FloatArray]) -> Misfit:
-        """The misfit of the best of some placements, each the candidates of its sources and their strengths."""
-        gains = [self._gain(at, strength) for at, strength in zip(placements, strengths, strict=True)]
-        best = int(np.argmax(gains))
-        at, observer = placements[best], self.observer
+    def misfit(self, placements: IntArray, strengths: FloatArray) -> Misfit:
+        """The misfit of the best of some placements: candidates of sources (placements, slots), -1 if absent."""
+        at, strength = np.maximum(placements, 0), np.where(placements < 0, 0.0, strengths)
+        together = np.einsum("pi,pij,pj->p", strength, self.overlap[at[:, :, None], at[:, None, :]], strength)
+        best = int(np.argmax((strength * self.seen[at]).sum(axis=1) - together / 2))
+        there = placements[best] >= 0
+        at, strength, observer = placements[best][there], strengths[best][there], self.observer
         physics, lattice = observer.problem.physics, observer.lattice
         columns = physics.columns_at(observer.positions[at])
-        explained = (physics.matrix[:, at] if columns is None else columns) @ strengths[best]
+        explained = (physics.matrix[:, at] if columns is None else columns) @ strength
         rest = (self.readings - explained) / (observer.problem.effective_sigma * lattice.blur * self.inflation)
         rest[list(self.aside)] = 0.0
         inside = rest @ observer.problem.range.basis
         fitted = len(at) * physics.space.dimension
         sensors = physics.sensors - len(self.aside)
         return Misfit(rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)
-
-    def _gain(self, at: IntArray, strength: FloatArray) -> float:
-        """The gain of log likelihood by the sources of a placement."""
-        return float(strength @ self.seen[at] - strength @ self.overlap[np.ix_(at, at)] @ strength / 2)

@@ -12,7 +12,18 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.motion import Transitions
-from cloakwork.recovery.path_steps import Beliefs, back, chances_between, draw, draw_before, predict, weigh
+from cloakwork.recovery.path_steps import (
+    Beliefs,
+    add_facts,
+    back,
+    chances_between,
+    draw,
+    draw_before,
+    draw_strengths,
+    predict,
+    weigh,
+)
+from cloakwork.recovery.sampling import Prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,24 +46,33 @@ class PathSampler:
     """The posterior of the paths of several sources over the frames of a window.
 
     `states` (chains, slots, frames) are the drawn paths, one slot for each source that there can be, and `strengths`
-    (chains, slots) those of the sources. `beliefs` (slots, 2n + 1) are the laws of the sources just before the window.
-    Where there was nothing before, `first` (2n,) is the law of a source that is there, and `odds` those of one more
-    source beside 0, 1, 2, ... others.
+    (chains, slots) those of the sources, within the `prior`. `beliefs` (slots, 2n + 1) are the laws of the sources just
+    before the window, and `facts` (chains, slots, 2) what earlier frames say about their strengths. Where there was
+    nothing before, `first` (2n,) is the law of a source that is there, and `odds` those of one more source beside 0, 1,
+    2, ... others.
     """
 
     first: Beliefs
     odds: FloatArray
     chains: int
-    strength: float
+    prior: Prior
     rng: np.random.Generator
     frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
     states: IntArray = field(init=False)
     strengths: FloatArray = field(init=False)
+    facts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.states = np.full((self.chains, len(self.odds), 0), self.absent, dtype=np.int64)
-        self.strengths = np.full((self.chains, len(self.odds)), self.strength)
+        self.strengths = np.empty((self.chains, len(self.odds)))
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what came before the window."""
+        self.beliefs, self.facts = None, np.zeros((*self.strengths.shape, 2))
+        drawn = self.rng.uniform(self.prior.low, self.prior.high, self.strengths.shape)
+        self.strengths[:] = drawn[:, :1] if self.prior.shared else drawn
 
     @property
     def slots(self) -> int:
@@ -94,7 +114,28 @@ class PathSampler:
             t = start + back_to
             step = self.frames[t + 1].transitions.step
             draw_before(step, laws[back_to], self.states[:, slot, t + 1], aims[back_to], self.states[:, slot, t])
+        if not self.prior.known:
+            self._draw_strength(slot)
         return laws
+
+    def _draw_strength(self, slot: int) -> None:
+        """Draw the strength of one source given all paths, or that of all sources if they share it."""
+        among, changed = (-1, slice(None)) if self.prior.shared else (slot, slice(slot, slot + 1))
+        facts, drawn = self.facts[:, max(among, 0)].copy(), np.empty(self.chains)
+        for t, frame in enumerate(self.frames):
+            add_facts((frame.seen, frame.overlap), self.states[:, :, t], self.strengths, among, facts)
+        draw_strengths(facts, self.prior.low, self.prior.high, self.rng, drawn)
+        self.strengths[:, changed] = drawn[:, None]
+
+    def _keep_facts(self) -> None:
+        """Take the first frame into the facts; those of a source that was absent are forgotten."""
+        frame, states = (self.frames[0].seen, self.frames[0].overlap), self.states[:, :, 0]
+        if self.prior.shared:
+            add_facts(frame, states, self.strengths, -1, self.facts[:, 0])
+            return
+        for slot in range(self.slots):
+            add_facts(frame, states, self.strengths, slot, self.facts[:, slot])
+        self.facts[states == self.absent] = 0.0
 
     def smoothed(self, slot: int, laws: Sequence[Beliefs]) -> list[Beliefs]:
         """The laws of one source at the last frames given all readings, from those given the readings up to each."""
@@ -133,8 +174,8 @@ class PathSampler:
 
     def exchange(self) -> None:
         """Exchange the paths of two sources from a frame on, as likely as their steps to that frame allow."""
-        if len(self.frames) < 2 or self.slots < 2:
-            return
+        if len(self.frames) < 2 or self.slots < 2 or not (self.prior.known or self.prior.shared):
+            return  # sources of different strengths are never exchanged
         t = int(self.rng.integers(1, len(self.frames)))
         a, b = (int(slot) for slot in self.rng.choice(self.slots, 2, replace=False))
         ways = np.empty((4, self.chains))
@@ -149,11 +190,14 @@ class PathSampler:
         """Renumber the slots of each chain: `order` (chains, slots) lists the old numbers."""
         self.states = np.take_along_axis(self.states, order[:, :, None], axis=1)
         self.strengths = np.take_along_axis(self.strengths, order, axis=1)
+        if not self.prior.shared:
+            self.facts = np.take_along_axis(self.facts, order[:, :, None], axis=1)
 
     def drop_first(self) -> IntArray:
         """Drop the first frame of the window and take its readings into the beliefs; returns its states."""
         laws = [self._weighed(self._before(0, slot), 0, slot).mean(axis=0) for slot in range(self.slots)]
         dropped = self.states[:, :, 0].copy()
+        self._keep_facts()
         self.beliefs = np.stack(laws)
         del self.frames[0]
         self.states = self.states[:, :, 1:].copy()

@@ -1,9 +1,9 @@
 """Inner loops of drawing paths: laws over the states of a source from frame to frame, for several chains at once.
 
 The states of a source are: sits at each of n places, walks at each, absent. A law is an array (chains, 2n + 1). `step`
-is the tuple of `Transitions.step`: (patch, starts, near, reach, flow, leave, arrive, begin, settle, appear), where
-`near[starts[p]:starts[p + 1]]` are the patches that a walk from patch p can reach, `reach` the weights of these walks,
-and `flow` the probability to stay over the total weight of all walks, for each place.
+is the tuple of `Transitions.step`: (patch, reach, flow, leave, arrive, begin, settle, appear), where `reach` is the
+weight of a walk from patch to patch, and `flow` the probability to stay over the total weight of all walks, for each
+place.
 """
 
 import math
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork.recovery.strength import draw_strength
 from cloakwork.recovery.summary import cheapest
 
 Beliefs = NDArray[np.float32]
@@ -22,26 +23,26 @@ LOWEST = -80.0  # exp of less is 0 in single precision
 
 
 @compiled_part
-def _spread(step: Any, weights: FloatArray, moved: FloatArray) -> None:
+def _spread(reach: Beliefs, weights: Beliefs, moved: Beliefs) -> None:
     """Walk from patches with these weights to all others."""
-    starts, near, reach = step[1], step[2], step[3]
-    total = 0.0
+    total = np.float32(0.0)
     for patch in range(len(weights)):
         moved[patch] = 0.0
         total += weights[patch]
     for patch in range(len(weights)):
         weight = weights[patch]
         if weight > LEAST * total:
-            for k in range(starts[patch], starts[patch + 1]):
-                moved[near[k]] += weight * reach[k]
+            row = reach[patch]
+            for end in range(len(moved)):
+                moved[end] += weight * row[end]
 
 
 @compiled
 def predict(step: Any, law: Beliefs, after: Beliefs) -> None:
     """Fill `after` with the law after an interval."""
-    patch, flow, leave, arrive, begin, settle, appear = step[0], step[4], step[5], step[6], step[7], step[8], step[9]
-    n, patches = len(flow), len(step[1]) - 1
-    weights, moved = np.empty(patches), np.empty(patches)
+    patch, reach, flow, leave, arrive, begin, settle, appear = step
+    n = len(flow)
+    weights, moved = np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32)
     for row in range(len(law)):
         weights[:] = 0.0
         gone, absent = 0.0, law[row, 2 * n]
@@ -49,7 +50,7 @@ def predict(step: Any, law: Beliefs, after: Beliefs) -> None:
             sits, walks = law[row, i], law[row, n + i]
             weights[patch[i]] += (begin * sits + walks) * flow[i]
             gone += (sits + walks) * leave[i]
-        _spread(step, weights, moved)
+        _spread(reach, weights, moved)
         for i in range(n):
             here = moved[patch[i]] + absent * appear * arrive[i]
             after[row, i] = law[row, i] * (1 - begin) * (1 - leave[i]) + settle * here
@@ -60,9 +61,9 @@ def predict(step: Any, law: Beliefs, after: Beliefs) -> None:
 @compiled
 def back(step: Any, values: Beliefs, before: Beliefs) -> None:
     """Fill `before` with the expected value from each state, given the value of each state after the interval."""
-    patch, flow, leave, arrive, begin, settle, appear = step[0], step[4], step[5], step[6], step[7], step[8], step[9]
-    n, patches = len(flow), len(step[1]) - 1
-    weights, moved = np.empty(patches), np.empty(patches)
+    patch, reach, flow, leave, arrive, begin, settle, appear = step
+    n = len(flow)
+    weights, moved = np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32)
     for row in range(len(values)):
         weights[:] = 0.0
         came, absent = 0.0, values[row, 2 * n]
@@ -70,7 +71,7 @@ def back(step: Any, values: Beliefs, before: Beliefs) -> None:
             ended = settle * values[row, i] + (1 - settle) * values[row, n + i]
             weights[patch[i]] += ended
             came += ended * arrive[i]
-        _spread(step, weights, moved)
+        _spread(reach, weights, moved)
         for i in range(n):
             walked, gone = moved[patch[i]] * flow[i], leave[i] * absent
             before[row, i] = (1 - begin) * (1 - leave[i]) * values[row, i] + begin * walked + gone
@@ -79,17 +80,9 @@ def back(step: Any, values: Beliefs, before: Beliefs) -> None:
 
 
 @compiled_part
-def _fill_reach(step: Any, patch: int, reach: FloatArray) -> None:
-    """Fill `reach` with the weight of a walk from each patch to this one."""
-    reach[:] = 0.0
-    for k in range(step[1][patch], step[1][patch + 1]):
-        reach[step[2][k]] = step[3][k]
-
-
-@compiled_part
-def _chance(step: Any, origin: int, end: int, reach: FloatArray) -> float:
-    """The probability to come from one state to another; `reach` is that of the patch of the end."""
-    patch, flow, leave, arrive, begin, settle, appear = step[0], step[4], step[5], step[6], step[7], step[8], step[9]
+def _chance(step: Any, origin: int, end: int) -> float:
+    """The probability to come from one state to another."""
+    patch, reach, flow, leave, arrive, begin, settle, appear = step
     n = len(flow)
     if origin == 2 * n:
         if end == 2 * n:
@@ -98,7 +91,7 @@ def _chance(step: Any, origin: int, end: int, reach: FloatArray) -> float:
     place = origin % n
     if end == 2 * n:
         return float(leave[place])
-    walked = (settle if end < n else 1 - settle) * reach[patch[place]] * flow[place]
+    walked = (settle if end < n else 1 - settle) * reach[patch[place], patch[end % n]] * flow[place]
     if origin >= n:
         return float(walked)
     stayed = (1 - begin) * (1 - leave[place]) if origin == end else 0.0
@@ -108,11 +101,8 @@ def _chance(step: Any, origin: int, end: int, reach: FloatArray) -> float:
 @compiled
 def chances_between(step: Any, origins: IntArray, ends: IntArray, result: FloatArray) -> None:
     """Fill `result` with the probability to come from each origin to the end beside it."""
-    reach = np.zeros(len(step[1]) - 1)
     for row in range(len(origins)):
-        if ends[row] < 2 * len(step[4]):
-            _fill_reach(step, step[0][ends[row] % len(step[4])], reach)
-        result[row] = _chance(step, origins[row], ends[row], reach)
+        result[row] = _chance(step, origins[row], ends[row])
 
 
 @compiled_part
@@ -143,16 +133,16 @@ def draw(law: Beliefs, aims: FloatArray, drawn: IntArray) -> None:
 @compiled
 def draw_before(step: Any, law: Beliefs, ends: IntArray, aims: FloatArray, drawn: IntArray) -> None:
     """Draw the state before an interval in each chain, given its law and the state after."""
-    patch, flow, leave, begin, settle = step[0], step[4], step[5], step[7], step[8]
+    patch, reach, flow, leave, _, begin, settle, _ = step
     n = len(flow)
-    weights, reach = np.empty(2 * n + 1), np.zeros(len(step[1]) - 1)
+    weights = np.empty(2 * n + 1)
     for row in range(len(law)):
         end = ends[row]
         if end < 2 * n:
-            _fill_reach(step, patch[end % n], reach)
+            near = reach[patch[end % n]]
             way = settle if end < n else 1 - settle
             for i in range(n):
-                walked = way * reach[patch[i]] * flow[i]
+                walked = way * near[patch[i]] * flow[i]
                 weights[i] = law[row, i] * begin * walked
                 weights[n + i] = law[row, n + i] * walked
             if end < n:
@@ -161,7 +151,7 @@ def draw_before(step: Any, law: Beliefs, ends: IntArray, aims: FloatArray, drawn
             for i in range(n):
                 weights[i] = law[row, i] * leave[i]
                 weights[n + i] = law[row, n + i] * leave[i]
-        weights[2 * n] = law[row, 2 * n] * _chance(step, 2 * n, end, reach)
+        weights[2 * n] = law[row, 2 * n] * _chance(step, 2 * n, end)
         drawn[row] = _pick(weights, aims[row])
 
 
@@ -210,6 +200,36 @@ def weigh(
             after[row, state] /= total
 
 
+@compiled
+def add_facts(frame: Any, states: IntArray, strengths: FloatArray, slot: int, facts: FloatArray) -> None:
+    """Add what a frame (seen, overlap) says about the strength of one source, or of all if `slot` is negative.
+
+    Given the paths, the log likelihood of a strength s is s c - s^2 g / 2 with `facts` (chains, 2) the sums of c and g.
+    """
+    seen, overlap = frame
+    n = len(seen)
+    for row in range(len(states)):
+        for source in range(states.shape[1]):
+            if states[row, source] == 2 * n or (source != slot and slot >= 0):
+                continue
+            at = states[row, source] % n
+            facts[row, 0] += seen[at]
+            for other in range(states.shape[1]):
+                if states[row, other] < 2 * n:
+                    shared = overlap[at, states[row, other] % n]
+                    if slot < 0 or other == slot:
+                        facts[row, 1] += shared
+                    else:
+                        facts[row, 0] -= strengths[row, other] * shared
+
+
+@compiled
+def draw_strengths(facts: FloatArray, low: float, high: float, rng: np.random.Generator, drawn: FloatArray) -> None:
+    """Draw the strength in each chain, given its facts (chains, 2)."""
+    for row in range(len(facts)):
+        drawn[row] = draw_strength(facts[row, 0], facts[row, 1], low, high, rng)
+
+
 @compiled_part
 def _new_first(empty: IntArray, here: IntArray, chosen: IntArray) -> None:
     """Let the first tracks that are empty take the slots with a source, in their order."""
@@ -222,11 +242,14 @@ def _new_first(empty: IntArray, here: IntArray, chosen: IntArray) -> None:
 
 
 @compiled
-def match(centres: IntArray, states: IntArray, distances: Beliefs, strange: float, order: IntArray) -> None:
+def match(
+    centres: IntArray, weights: FloatArray, states: IntArray, distances: Beliefs, strange: float, order: IntArray
+) -> None:
     """Fill `order` with the slot of each track in each chain, at the least sum of distances.
 
-    `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent. A
-    source without a track is as far from it as `strange`, and begins one: its place is the centre for the next chains.
+    `centres` (slots,) are the places of the tracks, `weights` (slots,) their probabilities, and `states`
+    (chains, slots) the places of the slots, -1 if absent. It costs `strange` times its weight to leave a track without
+    a source, and `strange` to begin one: the place of its source is then the centre for the next chains.
     """
     slots = len(centres)
     cost, best = np.empty((slots, slots)), np.empty(1 << slots)
@@ -235,14 +258,16 @@ def match(centres: IntArray, states: IntArray, distances: Beliefs, strange: floa
         for track in range(slots):
             for slot in range(slots):
                 at, place = centres[track], states[row, slot]
-                known = distances[at, place] if at >= 0 and place >= 0 else strange
-                cost[track, slot] = 0.0 if at < 0 and place < 0 else known
+                if place < 0:
+                    cost[track, slot] = 0.0 if at < 0 else strange * weights[track]
+                else:
+                    cost[track, slot] = strange if at < 0 else distances[at, place]
         cheapest(cost, slots, slots, best, choice, chosen)
         _new_first(centres, states[row], chosen)
         for track in range(slots):
             order[row, track] = chosen[track]
-            if centres[track] < 0:
-                centres[track] = states[row, chosen[track]]
+            if centres[track] < 0 and states[row, chosen[track]] >= 0:
+                centres[track], weights[track] = states[row, chosen[track]], 0.5
 
 
 @compiled

@@ -10,8 +10,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.estimator import Status
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.observation import Observer
-from cloakwork.recovery.path_steps import Beliefs, add_law, middle
-from cloakwork.recovery.path_steps import match as match_tracks
+from cloakwork.recovery.path_steps import Beliefs, add_law, match, middle
 from cloakwork.recovery.vicinity import Source, position
 
 EXISTS = 0.5  # a track with this probability is a source
@@ -95,28 +94,33 @@ class Tally:
     """What the draws of some sweeps say about one moment.
 
     `places` (2, slots, n) is the probability of each candidate for each track, in two halves of the chains; `counts`
-    that of each number of sources; `kept` how often a track was in its own slot. All are sums.
+    that of each number of sources; `kept` how often a track was in its own slot; `strength` (slots,) the strength of
+    each track times the probability that it exists. All are sums.
     """
 
     places: Beliefs
     counts: FloatArray
     kept: FloatArray
+    strength: FloatArray
     sweeps: int = 0
 
     @classmethod
     def empty(cls, slots: int, n: int) -> "Tally":
         """A tally of no draws."""
-        return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots))
+        return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots), np.zeros(slots))
 
     def count(self, absent: Beliefs, others: IntArray) -> None:
         """Add the law of the count: one source is `absent` with this probability, beside `others`, in each chain."""
         np.add.at(self.counts, others, absent)
         np.add.at(self.counts, others + 1, 1 - absent)
 
-    def add(self, slot: int, law: Beliefs, order: IntArray) -> None:
-        """Add the law of a slot in each chain (chains, 2n + 1); `order` (chains, slots) has the slots of the tracks."""
-        add_law(law, order, slot, self.places)
-        self.kept[slot] += (order[:, slot] == slot).mean()
+    def add(self, laws: Mapping[int, Beliefs], strengths: FloatArray, order: IntArray) -> None:
+        """Add the laws (chains, 2n + 1) of slots; `order` (chains, slots) has the slot of each track."""
+        for slot, law in laws.items():
+            add_law(law, order, slot, self.places)
+            existing = (1 - law[:, -1]) * strengths[:, slot] / len(law)
+            np.add.at(self.strength, np.argmax(order == slot, axis=1), existing)
+            self.kept[slot] += (order[:, slot] == slot).mean()
 
     @property
     def law(self) -> NDArray[np.float64]:
@@ -124,15 +128,30 @@ class Tally:
         return np.asarray(self.places.sum(axis=0) / (2 * max(self.sweeps, 1)), dtype=np.float64)
 
 
-def match(centres: IntArray, states: IntArray, observer: Observer) -> tuple[IntArray, IntArray]:
-    """The slot of each track in each chain, (chains, slots), at the least sum of distances; and the centres.
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Where each slot's track is, -1 if there is none, and with which probability: shapes (slots,)."""
 
-    `centres` (slots,) are the places of the tracks and `states` (chains, slots) those of the slots, -1 if absent. A
-    source without a track begins one: its place is the centre for the chains after it.
-    """
-    order, centres = np.empty_like(states), centres.copy()
-    match_tracks(centres, states, observer.distances, observer.strange, order)
-    return order, centres
+    centres: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def none(cls, slots: int) -> "Marks":
+        """No track in any slot."""
+        return cls(np.full(slots, -1), np.zeros(slots))
+
+    def filled(self, other: "Marks", where: NDArray[np.bool_]) -> "Marks":
+        """These marks, with those of another where stated."""
+        return Marks(np.where(where, other.centres, self.centres), np.where(where, other.weights, self.weights))
+
+    def match(self, states: IntArray, observer: Observer) -> "tuple[IntArray, Marks]":
+        """The slot of each track in each chain, (chains, slots), at the least sum of distances; and all marks.
+
+        `states` (chains, slots) are the places of the slots, -1 if absent. A source without a track begins one.
+        """
+        order, marks = np.empty_like(states), Marks(self.centres.copy(), self.weights.copy())
+        match(marks.centres, marks.weights, states, observer.distances, observer.strange, order)
+        return order, marks
 
 
 def centre(law: FloatArray, distances: Beliefs) -> int:
@@ -158,18 +177,19 @@ class TrackList:
         """The label of the track in each slot, 0 if there is none."""
         return np.array([0 if track is None else track.label for track in self.tracks])
 
-    def centres(self, tally: Tally) -> IntArray:
-        """The place of each track, -1 if there is none."""
-        return np.array([centre(law, self.observer.distances) for law in tally.law])
+    def marks(self, tally: Tally) -> Marks:
+        """Where each slot's track is."""
+        law = tally.law
+        return Marks(np.array([centre(each, self.observer.distances) for each in law]), law.sum(axis=1))
 
-    def extend(self, time: float, centres: IntArray, law: FloatArray, labels: IntArray | None = None) -> None:
+    def extend(self, time: float, marks: Marks, labels: IntArray | None = None) -> None:
         """Continue each track to a moment, begin new ones, and end those that hardly exist.
 
         `labels` (slots,), where they are not 0, are those of the tracks at this moment.
         """
         observer = self.observer
-        for slot, at in enumerate(centres):
-            track, probability = self.tracks[slot], min(1.0, float(law[slot].sum()))
+        for slot, at in enumerate(marks.centres):
+            track, probability = self.tracks[slot], min(1.0, float(marks.weights[slot]))
             if at < 0 or (track is None and probability < EXISTS):
                 self.tracks[slot] = None
                 continue
@@ -194,12 +214,13 @@ class TrackList:
             if track is not None:
                 self.tracks[slot] = replace(track, same=track.same * float(same[slot]))
 
-    def summary(self, time: float, tally: Tally, centres: IntArray, fit: Fit) -> Tracked:
+    def summary(self, time: float, tally: Tally, marks: Marks, fit: Fit) -> Tracked:
         """Summarise a moment."""
         law, place = tally.law, self.observer.place
         n = len(self.observer.problem.physics.space)
         listed = [k for k in np.argsort(-law.sum(axis=1), kind="stable") if law[k].sum() >= EXISTS]
-        sources = tuple(self._source(law[k], int(centres[k])) for k in listed)
+        strength = tally.strength / np.maximum(tally.sweeps * law.sum(axis=1), FOLLOWED)
+        sources = tuple(self._source(law[k], float(strength[k]), int(marks.centres[k])) for k in listed)
         tracks = [self.tracks[k] for k in listed]
         weights = np.array([source.weight * source.probability for source in sources])
         return Tracked(
@@ -220,7 +241,7 @@ class TrackList:
         n = len(self.observer.problem.physics.space)
         return np.array([np.bincount(self.observer.place, weights=each, minlength=n) for each in law], dtype=np.float32)
 
-    def _source(self, law: FloatArray, at: int) -> Source:
+    def _source(self, law: FloatArray, strength: float, at: int) -> Source:
         """A source, with the most likely places whose probability together is nearest to the stated level."""
         observer = self.observer
         space = observer.problem.physics.space
@@ -233,7 +254,7 @@ class TrackList:
         return Source(
             place=place,
             at=position(observer.positions[at], place, space),
-            weight=observer.strength,
+            weight=strength,
             radius=float(observer.distances[at][inside].max()),
             vicinity=vicinity,
             probability=min(1.0, float(law.sum())),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,11 @@ from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
 from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
-from cloakwork.recovery.point_sources import MOST_SOURCES
+from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
-from cloakwork.recovery.track_list import Tally, Track, Tracked, TrackList, match
+from cloakwork.recovery.sampling import Prior
+from cloakwork.recovery.track_list import Marks, Tally, Track, Tracked, TrackList
 
 CHAINS = 8
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
@@ -28,7 +29,6 @@ FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
 SMOOTHING = 20  # sweeps over all frames
 SETTLING = 4  # more before the first that counts
-SETTLED_SWEEPS = 2  # that a settled moment is judged by
 LONGEST_LAG = 100
 IDLE = 0.001  # a slot this unlikely to hold a source is left alone
 ASIDE = 10  # at most one sensor in so many is set aside
@@ -44,7 +44,8 @@ class Tracker:
     motion
         How sources move: by default `Motion()`, which fits people, on a floor plan, and `Motion.still()` elsewhere.
     strength
-        The weight of every source, in units of the physics.
+        The weight of a source, in units of the physics: one number if known, a pair (low, high) if each source has its
+        own in between, or None if all have the same unknown weight up to 1.
     most
         Largest number of sources at one time.
     level
@@ -76,29 +77,24 @@ class Tracker:
         model: CloakLike | Physics,
         *,
         motion: Motion | None = None,
-        strength: float = 1.0,
+        strength: float | tuple[float, float] | None = 1.0,
         most: int = 4,
         level: float = 0.9,
         sigma: ArrayLike | None = None,
         seed: int = 0,
         lag: int = 0,
     ) -> None:
-        if not (isinstance(most, int) and 1 <= most <= MOST_SOURCES):
-            raise InputError(f"most={most!r}: give a whole number from 1 to {MOST_SOURCES}.", most=most)
-        if not (isinstance(strength, int | float) and 0 < strength < math.inf):
-            raise InputError(f"strength={strength!r}: give one number above 0.", strength=strength)
-        if not 0 < level < 1:
-            raise InputError(f"level={level}: give a number between 0 and 1; 0.9 is usual.", level=level)
+        prior = PointSources(strength, most=most, level=level).prior
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
         self.problem = stated_problem(model, sigma)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
-        self._observer = observer = Observer(self.problem, float(strength))
+        self._observer = observer = Observer(self.problem, prior.high)
         self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
-        self._sampler = _sampler(self._moves, most, float(strength), seed)
+        self._sampler = _sampler(self._moves, prior, seed)
         self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
         self._seen, self._lag = 0, lag
-        self._centres = np.full(most, -1)  # the place of each track now
+        self._marks = Marks.none(most)  # of each track now
         self._reports: list[_Report] = []  # for each frame of the window
         self._settled: tuple[Tracked, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
@@ -123,20 +119,20 @@ class Tracker:
         index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         observation = self._observer.observe(values, missing)
-        if again:
+        if time in [frame.time for frame in self._sampler.frames]:
             self._replace(index, observation)
         else:
             self._insert(index, observation, time)
-        tally = self._swept()
-        misfit = self._misfit(observation, index)
+        swept = self._swept(index)
+        misfit = observation.misfit(*swept.draws)
         fit = Fit(misfit.p_value, misfit.inside, misfit.rank)
         if misfit.p_value < DOUBTFUL:
             aside, inflation = _remedy(misfit, missing)
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
             self._replace(index, self._observer.observe(values, aside, inflation))
-            tally = self._swept()
+            swept = self._swept(index)
         self._reports[index].fit = fit
-        return self._finished(tally)
+        return self._finished(swept)
 
     @property
     def settled(self) -> tuple[Tracked, ...]:
@@ -153,14 +149,14 @@ class Tracker:
         `places` maps each label of its last result to the place of the track. Tracks nearby take these labels, others
         keep theirs unless it is taken, and new ones are above `last_label` and all that are in use.
         """
-        labels, count = np.array([*places], dtype=np.int64), len(self._centres)
-        first = np.array([int(np.argmax(self._observer.place == place)) for place in places.values()], dtype=np.int64)
-        known = np.full(max(count, len(first)), -1)
-        known[: len(first)] = first
-        now = np.full((1, len(known)), -1)
-        now[0, :count] = np.where(self._list.labels > 0, self._centres, -1)
-        slots = match(known, now, self._observer)[0][0][: len(first)]
-        old = np.append(self._list.labels, np.zeros(len(known) - count, dtype=np.int64))[slots]
+        labels, current = np.array([*places], dtype=np.int64), self._list.labels
+        size = max(len(current), len(labels))
+        known, now = Marks.none(size), np.full((1, size), -1)
+        known.centres[: len(labels)] = [int(np.argmax(self._observer.place == place)) for place in places.values()]
+        known.weights[: len(labels)] = 1.0
+        now[0, : len(current)] = np.where(current > 0, self._marks.centres, -1)
+        slots = known.match(now, self._observer)[0][0, : len(labels)]
+        old = np.append(current, np.zeros(size, dtype=np.int64))[slots]
         names = {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
         newest = max(last_label, labels.max(initial=0), self._list.last_label)
         held = [self._list.labels, self._settled_list.labels, *(report.labels for report in self._reports)]
@@ -185,7 +181,8 @@ class Tracker:
         while self._sampler.frames:
             self._shorten()
         past, sampler = self._past, self._sampler
-        sampler.frames, sampler.beliefs = [entry.frame for entry in past], None
+        sampler.begin()
+        sampler.frames = [entry.frame for entry in past]
         sampler.states = np.stack([entry.states for entry in past], axis=2)
         tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
         for sweep in range(SETTLING + SMOOTHING):
@@ -193,21 +190,21 @@ class Tracker:
             shown(len(fits) + sweep + 1, total)
         moments, tracks = [], TrackList(self._observer, sampler.slots, self._list.level)
         for tally, entry, fit in zip(tallies, past, fits, strict=True):
-            centres = tracks.centres(tally)
-            tracks.extend(entry.frame.time, centres, tally.law)
+            marks = tracks.marks(tally)
+            tracks.extend(entry.frame.time, marks)
             tracks.doubt(tally.kept / tally.sweeps)
-            moments.append(tracks.summary(entry.frame.time, tally, centres, fit))
+            moments.append(tracks.summary(entry.frame.time, tally, marks, fit))
         return Tracking(tuple(moments))
 
     def _sweep_past(self, past: "Sequence[_Past]", tallies: Sequence[Tally]) -> None:
         """Draw the path of each source over all frames."""
         sampler = self._sampler
-        orders = [match(entry.centres, sampler.candidates(t), self._observer)[0] for t, entry in enumerate(past)]
+        orders = [entry.marks.match(sampler.candidates(t), self._observer)[0] for t, entry in enumerate(past)]
         for slot in sampler.rng.permutation(self._active()).tolist():
             laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)
             for t, tally in enumerate(tallies):
                 tally.count(laws[t][:, -1], sampler.others(slot, t))
-                tally.add(slot, laws[t], orders[t])
+                tally.add({slot: laws[t]}, sampler.strengths, orders[t])
         for tally in tallies:
             tally.sweeps += 1
         for _ in past[::WINDOW]:
@@ -242,19 +239,13 @@ class Tracker:
             )
         return sum(before < time for before in times)
 
-    def _misfit(self, observation: Observation, index: int) -> Misfit:
-        """The misfit of the chain that fits a frame of the window best."""
-        candidates = self._sampler.candidates(index)
-        strengths = [row[at >= 0] for row, at in zip(self._sampler.strengths, candidates, strict=True)]
-        return observation.misfit([at[at >= 0] for at in candidates], strengths)
-
     def _insert(self, index: int, observation: Observation, time: float) -> None:
         frames, moves = self._sampler.frames, self._moves
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
         self._sampler.insert(index, _weighed(observation, time, transitions))
-        centres = self._reports[index - 1].centres if index else self._centres
-        self._reports.insert(index, _Report(centres, np.zeros_like(centres), Fit(1.0, 0.0, 0)))
+        marks = self._reports[index - 1].marks if index else self._marks
+        self._reports.insert(index, _Report(marks, np.zeros_like(marks.centres), Fit(1.0, 0.0, 0)))
         if index + 1 < len(frames):
             after = frames[index + 1]
             frames[index + 1] = replace(after, transitions=moves.over(after.time - time))
@@ -264,60 +255,71 @@ class Tracker:
         frames = self._sampler.frames
         frames[index] = _weighed(observation, frames[index].time, frames[index].transitions)
 
-    def _swept(self) -> Tally:
-        """Draw paths over the window, and add up what they say about its last frame."""
+    def _swept(self, index: int) -> "_Swept":
+        """Draw paths over the window, and add up what they say about its last frame and about those to settle."""
         sampler = self._sampler
-        tally = Tally.empty(sampler.slots, sampler.places)
+        ripe = range(len(sampler.frames) - self._lag) if self._lag else ()
+        swept = _Swept(index, self._empty(), {t: self._empty() for t in ripe if not self._reports[t].settled})
         if self._seen > STARTING:
             recent = max(0, len(sampler.frames) - RECENT)
-            self._sweep(recent, Tally.empty(sampler.slots, sampler.places))  # takes up the new frame
+            self._sweep(recent, swept)  # takes up the new frame
+            swept.now = self._empty()
             for start in (0, recent):
-                self._sweep(start, tally)
-            return tally
+                self._sweep(start, swept)
+            return swept
         for sweep in range(FIRST_SWEEPS):
             if sweep == FIRST_SWEEPS // 2:
-                tally = Tally.empty(sampler.slots, sampler.places)
-            self._sweep(0, tally)
-            self._centres = self._list.centres(tally)
-        return tally
+                swept.now, swept.settling = self._empty(), {t: self._empty() for t in swept.settling}
+            self._sweep(0, swept)
+            self._marks = self._list.marks(swept.now)
+        return swept
 
-    def _sweep(self, start: int, tally: Tally) -> None:
+    def _empty(self) -> Tally:
+        return Tally.empty(self._sampler.slots, self._sampler.places)
+
+    def _sweep(self, start: int, swept: "_Swept") -> None:
         """Draw the path of each source from a frame of the window on."""
         sampler = self._sampler
         sampler.exchange()
-        laws = {}
+        now: dict[int, Beliefs] = {}
+        settling: dict[int, dict[int, Beliefs]] = {t: {} for t in swept.settling} if start == 0 else {}
         for slot in sampler.rng.permutation(self._active()).tolist():
-            laws[slot] = law = sampler.redraw(slot, start)[-1]
-            tally.count(law[:, -1], sampler.others(slot, -1))
-        order, self._centres = match(self._centres, sampler.candidates(-1), self._observer)
-        for slot, law in laws.items():
-            tally.add(slot, law, order)
-        tally.sweeps += 1
+            laws = sampler.redraw(slot, start)
+            now[slot] = laws[-1]
+            swept.now.count(laws[-1][:, -1], sampler.others(slot, -1))
+            if settling:
+                later = sampler.smoothed(slot, laws[min(settling) :])
+                for t, by_slot in settling.items():
+                    by_slot[slot] = law = later[t - min(settling)]
+                    swept.settling[t].count(law[:, -1], sampler.others(slot, t))
+        order, self._marks = self._marks.match(sampler.candidates(-1), self._observer)
+        swept.now.add(now, sampler.strengths, order)
+        swept.now.sweeps += 1
+        for t, by_slot in settling.items():
+            there = self._known(t)[0].match(sampler.candidates(t), self._observer)[0]
+            swept.settling[t].add(by_slot, sampler.strengths, there)
+            swept.settling[t].sweeps += 1
+        swept.placements.append(sampler.candidates(swept.index))
+        swept.strengths.append(sampler.strengths.copy())
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
 
-    def _settle(self, index: int) -> Tracked:
-        """Judge a frame of the window from all its frames."""
-        sampler, reports = self._sampler, self._reports
-        report, time = reports[index], sampler.frames[index].time
-        tally, centres, labels = Tally.empty(sampler.slots, sampler.places), report.centres, report.labels
-        for later in reports[index + 1 :]:
-            centres, labels = np.where(labels, centres, later.centres), np.where(labels, labels, later.labels)
-        for _ in range(SETTLED_SWEEPS):
-            laws = {}
-            for slot in sampler.rng.permutation(self._active()).tolist():
-                laws[slot] = law = sampler.smoothed(slot, sampler.redraw(slot)[index:])[0]
-                tally.count(law[:, -1], sampler.others(slot, index))
-            order, centres = match(centres, sampler.candidates(index), self._observer)
-            for slot, law in laws.items():
-                tally.add(slot, law, order)
-            tally.sweeps += 1
+    def _known(self, index: int) -> tuple[Marks, IntArray]:
+        """Marks and labels of the slots at a frame of the window; those of tracks that began later as they began."""
+        marks, labels = self._reports[index].marks, self._reports[index].labels
+        for later in self._reports[index + 1 :]:
+            marks, labels = marks.filled(later.marks, labels == 0), np.where(labels, labels, later.labels)
+        return marks, labels
+
+    def _settle(self, index: int, tally: Tally) -> Tracked:
+        """Report a frame of the window as it is known from all its frames."""
+        report, time = self._reports[index], self._sampler.frames[index].time
         tracks, live = self._settled_list, self._list
         tracks.last_label = live.last_label
-        centres = tracks.centres(tally)
-        tracks.extend(time, centres, tally.law, labels)
-        live.last_label = tracks.last_label
-        return tracks.summary(time, tally, centres, report.fit)
+        marks = tracks.marks(tally)
+        tracks.extend(time, marks, self._known(index)[1])
+        live.last_label, report.settled = tracks.last_label, True
+        return tracks.summary(time, tally, marks, report.fit)
 
     def _active(self) -> IntArray:
         """The slots that any chain uses, and one more."""
@@ -328,17 +330,14 @@ class Tracker:
         spare = np.flatnonzero(~used)[:1] if self._seen > STARTING else np.flatnonzero(~used)
         return np.concatenate([np.flatnonzero(used), spare])
 
-    def _finished(self, tally: Tally) -> Tracked:
+    def _finished(self, swept: "_Swept") -> Tracked:
         """Summarise the last frame, settle what can be settled, and shorten the window."""
         sampler, time, report = self._sampler, self._sampler.frames[-1].time, self._reports[-1]
-        self._centres = report.centres = self._list.centres(tally)
-        self._list.extend(time, self._centres, tally.law)
+        self._marks = report.marks = self._list.marks(swept.now)
+        self._list.extend(time, self._marks)
         report.labels = self._list.labels
-        tracked = self._list.summary(time, tally, self._centres, report.fit)
-        ripe = range(len(sampler.frames) - self._lag) if self._lag else ()
-        self._settled = tuple(self._settle(index) for index in ripe if not self._reports[index].settled)
-        for index in ripe:
-            self._reports[index].settled = True
+        tracked = self._list.summary(time, swept.now, self._marks, report.fit)
+        self._settled = tuple(self._settle(index, tally) for index, tally in swept.settling.items())
         while len(sampler.frames) > max(WINDOW, self._lag + 1):
             self._shorten()
         return tracked
@@ -346,8 +345,8 @@ class Tracker:
     def _shorten(self) -> None:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
         sampler = self._sampler
-        centres = self._reports.pop(0).centres
-        order, _ = match(centres, sampler.candidates(0), self._observer)
+        marks = self._reports.pop(0).marks
+        order, _ = marks.match(sampler.candidates(0), self._observer)
         sampler.relabel(order)
         same = (order == np.arange(sampler.slots)).mean(axis=0)
         self._list.doubt(same)
@@ -355,14 +354,30 @@ class Tracker:
         self._before = sampler.frames[0].time
         frame, states = sampler.frames[0], sampler.drop_first()
         if self._past is not None:
-            self._past.append(_Past(frame, states, centres))
+            self._past.append(_Past(frame, states, marks))
+
+
+@dataclass(eq=False)
+class _Swept:
+    """What some sweeps say about the last frame and about frames to settle, and their draws at the frame `index`."""
+
+    index: int
+    now: Tally
+    settling: dict[int, Tally]
+    placements: list[IntArray] = field(default_factory=list)
+    strengths: list[FloatArray] = field(default_factory=list)
+
+    @property
+    def draws(self) -> tuple[IntArray, FloatArray]:
+        """Candidates of all draws (draws, slots), -1 if absent, and their strengths."""
+        return np.concatenate(self.placements), np.concatenate(self.strengths)
 
 
 @dataclass(eq=False)
 class _Report:
-    """What was reported of a frame when it was the last: places and labels of the slots, and its fit."""
+    """What was reported of a frame when it was the last: marks and labels of the slots, and its fit."""
 
-    centres: IntArray
+    marks: Marks
     labels: IntArray
     fit: Fit
     settled: bool = False
@@ -370,11 +385,11 @@ class _Report:
 
 @dataclass(frozen=True, eq=False)
 class _Past:
-    """A frame that has left the window: its draws (chains, slots), and the place of each track as it was reported."""
+    """A frame that has left the window: its draws (chains, slots), and the marks as they were reported."""
 
     frame: WeighedFrame
     states: IntArray
-    centres: IntArray
+    marks: Marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +429,7 @@ def track(
     *,
     times: ArrayLike,
     motion: Motion | None = None,
-    strength: float = 1.0,
+    strength: float | tuple[float, float] | None = 1.0,
     most: int = 4,
     level: float = 0.9,
     sigma: ArrayLike | None = None,
@@ -445,10 +460,11 @@ def track(
     return tracker.smooth([(readings[k], float(moments[k])) for k in order], progress)
 
 
-def _sampler(moves: MotionModel, most: int, strength: float, seed: int) -> PathSampler:
+def _sampler(moves: MotionModel, prior: Prior, seed: int) -> PathSampler:
     """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
+    most = prior.most
     odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
-    return PathSampler(moves.first, odds, CHAINS, strength, np.random.default_rng(seed))
+    return PathSampler(moves.first, odds, CHAINS, prior, np.random.default_rng(seed))
 
 
 def _weighed(observation: Observation, time: float, transitions: Transitions) -> WeighedFrame:
