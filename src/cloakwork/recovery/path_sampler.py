@@ -25,6 +25,8 @@ from cloakwork.recovery.path_steps import (
 )
 from cloakwork.recovery.sampling import Prior
 
+STUCK = 30.0  # a chain this much less likely than another, in units of log probability, is stuck
+
 
 @dataclass(frozen=True, eq=False)
 class WeighedFrame:
@@ -185,6 +187,24 @@ class PathSampler:
         kept, crossed = ways[0] * ways[1], ways[2] * ways[3]
         for chain in np.flatnonzero(self.rng.random(self.chains) * (kept + crossed) < crossed):
             self.states[chain, [a, b], t:] = self.states[chain, [b, a], t:]
+
+    def revive(self) -> None:
+        """Replace chains that are stuck with far less likely paths by copies of the likeliest."""
+        scores, step = np.zeros(self.chains), np.empty(self.chains)
+        for t, frame in enumerate(self.frames):
+            there = self.states[:, :, t] < self.absent
+            at, strength = np.where(there, self.states[:, :, t] % self.places, 0), np.where(there, self.strengths, 0.0)
+            together = frame.overlap[at[:, :, None], at[:, None, :]]
+            scores += (strength * frame.seen[at]).sum(axis=1) - np.einsum(
+                "ci,cij,cj->c", strength, together, strength
+            ) / 2
+            for slot in range(self.slots if t else 0):
+                chances_between(frame.transitions.step, self.states[:, slot, t - 1], self.states[:, slot, t], step)
+                scores += np.log(np.maximum(step, 1e-300))
+        best = int(np.argmax(scores))
+        stuck = scores < scores[best] - STUCK
+        for drawn in (self.states, self.strengths, self.facts):
+            drawn[stuck] = drawn[best]
 
     def relabel(self, order: IntArray) -> None:
         """Renumber the slots of each chain: `order` (chains, slots) lists the old numbers."""

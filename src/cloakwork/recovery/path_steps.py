@@ -19,6 +19,7 @@ from cloakwork.recovery.summary import cheapest
 
 Beliefs = NDArray[np.float32]
 LEAST = 1e-12  # a share of a law this small does not walk
+TINY = 1e-30  # a state this unlikely is impossible
 LOWEST = -80.0  # exp of less is 0 in single precision
 
 
@@ -185,11 +186,11 @@ def weigh(
                 for i in range(n):
                     gain[i] -= lost * column[i]
         absent = law[row, 2 * n]
-        top = np.float32(0.0 if absent > 0 else -np.inf)
+        top = np.float32(0.0 if absent > TINY else -np.inf)
         for i in range(n):
-            if gain[i] > top and law[row, i] + law[row, n + i] > 0:
+            if gain[i] > top and law[row, i] + law[row, n + i] > TINY:
                 top = gain[i]
-        after[row, 2 * n] = absent * math.exp(-top) if absent > 0 else 0.0
+        after[row, 2 * n] = absent * math.exp(-top) if absent > TINY else 0.0
         total = float(after[row, 2 * n])
         for i in range(n):
             factor = np.float32(math.exp(gain[i] - top) if LOWEST < gain[i] - top <= 0 else 0.0)

@@ -263,12 +263,14 @@ class Tracker:
         if self._seen > STARTING:
             recent = max(0, len(sampler.frames) - RECENT)
             self._sweep(recent, swept)  # takes up the new frame
+            sampler.revive()
             swept.now = self._empty()
             for start in (0, recent):
                 self._sweep(start, swept)
             return swept
         for sweep in range(FIRST_SWEEPS):
             if sweep == FIRST_SWEEPS // 2:
+                sampler.revive()
                 swept.now, swept.settling = self._empty(), {t: self._empty() for t in swept.settling}
             self._sweep(0, swept)
             self._marks = self._list.marks(swept.now)
