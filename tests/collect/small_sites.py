@@ -13,9 +13,10 @@ from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store, ZoneState
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, parse_site, plan_beside
+from tests.waiting import PATIENCE
 
 WAIT = 0.15
-LONG = 30.0
+LONG = PATIENCE
 LINE = """name = "corridor"
 sensors = 12
 baseline = 20.0

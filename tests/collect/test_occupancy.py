@@ -1,5 +1,7 @@
 """How likely someone is in a zone: against what was simulated, and by rules that must always hold."""
 
+from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.occupancy import zone_states
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import ZoneState
-from cloakwork.readings import Frame, FrameRecovery
+from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.recovery import Fit, Source, Status
 from cloakwork.site import Site, parse_site
 from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
@@ -151,3 +153,25 @@ def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: 
         held = (odds >= low) & (odds <= low + 0.25)
         if held.sum() >= 40:
             assert abs(odds[held].mean() - there[held].mean()) < 0.12
+
+
+def test_a_zone_holds_someone_who_sits_still_and_notices_who_leaves() -> None:
+    """At (4, 1e-5) over ten minutes, a reading a minute: an hour in one place, then gone to another room."""
+    example = resources.files("cloakwork.site").joinpath("example.toml").read_text()
+    site = parse_site(example.replace("epsilon = 2.0 ", "epsilon = 4.0 "))
+    cloak, physics, rng = site.cloak(), site.physics, np.random.default_rng(0)
+    noticed = []
+    for run in range(3):
+        tracker = FrameTracker(site, cloak, seed=run)
+        zones: tuple[ZoneState, ...] = ()
+        seats = [int(rng.choice(zone.places)) for zone in site.zones[:2]]
+        states = []
+        for number in range(63):
+            true = 5.0 * physics.matrix[:, seats[0] if number < 60 else seats[1]] + site.baselines
+            steps = np.rint(cloak.simulate(true, rng=rng) / cloak.steps).astype(np.int64)
+            found = tracker.step(Frame(60_000 * number, steps, np.ones(physics.sensors, bool)))
+            zones = zone_states(site, found, zones, hold_ms=round(1000 * site.hold_s))
+            states.append(zones[0].occupied)
+        assert sum(now != before for before, now in pairwise(states[:60])) <= 1
+        noticed.append(not states[-1])
+    assert sum(noticed) >= 2, "within three readings, in nine cases of ten"
