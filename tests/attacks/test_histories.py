@@ -24,7 +24,7 @@ from tests.attacks.conftest import Attack
 
 Floats = NDArray[np.float64]
 Field = Callable[[Floats], Floats]
-CELL, ALPHA = 0.25, 0.1
+CELL, REACH, ALPHA = 0.25, 2.0, 0.1
 TIMES = 3  # moments of one frame at which sensors measure
 DOORS = ((1.75, 3.0), (5.0, 6.25))
 # parts of the flat in which a source can move freely, as the centres of its cells: rooms, and lanes through the doors
@@ -60,7 +60,7 @@ def steady_flat() -> Floats:
                 laplacian[[i, j], [i, j]] += 1
                 laplacian[[i, j], [j, i]] -= 1
     seen = sparse_linalg.expm_multiply(-((0.5 / CELL) ** 2) / 2 * sparse.csr_array(laplacian), np.eye(rows * columns))
-    system = np.eye(rows * columns) + (1 / CELL) ** 2 * laplacian
+    system = np.eye(rows * columns) + (REACH / CELL) ** 2 * laplacian
     bands = np.zeros((columns + 1, rows * columns))
     for below in range(columns + 1):
         bands[below, : rows * columns - below] = np.diagonal(system, -below)

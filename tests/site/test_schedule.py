@@ -218,5 +218,5 @@ def test_people_on_a_floor_plan_walk_and_pulses_stay() -> None:
     assert parse_site(SITE.format(top="", privacy="")).timing == Timing(0.3, 0.0)
     assert parse_site(SITE.format(top="", privacy='speed = "any"')).timing == Timing(0.3, "any")
     flat = load_site("src/cloakwork/site/example.toml")
-    assert flat.timing == Timing(0.3, 1.5)
+    assert flat.timing == Timing(0.02, 1.5)
     assert flat.cloak().family.timing == flat.timing
