@@ -1,6 +1,5 @@
 """`[motion]`, `[[entrance]]` and `hold`: what they mean, what is refused, and that they do not affect the noise."""
 
-import math
 from importlib.resources import files
 
 import pytest
