@@ -88,7 +88,7 @@ def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
     ("old", "new", "says"),
     [
         ("alpha = 0.01", "alpha = 50.0", "larger than the whole space"),
-        ("epsilon = 4.0", "epsilon = 0.01", "most lone sources go undetected"),
+        ("epsilon = 4.0", "epsilon = 0.01", "a frame alone misses most lone sources"),
     ],
 )
 def test_a_plan_that_cannot_work_says_so(site: Path, run: Run, old: str, new: str, says: str) -> None:

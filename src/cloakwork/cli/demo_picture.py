@@ -149,7 +149,7 @@ def _draw(path: Path, morning: Morning) -> None:
 
 
 def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[MorningFrame]) -> None:
-    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the hour before")
+    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the half hour before")
     for one in past:
         for x, y in one.people:
             axes.plot(x, y, ".", color="#9db8d6", markersize=4)
@@ -219,8 +219,8 @@ def _flat(axes: Any, morning: Morning, values: FloatArray | None, title: str) ->
         axes.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor="#999999", linewidth=1))
         axes.text(x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=7, color="#777777")
     for zone in morning.site.zones:
-        x, y = morning.flat.space.places[zone.places].mean(axis=0)
-        axes.text(x, y, zone.label, ha="center", va="center", fontsize=11, color="#555555")
+        x, y = morning.flat.space.places[zone.places].min(axis=0)
+        axes.text(x, y, zone.label, ha="left", va="bottom", fontsize=11, color="#555555")
 
 
 def _hour(time: int) -> float:

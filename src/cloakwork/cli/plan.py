@@ -238,7 +238,8 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         extent = f"{size:g}{length}"
         say(f"Note: alpha = {cloak.alpha:g}{length} is larger than the whole space ({extent}); check its unit.\n")
     if _noticed(cloak) < 0.5:
-        say("Note: with this noise most lone sources go undetected. Allow a larger epsilon or a smaller alpha.\n")
+        follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
+        say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
 
 
 def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
