@@ -95,7 +95,7 @@ def as_file(rows: Iterable[Reading], path: Path) -> Path:
 
 @contextmanager
 def running(
-    store: Store, *sites: CollectedSite, wait: float = WAIT, check: float = LONG, backlog: int = 1000
+    store: Store, *sites: CollectedSite, wait: float = WAIT, check: float = 30.0, backlog: int = 1000
 ) -> Iterator[tuple[LiveRecovery, list[Result]]]:
     """Live recovery at work, and what it tells."""
     told: list[Result] = []
