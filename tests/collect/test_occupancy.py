@@ -167,7 +167,7 @@ def test_a_zone_holds_someone_who_sits_still_and_notices_who_leaves() -> None:
         seats = [int(rng.choice(zone.places)) for zone in site.zones[:2]]
         states = []
         for number in range(63):
-            true = 5.0 * physics.matrix[:, seats[0] if number < 60 else seats[1]] + site.baselines
+            true = physics.matrix[:, seats[0] if number < 60 else seats[1]] + site.baselines
             steps = np.rint(cloak.simulate(true, rng=rng) / cloak.steps).astype(np.int64)
             found = tracker.step(Frame(site.period_ms * number, steps, np.ones(physics.sensors, bool)))
             zones = zone_states(site, found, zones, hold_ms=round(1000 * site.hold_s))

@@ -40,7 +40,7 @@ def test_the_first_row_is_the_claim_and_no_error_makes_it_better_than_less_diffu
     ("name", "wrong"),
     [
         ("speed of sources", {"speed": 3.0}),
-        ("clock", {"clock": 0.01}),
+        ("clock", {"clock": 0.016}),
     ],
 )
 def test_noise_that_is_planned_for_the_error_needs_as_much_more(
