@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Store, open_store
 from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
 from tests.waiting import until
@@ -135,3 +136,14 @@ def test_after_an_erasure_the_tracker_starts_from_what_is_left(sqlite_store: Sto
         give(sqlite_store, live, rows(4, RIGHT))
         until(lambda: 4 in stored(sqlite_store))
     assert {track.since for track in stored(sqlite_store)[4].tracks} == {moment(SITE, 4)}
+
+
+def test_a_clock_that_was_ahead_and_is_set_right_does_not_keep_frames_from_being_followed(sqlite_store: Store) -> None:
+    clock = [moment(SITE, 1000)]
+    solver = Solver(SITE, sqlite_store, clock=lambda: clock[0])
+    for number in (1000, 1, 2, 3):
+        clock[0] = moment(SITE, number)
+        sqlite_store.readings.add(sent := rows(number, LEFT))
+        frame = SITE.frame(sent[0].time, {row.sensor: row.value for row in sent})
+        sqlite_store.results.save(solver.solve([frame]))
+    assert all(result.labels is not None for result in stored(sqlite_store).values())

@@ -2,7 +2,9 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +22,8 @@ def test_results_of_readings_erased_meanwhile_are_not_published(
 ) -> None:
     usual = Solver.solve
 
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        found = usual(self, frames, keep=keep)
+    def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+        found = usual(self, frames, **options)
         sqlite_store.erase("corridor", until=moment(watched, 1))
         return found
 
@@ -41,10 +43,10 @@ def test_while_old_readings_are_erased_new_results_are_kept(
 ) -> None:
     usual, old = Solver.solve, itertools.count()
 
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
+    def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
         store.readings.add(readings(watched, number := next(old)))
         assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
-        return usual(self, frames, keep=keep)
+        return usual(self, frames, **options)
 
     monkeypatch.setattr(Solver, "solve", solve)
     with running(store, watched) as (live, told):
@@ -60,8 +62,8 @@ def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
 ) -> None:
     usual, lags = Solver.solve, list[RecoveryState]()
 
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
-        found = usual(self, frames, keep=keep)
+    def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+        found = usual(self, frames, **options)
         lags.append(live.state("corridor"))
         if len(lags) == 1:
             store.erase("corridor", "s03")
@@ -82,13 +84,14 @@ def test_a_result_is_not_repeated_when_another_collector_saved_one_from_more_sen
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, calls, rows = Solver.solve, list[int](), readings(watched, 0)
-    [better] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
+    [alone] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
+    better = replace(alone, labels=1)  # it follows sources, too
 
-    def solve(self: Solver, frames: Sequence[Frame], *, keep: bool = True) -> list[Result]:
+    def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
         calls.append(len(frames))
         sqlite_store.readings.add(rows)
         sqlite_store.results.save([better])
-        return usual(self, frames, keep=keep)
+        return usual(self, frames, **options)
 
     monkeypatch.setattr(Solver, "solve", solve)
     with running(sqlite_store, watched) as (live, told):

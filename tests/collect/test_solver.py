@@ -88,7 +88,7 @@ def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pyt
     results = Solver(watched).solve([frame(watched, part) for part in rows])
     out = tmp_path / "found.csv"
     file = as_file([row for part in rows for row in part], tmp_path / "readings.csv")
-    asked = ["recover", str(tmp_path / "site.toml"), str(file), "--out", str(out), "--json"]
+    asked = ["recover", str(tmp_path / "site.toml"), str(file), "--out", str(out), "--json", "--alone"]
     app(asked, standalone_mode=False)
     capsys.readouterr()
     found = list(csv.DictReader(out.read_text().splitlines()))

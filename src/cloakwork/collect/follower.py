@@ -69,9 +69,10 @@ class Follower:
         return FrameTracker(self._site.site, self._site.cloak, lag=self._site.lag)
 
     def _current(self) -> FrameTracker:
-        """The tracker; a new one after a restart, and after an erasure, since it may have used what was erased."""
+        """The tracker; a new one after a restart, after an erasure, and after a clock that was ahead was set right."""
         erasures = self._store.erasures(self._site.name)
-        if self._tracker is None or erasures != self._erasures:
+        ahead = self._newest > self._clock() + self._site.ahead_ms
+        if self._tracker is None or erasures != self._erasures or ahead:
             self.reset()
             self._tracker, self._erasures = self._new_tracker(), erasures
             newest = self._store.results.last_followed(self._site.name)
