@@ -56,7 +56,8 @@ class Tracked:
     place, `counts` the probability of 0, 1, 2, ... sources. `sources` are those that exist more likely than not, with
     vicinities that hold them with the stated probability; `labels` are the labels of their tracks. `tracks` are all
     tracks that go on. `presence` (tracks, n) has the probability of each place for each source that there can be. `gap`
-    is the mean distance between the same sources in two independent halves of the draws.
+    is the mean distance between the same sources in two halves of the chains, which are independent unless stuck chains
+    were replaced.
     """
 
     time: float
