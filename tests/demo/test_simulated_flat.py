@@ -9,7 +9,7 @@ from cloakwork.physics import sources
 from cloakwork.site import parse_site
 
 BEGAN = 1_700_000_000_000
-STEPS = Movement((((1.1, 1.1),), ((2.1, 1.1), (8.1, 7.1))), "two steps", frame_ms=1000)
+STEPS = Movement((((1.125, 1.125),), ((2.125, 1.125), (8.125, 7.125))), "two steps", frame_ms=1000)
 
 
 class Hands:
@@ -25,10 +25,29 @@ class Hands:
 def test_a_sensor_measures_what_the_model_says_of_now() -> None:
     site, clock = load_flat(), Hands()
     world = SimulatedFlat(site, STEPS, BEGAN, clock)
-    for moment, people in ((0, [(1.1, 1.1)]), (1000, [(2.1, 1.1), (8.1, 7.1)]), (2000, [(1.1, 1.1)])):
+    for moment, people in ((0, STEPS.frames[0]), (1000, STEPS.frames[1]), (2000, STEPS.frames[0])):
         clock.now = BEGAN + moment
-        wanted = site.physics.apply(sources(site.physics, people)) + site.baselines
+        wanted = site.physics.apply(sources(site.physics, list(people))) + site.baselines
         assert np.allclose([world.reading(row) for row in range(site.physics.sensors)], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("way", [(0.02, 0.0), (0.0, -0.02), (0.014, 0.014)])
+def test_a_small_step_stays_within_the_claim(way: tuple[float, float]) -> None:
+    """Someone steps to the side, away from walls but also across the border of a cell."""
+    site, clock, cloak = load_flat(), Hands(), load_flat().cloak()
+    x = np.random.default_rng(2).uniform((0.1, 0.1), (9.9, 7.9), size=(300, 2))
+    x = x[(np.abs(x[:, 0] - 6) > 0.3) & ((x[:, 0] < 6) | (np.abs(x[:, 1] - 4) > 0.3))]
+    x = np.concatenate([x, [(2.99, 1.99), (3.0, 2.0), (1.24, 1.1)]])
+    ways = np.abs(np.array(way)).sum() / cloak.alpha
+    for at in x:
+        both = [tuple(at.tolist()), tuple((at + way).tolist())]
+        frames = Movement(tuple((point,) for point in both), "a step", frame_ms=1000)
+        world = SimulatedFlat(site, frames, BEGAN, clock)
+        readings = []
+        for moment in (0, 1000):
+            clock.now = BEGAN + moment
+            readings.append(np.array([world.reading(row) for row in range(site.physics.sensors)]))
+        assert np.linalg.norm((readings[1] - readings[0]) / cloak.sigmas) <= ways * cloak.frame_mu
 
 
 def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
@@ -38,8 +57,8 @@ def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
     past, now = world.truth("flat", BEGAN + 1200), world.truth("flat", None)
     assert past is not None
     assert now is not None
-    assert (past.time, past.sources) == (BEGAN + 1200, ((2.1, 1.1), (8.1, 7.1)))
-    assert (now.time, now.sources) == (BEGAN + 5500, ((2.1, 1.1), (8.1, 7.1)))
+    assert (past.time, past.sources) == (BEGAN + 1200, STEPS.frames[1])
+    assert (now.time, now.sources) == (BEGAN + 5500, STEPS.frames[1])
 
 
 def test_nothing_is_simulated_elsewhere_before_or_ahead() -> None:
