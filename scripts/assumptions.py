@@ -16,6 +16,7 @@ from cloakwork.privacy import Cloak, Profile
 from cloakwork.site import Site, parse_site
 
 PAGE = Path(__file__).parent.parent / "docs" / "security.md"
+STEP = 0.0625  # degrees, of a usual thermometer
 BEGIN, END = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 
 
@@ -29,21 +30,27 @@ class Assumption(NamedTuple):
 
 
 def example_site() -> Site:
-    """The site of `cloakwork init`, with the step of a usual thermometer, and equal noise."""
+    """The site of `cloakwork init`, with equal noise."""
     text = resources.files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    return parse_site(
-        text.replace("# resolution =", "resolution =").replace('design = "least-error"', 'design = "equal"')
-    )
+    return parse_site(text.replace('design = "least-error"', 'design = "equal"'))
+
+
+def rough_step(site: Site) -> float:
+    """The mu of a window whose plan knows a step of the hardware, but half of the true one."""
+    privacy = site.spec.privacy.model_copy(update={"resolution": STEP})
+    cloak = Site(site.spec.model_copy(update={"privacy": privacy}), site.folder).cloak()
+    frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 2 * STEP)
+    return Profile(frame).times(cloak.readings_per_window).mu
 
 
 def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     """Each assumption of the site's claim, wrong by a factor of two."""
-    family, plan, step = cloak.family, cloak.allowance, float(cloak.resolution)
+    family, plan = cloak.family, cloak.allowance
     late, clock, speed = site.schedule.late_ms / 1000, site.schedule.clock_ms / 1000, float(family.timing.speed)
 
-    def window(*, family: Family = family, alpha: float = plan.alpha, step: float = step) -> float:
+    def window(*, family: Family = family, alpha: float = plan.alpha) -> float:
         """The mu of a window with the planned noise, where some of the plan is wrong."""
-        frame = replace(plan, family=family, alpha=alpha).cost(cloak.sigmas, cloak.steps + step)
+        frame = replace(plan, family=family, alpha=alpha).cost(cloak.sigmas, cloak.steps)
         return Profile(frame).times(cloak.readings_per_window).mu
 
     def moved(spread: float, fastest: float) -> float:
@@ -55,7 +62,7 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     yield Assumption("clock", f"within {clock:g} s", f"within {2 * clock:g} s", moved(spread + 2 * clock, speed))
     yield Assumption("lateness", f"at most {late:g} s", f"up to {2 * late:g} s", moved(spread + late, speed))
     yield Assumption("speed of sources", f"at most {speed:g} m/s", f"up to {2 * speed:g} m/s", moved(spread, 2 * speed))
-    yield Assumption("step of the hardware", f"{step:g}", f"{2 * step:g}", window(step=2 * step))
+    yield Assumption("step of the hardware", f"{STEP:g}", f"{2 * STEP:g}", rough_step(site))
     yield Assumption("the sensor's own noise", "not counted", "twice or half as large", planned)
     for name, factor in (("half", 0.5), ("twice", 2.0)):
         wrong = window(family=replace(family, physics=site.physics.with_spread(factor)))

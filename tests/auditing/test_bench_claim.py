@@ -115,7 +115,8 @@ def test_without_a_shift_it_is_what_a_hidden_move_can_do_to_this_sensor(site: Si
     claims = {name: bench_claim(site, plan, name) for name in site.sensor_ids}
     for row, claim in enumerate(claims.values()):
         moved = np.abs(np.diff(matrix[row])).max() / np.diff(site.physics.space.places[:, 0])[0] * 0.05
-        assert claim.shift == claim.hidden_shift == pytest.approx(moved, rel=1e-6)
+        assert claim.shift == claim.hidden_shift
+        assert moved <= claim.shift <= 1.001 * moved, "a bound over all later times, within 0.1 %"
         # one reading of one sensor costs less than one frame of all of them
         assert claim.mu < plan.mu / math.sqrt(50)
 

@@ -74,7 +74,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Remove stored readings and everything that was made from them."""
+    """Remove stored readings and the results of their frames."""
     start, end = parse_moment("--since", since), parse_moment("--until", until)
     if start is not None and end is not None and start >= end:
         raise InputError(f"--since {since} --until {until}: the period ends before it begins.")

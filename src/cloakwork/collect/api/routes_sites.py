@@ -144,7 +144,7 @@ async def show_site(site: SiteName, context: ContextDep, caller: CallerDep) -> G
 
 @router.post("/v1/sites/{site}/erase", tags=["administration"], **guarded((Role.OPERATOR,), 404, *BODY_ERRORS))
 async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: CallerDep) -> Erased:
-    """Erase stored readings of a sensor or a period, and everything made from them. This cannot be undone."""
+    """Erase stored readings of a sensor or a period, and the results of their frames. This cannot be undone."""
     watched = context.site(site, caller)
     known = body.sensor is None or body.sensor in watched.site.sensor_ids
     if body.since is not None and body.until is not None and body.since >= body.until:

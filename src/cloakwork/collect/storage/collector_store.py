@@ -74,7 +74,7 @@ class Store:
         return sorted(names - {""})
 
     def erase(self, site: str, sensor: str | None = None, since: int | None = None, until: int | None = None) -> Erased:
-        """Erase the readings of a site, or of one sensor, in a period, and everything made from them.
+        """Erase the readings of a site, or of one sensor, in a period, and the results of their frames.
 
         Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again.
         Reports, alarms and problems go by when they were received. Works in small transactions, so that writers wait
