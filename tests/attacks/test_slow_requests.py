@@ -16,6 +16,7 @@ from tests.waiting import until
 
 ANSWER_S = 20.0
 PLACES = 1000  # connections that a collector holds
+AT_ONCE = 90  # a device may send 100 requests at once, and more only as time goes on
 HALVES = (
     b"",
     b"GET / HTTP/1.1\r\nHost: x\r\nX-",
@@ -73,7 +74,8 @@ def test_three_addresses_with_half_sent_requests_shut_no_one_out(attack: Attack,
         for k in range(attack.size(20, 400)):
             newcomer = f"127.0.{1 + k // 200}.{1 + k % 200}"
             attack.expect(answer(port, newcomer, HEALTH) == b"HTTP/1.1 200 OK")
-            attack.expect(answer(port, "127.0.0.1", reading(k + 1, token)) == b"HTTP/1.1 200 OK")
+            if k < AT_ONCE:
+                attack.expect(answer(port, "127.0.0.1", reading(k + 1, token)) == b"HTTP/1.1 200 OK")
 
 
 def test_a_thousand_addresses_shut_no_known_device_out(attack: Attack, tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_a_thousand_addresses_shut_no_known_device_out(attack: Attack, tmp_path:
         for k in range(PLACES + 100):
             address = (f"127.1.{k // 200}.{1 + k % 200}", 0)
             links.append(socket.create_connection(("127.0.0.1", port), timeout=60, source_address=address))
-        for k in range(attack.size(20, 90)):  # a device may send 100 at once
+        for k in range(attack.size(20, AT_ONCE)):
             attack.expect(answer(port, "127.0.0.1", reading(k + 2, token)) == b"HTTP/1.1 200 OK")
         for link in links:
             link.close()
