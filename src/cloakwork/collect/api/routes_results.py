@@ -96,7 +96,7 @@ async def attack(
         Span.WINDOW
     ),
 ) -> Response:
-    """What an attacker who kept every reading of a span up to a time knows; takes up to half a minute for a day."""
+    """What an attacker who kept every reading of a span up to a time knows; may take a minute for a day."""
     watched = context.site(site, caller)
     async with context.access.one_at_a_time(caller, "attack"):
         found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)

@@ -245,7 +245,7 @@ export function attackText(attack, info, space, now) {
 /** What data of a longer time reveal, in the numbers of the plan. */
 export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
   const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
-  const located = `is located to about ${length}`;
+  const located = `is located to about ${length}, where sensors see best,`;
   const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
   const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
   const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
