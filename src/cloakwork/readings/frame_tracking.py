@@ -9,7 +9,7 @@ from cloakwork.errors import InputError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery
 from cloakwork.readings.readings_file import Frame
-from cloakwork.recovery import PointSources, Progress, Tracked, Tracker
+from cloakwork.recovery import PointSources, Progress, Tracked, Tracker, smooth
 from cloakwork.site import Site
 
 
@@ -67,7 +67,7 @@ def smoothed_frames(
 ) -> list[FrameRecovery]:
     """Follow sources through all of some frames, in order of time, and judge each moment from all of them."""
     readings = [(values_of(frame, site, cloak), seconds(frame)) for frame in frames]
-    past = site_tracker(site, cloak).smooth(readings, progress)
+    past = smooth(site_tracker(site, cloak), readings, progress)
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
 

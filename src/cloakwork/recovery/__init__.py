@@ -8,8 +8,9 @@ from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
+from cloakwork.recovery.smoothing import Tracking, smooth, track
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
-from cloakwork.recovery.tracker import Tracker, Tracking, track
+from cloakwork.recovery.tracker import Tracker
 from cloakwork.recovery.vicinity import Source, read_off
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "noticed",
     "read_off",
     "recover",
+    "smooth",
     "track",
 ]

@@ -25,6 +25,7 @@ from cloakwork.recovery.path_steps import (
 )
 from cloakwork.recovery.sampling import Prior
 
+IDLE = 0.001  # a slot this unlikely to hold a source is left alone
 STUCK = 30.0  # a chain this much less likely than another, in units of log probability, is stuck
 
 
@@ -98,6 +99,14 @@ class PathSampler:
         """How many sources other than this one are there at frame t, shape (chains,)."""
         there = self.states[:, :, t] < self.absent
         return np.asarray(there.sum(axis=1) - there[:, slot])
+
+    def active(self, *, one_spare: bool = True) -> IntArray:
+        """The slots that any chain uses, and one more, or all."""
+        used = (self.states < self.absent).any(axis=(0, 2))
+        if self.beliefs is not None:
+            used |= self.beliefs[:, -1] < 1 - IDLE
+        spare = np.flatnonzero(~used)
+        return np.concatenate([np.flatnonzero(used), spare[:1] if one_spare else spare])
 
     def insert(self, index: int, frame: WeighedFrame) -> None:
         """Insert a frame into the window; each source first stays in the state before it."""

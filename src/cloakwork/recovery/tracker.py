@@ -1,7 +1,7 @@
-"""Follow sources over time: a filter and a smoother over private readings."""
+"""Follow sources over time: a filter over private readings."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import FloorPlan, Physics
-from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
@@ -20,17 +19,14 @@ from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.sampling import Prior
-from cloakwork.recovery.track_list import Marks, Tally, Track, Tracked, TrackList
+from cloakwork.recovery.track_list import Marks, Tally, Tracked, TrackList
 
 CHAINS = 8
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
 RECENT = 3  # frames that the second sweep of a step draws again
 FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
-SMOOTHING = 20  # sweeps over all frames
-SETTLING = 4  # more before the first that counts
 LONGEST_LAG = 100
-IDLE = 0.001  # a slot this unlikely to hold a source is left alone
 ASIDE = 10  # at most one sensor in so many is set aside
 
 
@@ -89,20 +85,21 @@ class Tracker:
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
         self.problem = stated_problem(model, sigma)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
-        self._observer = observer = Observer(self.problem, prior.high)
+        self.level = level
+        self.observer = observer = Observer(self.problem, prior.high)
         self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
-        self._sampler = _sampler(self._moves, prior, seed)
+        self.sampler = _sampler(self._moves, prior, seed)
         self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
         self._seen, self._lag = 0, lag
         self._marks = Marks.none(most)  # of each track now
         self._reports: list[_Report] = []  # for each frame of the window
         self._settled: tuple[Tracked, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
-        self._past: list[_Past] | None = None  # what has left the window, for smoothing
+        self.past: list[PastFrame] | None = None  # what has left the window, for smoothing
 
     def _doors(self) -> Beliefs | None:
         """The distance of each candidate from the nearest entrance."""
-        observer, entrances = self._observer, self.motion.entrances
+        observer, entrances = self.observer, self.motion.entrances
         if entrances is None:
             return None
         places = self.problem.physics.space.indices(list(entrances))
@@ -118,8 +115,8 @@ class Tracker:
         values = self._checked(readings)
         index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
-        observation = self._observer.observe(values, missing)
-        if time in [frame.time for frame in self._sampler.frames]:
+        observation = self.observer.observe(values, missing)
+        if time in [frame.time for frame in self.sampler.frames]:
             self._replace(index, observation)
         else:
             self._insert(index, observation, time)
@@ -129,7 +126,7 @@ class Tracker:
         if misfit.p_value < DOUBTFUL:
             aside, inflation = _remedy(misfit, missing)
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
-            self._replace(index, self._observer.observe(values, aside, inflation))
+            self._replace(index, self.observer.observe(values, aside, inflation))
             swept = self._swept(index)
         self._reports[index].fit = fit
         return self._finished(swept)
@@ -152,10 +149,10 @@ class Tracker:
         labels, current = np.array([*places], dtype=np.int64), self._list.labels
         size = max(len(current), len(labels))
         known, now = Marks.none(size), np.full((1, size), -1)
-        known.centres[: len(labels)] = [int(np.argmax(self._observer.place == place)) for place in places.values()]
+        known.centres[: len(labels)] = [int(np.argmax(self.observer.place == place)) for place in places.values()]
         known.weights[: len(labels)] = 1.0
         now[0, : len(current)] = np.where(current > 0, self._marks.centres, -1)
-        slots = known.match(now, self._observer)[0][0, : len(labels)]
+        slots = known.match(now, self.observer)[0][0, : len(labels)]
         old = np.append(current, np.zeros(size, dtype=np.int64))[slots]
         names = {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
         newest = max(last_label, labels.max(initial=0), self._list.last_label)
@@ -169,46 +166,10 @@ class Tracker:
             report.labels = np.array([names.get(label, label) for label in report.labels.tolist()])
         self._list.last_label = newest
 
-    def smooth(self, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> "Tracking":
-        """Take frames in the order of their times, and judge each moment from all of them."""
-        self._past = []
-        shown = progress or (lambda *_: None)
-        total = len(frames) + SETTLING + SMOOTHING
-        fits: list[Fit] = []
-        for readings, time in frames:
-            fits.append(self.step(readings, time).fit)
-            shown(len(fits), total)
-        while self._sampler.frames:
+    def finish(self) -> None:
+        """Take all frames out of the window, so that `past` has them."""
+        while self.sampler.frames:
             self._shorten()
-        past, sampler = self._past, self._sampler
-        sampler.begin()
-        sampler.frames = [entry.frame for entry in past]
-        sampler.states = np.stack([entry.states for entry in past], axis=2)
-        tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
-        for sweep in range(SETTLING + SMOOTHING):
-            self._sweep_past(past, tallies if sweep >= SETTLING else [])
-            shown(len(fits) + sweep + 1, total)
-        moments, tracks = [], TrackList(self._observer, sampler.slots, self._list.level)
-        for tally, entry, fit in zip(tallies, past, fits, strict=True):
-            marks = tracks.marks(tally)
-            tracks.extend(entry.frame.time, marks)
-            tracks.doubt(tally.kept / tally.sweeps)
-            moments.append(tracks.summary(entry.frame.time, tally, marks, fit))
-        return Tracking(tuple(moments))
-
-    def _sweep_past(self, past: "Sequence[_Past]", tallies: Sequence[Tally]) -> None:
-        """Draw the path of each source over all frames."""
-        sampler = self._sampler
-        orders = [entry.marks.match(sampler.candidates(t), self._observer)[0] for t, entry in enumerate(past)]
-        for slot in sampler.rng.permutation(self._active()).tolist():
-            laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)
-            for t, tally in enumerate(tallies):
-                tally.count(laws[t][:, -1], sampler.others(slot, t))
-                tally.add({slot: laws[t]}, sampler.strengths, orders[t])
-        for tally in tallies:
-            tally.sweeps += 1
-        for _ in past[::WINDOW]:
-            sampler.exchange()
 
     def _checked(self, readings: ArrayLike) -> FloatArray:
         values = np.asarray(readings, dtype=np.float64)
@@ -224,7 +185,7 @@ class Tracker:
 
     def _index(self, time: float, *, again: bool) -> int:
         """Where in the window a frame of this time belongs, or is already if it comes `again`."""
-        times = [frame.time for frame in self._sampler.frames]
+        times = [frame.time for frame in self.sampler.frames]
         if not (isinstance(time, int | float) and math.isfinite(time)):
             raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
         if again and time in times:
@@ -240,10 +201,10 @@ class Tracker:
         return sum(before < time for before in times)
 
     def _insert(self, index: int, observation: Observation, time: float) -> None:
-        frames, moves = self._sampler.frames, self._moves
+        frames, moves = self.sampler.frames, self._moves
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
-        self._sampler.insert(index, _weighed(observation, time, transitions))
+        self.sampler.insert(index, _weighed(observation, time, transitions))
         marks = self._reports[index - 1].marks if index else self._marks
         self._reports.insert(index, _Report(marks, np.zeros_like(marks.centres), Fit(1.0, 0.0, 0)))
         if index + 1 < len(frames):
@@ -252,12 +213,12 @@ class Tracker:
         self._seen += 1
 
     def _replace(self, index: int, observation: Observation) -> None:
-        frames = self._sampler.frames
+        frames = self.sampler.frames
         frames[index] = _weighed(observation, frames[index].time, frames[index].transitions)
 
     def _swept(self, index: int) -> "_Swept":
         """Draw paths over the window, and add up what they say about its last frame and about those to settle."""
-        sampler = self._sampler
+        sampler = self.sampler
         ripe = range(len(sampler.frames) - self._lag) if self._lag else ()
         swept = _Swept(index, self._empty(), {t: self._empty() for t in ripe if not self._reports[t].settled})
         if self._seen > STARTING:
@@ -277,15 +238,15 @@ class Tracker:
         return swept
 
     def _empty(self) -> Tally:
-        return Tally.empty(self._sampler.slots, self._sampler.places)
+        return Tally.empty(self.sampler.slots, self.sampler.places)
 
     def _sweep(self, start: int, swept: "_Swept") -> None:
         """Draw the path of each source from a frame of the window on."""
-        sampler = self._sampler
+        sampler = self.sampler
         sampler.exchange()
         now: dict[int, Beliefs] = {}
         settling: dict[int, dict[int, Beliefs]] = {t: {} for t in swept.settling} if start == 0 else {}
-        for slot in sampler.rng.permutation(self._active()).tolist():
+        for slot in sampler.rng.permutation(sampler.active(one_spare=self._seen > STARTING)).tolist():
             laws = sampler.redraw(slot, start)
             now[slot] = laws[-1]
             swept.now.count(laws[-1][:, -1], sampler.others(slot, -1))
@@ -294,11 +255,11 @@ class Tracker:
                 for t, by_slot in settling.items():
                     by_slot[slot] = law = later[t - min(settling)]
                     swept.settling[t].count(law[:, -1], sampler.others(slot, t))
-        order, self._marks = self._marks.match(sampler.candidates(-1), self._observer)
+        order, self._marks = self._marks.match(sampler.candidates(-1), self.observer)
         swept.now.add(now, sampler.strengths, order)
         swept.now.sweeps += 1
         for t, by_slot in settling.items():
-            there = self._known(t)[0].match(sampler.candidates(t), self._observer)[0]
+            there = self._known(t)[0].match(sampler.candidates(t), self.observer)[0]
             swept.settling[t].add(by_slot, sampler.strengths, there)
             swept.settling[t].sweeps += 1
         swept.placements.append(sampler.candidates(swept.index))
@@ -315,7 +276,7 @@ class Tracker:
 
     def _settle(self, index: int, tally: Tally) -> Tracked:
         """Report a frame of the window as it is known from all its frames."""
-        report, time = self._reports[index], self._sampler.frames[index].time
+        report, time = self._reports[index], self.sampler.frames[index].time
         tracks, live = self._settled_list, self._list
         tracks.last_label = live.last_label
         marks = tracks.marks(tally)
@@ -323,18 +284,9 @@ class Tracker:
         live.last_label, report.settled = tracks.last_label, True
         return tracks.summary(time, tally, marks, report.fit)
 
-    def _active(self) -> IntArray:
-        """The slots that any chain uses, and one more."""
-        sampler = self._sampler
-        used = (sampler.states < sampler.absent).any(axis=(0, 2))
-        if sampler.beliefs is not None:
-            used |= sampler.beliefs[:, -1] < 1 - IDLE
-        spare = np.flatnonzero(~used)[:1] if self._seen > STARTING else np.flatnonzero(~used)
-        return np.concatenate([np.flatnonzero(used), spare])
-
     def _finished(self, swept: "_Swept") -> Tracked:
         """Summarise the last frame, settle what can be settled, and shorten the window."""
-        sampler, time, report = self._sampler, self._sampler.frames[-1].time, self._reports[-1]
+        sampler, time, report = self.sampler, self.sampler.frames[-1].time, self._reports[-1]
         self._marks = report.marks = self._list.marks(swept.now)
         self._list.extend(time, self._marks)
         report.labels = self._list.labels
@@ -346,17 +298,17 @@ class Tracker:
 
     def _shorten(self) -> None:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
-        sampler = self._sampler
+        sampler = self.sampler
         marks = self._reports.pop(0).marks
-        order, _ = marks.match(sampler.candidates(0), self._observer)
+        order, _ = marks.match(sampler.candidates(0), self.observer)
         sampler.relabel(order)
         same = (order == np.arange(sampler.slots)).mean(axis=0)
         self._list.doubt(same)
         self._settled_list.doubt(same)
         self._before = sampler.frames[0].time
         frame, states = sampler.frames[0], sampler.drop_first()
-        if self._past is not None:
-            self._past.append(_Past(frame, states, marks))
+        if self.past is not None:
+            self.past.append(PastFrame(frame, states, marks))
 
 
 @dataclass(eq=False)
@@ -386,80 +338,12 @@ class _Report:
 
 
 @dataclass(frozen=True, eq=False)
-class _Past:
+class PastFrame:
     """A frame that has left the window: its draws (chains, slots), and the marks as they were reported."""
 
     frame: WeighedFrame
     states: IntArray
     marks: Marks
-
-
-@dataclass(frozen=True, eq=False)
-class Tracking:
-    """The whole past, smoothed: each moment given all readings, before and after it."""
-
-    moments: tuple[Tracked, ...]
-
-    @property
-    def tracks(self) -> tuple[Track, ...]:
-        """Every track, as it was when it ended, with its whole path."""
-        paths: dict[int, list[Track]] = {}
-        for moment in self.moments:
-            for track in moment.tracks:
-                paths.setdefault(track.label, []).append(track)
-        return tuple(
-            replace(
-                path[-1],
-                times=tuple(track.times[-1] for track in path),
-                places=tuple(track.places[-1] for track in path),
-                positions=tuple(track.positions[-1] for track in path),
-            )
-            for path in paths.values()
-        )
-
-    def __len__(self) -> int:
-        return len(self.moments)
-
-    def __repr__(self) -> str:
-        times = f", times {self.moments[0].time:.14g} to {self.moments[-1].time:.14g}" if self.moments else ""
-        return f"<Tracking of {len(self)} moments{times}, tracks: {len(self.tracks)}>"
-
-
-def track(
-    frames: ArrayLike,
-    model: CloakLike | Physics,
-    *,
-    times: ArrayLike,
-    motion: Motion | None = None,
-    strength: float | tuple[float, float] | None = 1.0,
-    most: int = 4,
-    level: float = 0.9,
-    sigma: ArrayLike | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Tracking:
-    """Follow sources through frames (frames, m) of given times, each moment judged from all frames.
-
-    The parameters are those of `Tracker`; `progress` is called with (steps done, steps in total).
-
-    >>> from cloakwork.physics import HeatLine, sources
-    >>> line = HeatLine(n=50, m=25, T=0.05)
-    >>> frames = [line.apply(sources(line, [0.3]))] * 4
-    >>> past = track(frames, line, sigma=0.5, times=[0, 60, 120, 180], most=2)
-    >>> len(past), [round(source.at, 1) for source in past.moments[0].sources]
-    (4, [0.3])
-    """
-    tracker = Tracker(model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed)
-    readings, moments = (
-        np.atleast_2d(np.asarray(frames, dtype=np.float64)),
-        np.ravel(np.asarray(times, dtype=np.float64)),
-    )
-    if len(readings) != len(moments):
-        raise InputError(
-            f"{len(readings)} frames but {len(moments)} times: give one time per frame.", times=len(moments)
-        )
-    order = np.argsort(moments, kind="stable")
-    return tracker.smooth([(readings[k], float(moments[k])) for k in order], progress)
 
 
 def _sampler(moves: MotionModel, prior: Prior, seed: int) -> PathSampler:
