@@ -21,8 +21,10 @@ from .errors import MeasureError as MeasureError
 from .errors import PhysicsError as PhysicsError
 from .errors import ReadingError as ReadingError
 from .errors import SiteError as SiteError
+from .physics import Drift as Drift
 from .physics import FloorPlan as FloorPlan
 from .physics import Graph as Graph
+from .physics import Heat as Heat
 from .physics import HeatLine as HeatLine
 from .physics import HeatPlane as HeatPlane
 from .physics import Matrix as Matrix

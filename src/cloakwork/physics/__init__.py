@@ -2,6 +2,7 @@
 
 from cloakwork.physics.base import Physics, Slope, column_differences, sources
 from cloakwork.physics.continuum import heat_kernel
+from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph
 from cloakwork.physics.line import HeatLine, Placement
@@ -16,13 +17,16 @@ from cloakwork.physics.tolerance import Family, Tolerance
 __all__ = [
     "AT_ONCE",
     "Description",
+    "Drift",
     "Family",
     "FloorPlan",
     "Graph",
+    "Heat",
     "HeatLine",
     "HeatPlane",
     "Matrix",
     "Metric",
+    "Nuisance",
     "NumericalRange",
     "Physics",
     "Placement",
@@ -38,4 +42,5 @@ __all__ = [
     "column_differences",
     "heat_kernel",
     "sources",
+    "whitener",
 ]

@@ -94,12 +94,14 @@ class Physics(ABC):
         return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
 
     def range(self, weights: FloatArray | None = None) -> NumericalRange:
-        """The numerical range of M, or of diag(weights) M, cached per `weights`."""
+        """The numerical range of M, of diag(weights) M or, with a matrix (m, m), of weights M; cached per `weights`."""
         key = None if weights is None else weights.tobytes()
         if key not in self._ranges:
             if len(self._ranges) >= MOST_RANGES:
                 self._ranges.pop(next(iter(self._ranges)), None)
-            scaled = self.matrix if weights is None else self.matrix * weights[:, None]
+            scaled = self.matrix
+            if weights is not None:
+                scaled = weights @ scaled if weights.ndim == 2 else scaled * weights[:, None]
             self._ranges[key] = NumericalRange.of_matrix(scaled)
         return self._ranges[key]
 

@@ -84,13 +84,15 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
 
 def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:
     """How well readings fit maps within a radius, by the part that no map explains, outside the range or inside it."""
-    scaled = readings / problem.effective_sigma
+    scaled = problem.whiten(readings) / problem.noise
     basis = problem.range.basis
     rest = scaled - (scaled @ basis) @ basis.T
     inside = np.where(solution.violation > 0, (solution.radius + solution.violation) / problem.noise, 0.0) ** 2
     rank = problem.range.rank
     degrees = problem.physics.sensors - rank
-    misfits = [Misfit(row, degrees, float(within), rank) for row, within in zip(rest, inside, strict=True)]
+    misfits = [
+        Misfit(row, problem.scores(row), degrees, float(within), rank) for row, within in zip(rest, inside, strict=True)
+    ]
     return tuple(Fit(misfit.p_value, float(misfit.rest @ misfit.rest), degrees) for misfit in misfits)
 
 

@@ -68,10 +68,12 @@ class Misfit:
     """Whitened readings less the best fit.
 
     `rest` (m,) has `degrees` of freedom; `inside` is its squared norm within the range of the physics, which has `rank`
-    dimensions, `fitted` of them used by the fit.
+    dimensions, `fitted` of them used by the fit. `scores` (m,) are the misfits of each sensor given all others, which
+    are `rest` itself if the noise of the sensors is independent.
     """
 
     rest: FloatArray
+    scores: FloatArray
     degrees: int
     inside: float
     rank: int
@@ -87,12 +89,12 @@ class Misfit:
     @property
     def worst(self) -> int:
         """The sensor with the largest misfit."""
-        return int(np.argmax(np.abs(self.rest)))
+        return int(np.argmax(np.abs(self.scores)))
 
     @property
     def worst_p_value(self) -> float:
         """The probability that any sensor has such a misfit."""
-        return float(min(1.0, 2 * len(self.rest) * special.ndtr(-np.abs(self.rest[self.worst]))))
+        return float(min(1.0, 2 * len(self.rest) * special.ndtr(-np.abs(self.scores[self.worst]))))
 
     @property
     def excess(self) -> float:

@@ -122,8 +122,7 @@ class Lattice:
         columns = problem.physics.columns_at(positions)
         if columns is None:
             return self._of_places
-        scaled = columns if problem.weights is None else columns * problem.weights[:, None]
-        return np.ascontiguousarray((problem.range.basis.T @ scaled).T / self._noise)
+        return np.ascontiguousarray(problem.whiten(columns.T) @ problem.range.basis / self._noise)
 
     @property
     def _noise(self) -> float:

@@ -1,6 +1,6 @@
 """What the readings of one frame say about a source at each place, with sensors missing or set aside."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -102,13 +102,10 @@ class Observer:
         """The problem without some sensors; None without any sensor."""
         if len(aside) == self.problem.physics.sensors:
             return None
-        sigma = self.problem.sigma.copy()
-        sigma[list(aside)] = np.inf
-        return replace(self.problem, sigma=sigma)
+        return self.problem.without(aside)
 
     def _lattice(self, problem: Problem, inflation: float) -> Lattice:
-        sigma, step = problem.sigma.tobytes(), problem.step.tobytes()
-        return lattice_for(problem.physics, sigma, step, self.strongest, inflation)
+        return lattice_for(problem, self.strongest, inflation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,4 +142,4 @@ class Observation:
         inside = rest @ observer.problem.range.basis
         fitted = len(at) * physics.space.dimension
         sensors = physics.sensors - len(self.aside)
-        return Misfit(rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)
+        return Misfit(rest, rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)

@@ -1,13 +1,15 @@
 """The posterior of point sources: how many, where, how strong."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
+from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache, cached
 
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
-from cloakwork.physics import Physics
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.lattice import Lattice
@@ -113,11 +115,7 @@ class _Trouble:
 
     def applied_to(self, problem: Problem) -> Problem:
         """The problem without the sensors set aside."""
-        if not self.sensors:
-            return problem
-        sigma = problem.sigma.copy()
-        sigma[list(self.sensors)] = np.inf
-        return replace(problem, sigma=sigma)
+        return problem.without(self.sensors) if self.sensors else problem
 
     def fit(self, misfit: Misfit, before: Fit | None) -> Fit:
         """The fit to report: that with the original noise, even if the noise was widened afterwards."""
@@ -157,11 +155,10 @@ class _Model:
     problem: Problem
     trouble: _Trouble
 
-    @property
+    @cached_property
     def lattice(self) -> Lattice:
         """The candidates, with the noise widened for this trouble and for the limits of their resolution."""
-        sigma, step = self.problem.sigma.tobytes(), self.problem.step.tobytes()
-        return lattice_for(self.problem.physics, sigma, step, self.estimator.prior.high, self.trouble.inflation)
+        return lattice_for(self.problem, self.estimator.prior.high, self.trouble.inflation)
 
     def solve(
         self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
@@ -198,8 +195,9 @@ class _Model:
         explained = (problem.physics.matrix[:, at] if columns is None else columns) @ strength
         fitted = k * lattice.space.dimension  # strengths hardly count: the best draw is not quite the best fit
         sensors = problem.physics.sensors - len(self.trouble.sensors)
-        rest = (readings - explained) / (problem.effective_sigma * lattice.heat)
-        return Misfit(rest, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
+        rest = lattice.whiten(problem.whiten(readings - explained))
+        scores = problem.scores(rest)
+        return Misfit(rest, scores, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
 
 
 def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readings: FloatArray) -> Solution:
@@ -219,10 +217,13 @@ def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readi
     )
 
 
-@lru_cache(maxsize=16)
-def lattice_for(physics: Physics, sigma: bytes, step: bytes, strongest: float, inflation: float) -> Lattice:
-    """The candidates for a noise, kept for the next frame; arrays are given as bytes."""
-    plain = Lattice(Problem(physics, np.frombuffer(sigma), np.frombuffer(step)), strongest)
+_lattices: LRUCache[Hashable, Lattice] = LRUCache(16)
+
+
+@cached(_lattices, key=lambda problem, strongest, inflation: (problem.key, strongest, inflation), lock=Lock())
+def lattice_for(problem: Problem, strongest: float, inflation: float) -> Lattice:
+    """The candidates for a noise, kept for the next frame."""
+    plain = Lattice(problem, strongest)
     return replace(plain, heat=plain.blur * inflation)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, frames
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.physics import Physics
+from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, fits_of_maps
 from cloakwork.recovery.fit import joint_p_value
@@ -126,6 +126,7 @@ def recover(
     model: CloakLike | Physics,
     *,
     sigma: ArrayLike | None = None,
+    drift: Drift | Nuisance | None = None,
     estimator: Estimator | None = None,
     after: Recovery | None = None,
     progress: Progress | None = None,
@@ -140,6 +141,9 @@ def recover(
         The cloak that released the readings, or a physics together with `sigma`.
     sigma
         With a physics: the noise of each reading, one number or one per sensor.
+    drift
+        How readings wander without any source, such as `Drift(room=1.0)`. Its offsets are integrated out: they are a
+        part of the noise that sensors share.
     estimator
         By default `BasisPursuit()`, which assumes nothing about the strengths of the sources. If sources are a few
         points, `PointSources` is far more accurate, most of all with known strengths.
@@ -154,7 +158,7 @@ def recover(
     >>> [(source.at, round(source.weight, 2)) for source in result.sources]
     [(0.3, 0.99)]
     """
-    problem = stated_problem(model, sigma)
+    problem = stated_problem(model, sigma, drift)
     values = frames("readings", readings, problem.physics.sensors, error=ReadingError)
     if values.ndim > 2:
         raise ReadingError(f"readings has shape {values.shape}: give (m,) or (frames, m).", shape=values.shape)
@@ -166,12 +170,14 @@ def recover(
     return Recovery(problem, chosen, reason, batch, solution, batch=values.ndim == 2)
 
 
-def stated_problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Problem:
+def stated_problem(
+    model: CloakLike | Physics, sigma: ArrayLike | None, drift: Drift | Nuisance | None = None
+) -> Problem:
     """The problem that a cloak states, or a physics together with its noise."""
     if isinstance(model, Physics):
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.", sigma=None)
-        return Problem.with_noise(model, sigma)
+        return Problem.with_noise(model, sigma, drift=drift)
     if not all(hasattr(model, name) for name in ("physics", "sigmas", "roundings")):
         raise InputError(
             f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
@@ -180,4 +186,4 @@ def stated_problem(model: CloakLike | Physics, sigma: ArrayLike | None) -> Probl
         )
     if sigma is not None:
         raise InputError("a cloak has its own sigma: leave sigma out, or give the physics instead.", sigma=sigma)
-    return Problem.with_noise(model.physics, model.sigmas, model.roundings)
+    return Problem.with_noise(model.physics, model.sigmas, model.roundings, drift)

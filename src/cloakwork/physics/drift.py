@@ -1,0 +1,152 @@
+"""Offsets of readings that change slowly, and known heat: what readings show besides the sources and the noise."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, positive
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics.base import Physics
+from cloakwork.physics.floorplan import FloorPlan
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Heat at a known place, such as a radiator or a window: a source that stays, of unknown strength.
+
+    Parameters
+    ----------
+    at
+        Where it is: coordinates, or the label of a place.
+    strength
+        The most that it can have, in units of the physics, where 1 is the strongest source that is hidden. It may be
+        negative as well, as that of a cold window is. Taken as two standard deviations.
+    over
+        How fast it changes: its time constant, in seconds.
+    """
+
+    at: object
+    strength: float
+    over: float = 2 * HOUR
+
+    def __post_init__(self) -> None:
+        not_negative("strength", self.strength)
+        positive("over", self.over, unit="seconds")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How readings wander without any source.
+
+    Parameters
+    ----------
+    sensor, room, all
+        Standard deviations of the offset of each sensor, of each room, and of all sensors together, in the unit of the
+        readings. Rooms are those of a floor plan with its doors shut.
+    over
+        The time constant of the offsets, in seconds.
+    heat
+        Heat at known places.
+
+    Notes
+    -----
+    Each offset is an Ornstein-Uhlenbeck process: Gaussian with mean 0 and the stated standard deviation s at any time,
+    and with covariance s^2 exp(-t / over) between two times t apart. Where `over` is far shorter than the time between
+    two frames, a frame says nothing about the offsets of the next, and following sources gains as little.
+
+    >>> from cloakwork.physics import HeatLine
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> Drift(sensor=0.1, all=2.0, heat=[Heat(0.5, 3.0)]).on(line).columns.shape
+    (25, 27)
+    """
+
+    sensor: float = 0.0
+    room: float = 0.0
+    all: float = 0.0
+    over: float = 6 * HOUR
+    heat: Sequence[Heat] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("sensor", "room", "all"):
+            not_negative(name, getattr(self, name))
+        positive("over", self.over, unit="seconds")
+        if not isinstance(self.heat, Sequence) or not all(isinstance(heat, Heat) for heat in self.heat):
+            raise InputError(f"heat={self.heat!r}: give a list of Heat(at, strength).", heat=self.heat)
+        object.__setattr__(self, "heat", tuple(self.heat))
+
+    def on(self, physics: Physics) -> "Nuisance":
+        """The offsets that this drift means for the sensors of a physics."""
+        m = physics.sensors
+        parts = [np.eye(m)[:, : m if self.sensor else 0], np.ones((m, 1 if self.all else 0))]
+        if self.room:
+            rooms = _room_of_each_sensor(physics, self.room)
+            parts.append((rooms[:, None] == np.unique(rooms)).astype(np.float64))
+        heated = [_place(number, heat, physics) for number, heat in enumerate(self.heat)]
+        widths = [part.shape[1] for part in parts]
+        deviations = np.repeat([self.sensor, self.all, self.room][: len(widths)], widths)
+        return Nuisance(
+            np.hstack([*parts, physics.matrix[:, heated]]),
+            np.append(deviations, [heat.strength / 2 for heat in self.heat]),
+            np.append(np.full(len(deviations), self.over), [heat.over for heat in self.heat]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nuisance:
+    """Independent offsets u (k,) that readings have besides sources and noise: y = M f + columns u + noise.
+
+    `columns` (m, k) is what each adds to the sensors, `deviations` (k,) are their standard deviations, and `over` (k,)
+    their time constants in seconds.
+    """
+
+    columns: FloatArray
+    deviations: FloatArray
+    over: FloatArray
+
+    def rows(self, present: NDArray[np.bool_]) -> "Nuisance":
+        """The same offsets, for some of the sensors."""
+        return Nuisance(self.columns[present], self.deviations, self.over)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """A matrix (m, k) such that factor factor' is the covariance of the offsets of all sensors in one frame."""
+        return frozen(self.columns * self.deviations)
+
+
+def whitener(sigma: FloatArray, factor: FloatArray) -> FloatArray:
+    """A matrix W (m, m) with W' W = (diag(sigma^2) + factor factor')^-1; a sensor of infinite sigma does not count.
+
+    Notes
+    -----
+    W = (I + N N')^-1/2 diag(1/sigma) with N = factor / sigma, so that without offsets W divides by sigma.
+
+    >>> C = np.diag([1.0, 4.0]) + np.ones((2, 2))
+    >>> W = whitener(np.array([1.0, 2.0]), np.ones((2, 1)))
+    >>> bool(np.allclose(W @ C @ W.T, np.eye(2)))
+    True
+    """
+    left, values, _ = np.linalg.svd(factor / sigma[:, None], full_matrices=False)
+    root = np.eye(len(sigma)) - (left * (1 - 1 / np.sqrt(1 + values**2))) @ left.T
+    return np.asarray(root / sigma)
+
+
+def _room_of_each_sensor(physics: Physics, room: float) -> IntArray:
+    if not isinstance(physics, FloorPlan):
+        raise PhysicsError(f"room={room:g}: a {type(physics).__name__} has no rooms. Leave room out.", room=room)
+    shut = physics.rooms.shut(range(physics.rooms.doors))
+    return np.asarray(shut.space.components()[physics.sensor_places])
+
+
+def _place(number: int, heat: Heat, physics: Physics) -> int:
+    try:
+        at = heat.at
+        if isinstance(physics, FloorPlan) and isinstance(at, tuple | list) and len(at) == 2:
+            return physics.rooms.cell_at(float(at[0]), float(at[1]))
+        return physics.space.index(at)
+    except (InputError, TypeError, ValueError) as problem:
+        raise PhysicsError(f"heat {number + 1}: {problem}", heat=number, at=heat.at) from None

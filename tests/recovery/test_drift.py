@@ -1,0 +1,98 @@
+"""Offsets that drift are integrated out: against dense Gaussian laws."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError, PhysicsError
+from cloakwork.physics import Drift, FloorPlan, Heat, HeatLine, Rooms, Steady, sources
+from cloakwork.recovery import BasisPursuit, PointSources, Problem, Status, recover
+
+SIGMA = np.array([0.2, 0.3, 0.2, 0.25, 0.3, 0.2, 0.4, 0.2])
+ROOMS = Rooms.from_walls((4, 2), cell=0.5, walls=[((2, 0), (2, 2))], doors=[((2, 0.5), (2, 1.5))])
+SENSORS = [(x, y) for x in (0.3, 1.3, 2.6, 3.6) for y in (0.3, 1.6)]
+FLAT = FloorPlan(ROOMS, SENSORS, Steady(reach=0.8), gain=1.5)
+DRIFT = Drift(sensor=0.1, room=0.5, all=2.0, over=600.0, heat=[Heat((3.9, 0.1), 4.0, over=300.0)])
+
+
+def covariance(drift: Drift) -> FloatArray:
+    """The covariance of the offsets of one frame, written out."""
+    both = drift.sensor**2 * np.eye(8) + drift.all**2
+    both[:4, :4] += drift.room**2
+    both[4:, 4:] += drift.room**2
+    for heat in drift.heat:
+        column = FLAT.matrix @ sources(FLAT, [heat.at])
+        both += (heat.strength / 2) ** 2 * np.outer(column, column)
+    return both
+
+
+def simulated(seed: int, place: int = 5) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    noise = rng.multivariate_normal(np.zeros(8), covariance(DRIFT) + np.diag(SIGMA**2))
+    return np.asarray(FLAT.matrix[:, place] + noise)
+
+
+def test_a_frame_has_the_posterior_of_the_joint_covariance() -> None:
+    readings = simulated(0)
+    law = multivariate_normal(np.zeros(8), covariance(DRIFT) + np.diag(SIGMA**2))
+    empty, one = law.pdf(readings), law.pdf(readings - FLAT.matrix.T).mean()
+    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, most=1))
+    np.testing.assert_allclose(found.counts, [empty / (empty + one), one / (empty + one)], rtol=1e-6)
+    without = recover(readings, FLAT, sigma=SIGMA, estimator=PointSources(1.0, most=1))
+    assert abs(without.counts - found.counts).max() > 0.1
+
+
+def test_a_sensor_that_does_not_count_is_integrated_out() -> None:
+    problem = Problem.with_noise(FLAT, SIGMA, drift=DRIFT).without([2])
+    kept = np.delete(np.arange(8), 2)
+    exact = np.linalg.inv((covariance(DRIFT) + np.diag(SIGMA**2))[np.ix_(kept, kept)])
+    whitener = problem.weights
+    assert whitener is not None
+    np.testing.assert_allclose((whitener.T @ whitener)[np.ix_(kept, kept)], exact, rtol=1e-9, atol=1e-12)
+    assert not (whitener.T @ whitener)[2].any()
+
+
+def test_a_broken_sensor_is_set_aside_though_all_have_an_offset() -> None:
+    readings = FLAT.matrix[:, 5] + 3.0
+    readings[1] -= 8.0
+    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, most=2))
+    assert found.fit.set_aside == (1,)
+
+
+def test_scores_are_residuals_given_the_other_sensors() -> None:
+    whole = covariance(DRIFT) + np.diag(SIGMA**2)
+    problem, rest = Problem.with_noise(FLAT, SIGMA, drift=DRIFT), simulated(1)
+    expected = []
+    for sensor in range(8):
+        others = np.delete(np.arange(8), sensor)
+        weights = np.linalg.solve(whole[np.ix_(others, others)], whole[others, sensor])
+        spread = np.sqrt(whole[sensor, sensor] - whole[sensor, others] @ weights)
+        expected.append((rest[sensor] - weights @ rest[others]) / spread)
+    np.testing.assert_allclose(problem.scores(problem.whiten(rest)), expected, rtol=1e-8)
+
+
+def test_basis_pursuit_sees_past_an_offset_of_all() -> None:
+    line = HeatLine(n=100, m=50, T=0.05)
+    readings = line.apply(sources(line, [0.3])) + 3.0
+    found = recover(readings, line, sigma=0.01, drift=Drift(all=5.0), estimator=BasisPursuit())
+    assert found.status is Status.SOLVED
+    assert found.sources[0].at == pytest.approx(0.3, abs=0.02)
+    assert recover(readings, line, sigma=0.01).status is not Status.SOLVED
+
+
+def test_a_drift_that_makes_no_sense_is_refused() -> None:
+    line = HeatLine(n=10, m=5, T=0.05)
+    with pytest.raises(InputError) as caught:
+        Drift(sensor=-0.1)
+    assert caught.value.values == {"sensor": -0.1}
+    with pytest.raises(InputError):
+        Drift(over=0.0)
+    with pytest.raises(PhysicsError) as refused:
+        recover(np.zeros(5), line, sigma=1.0, drift=Drift(room=1.0))
+    assert refused.value.values["room"] == 1.0
+    with pytest.raises(PhysicsError) as outside:
+        Drift(heat=[Heat((9.0, 0.1), 4.0)]).on(FLAT)
+    assert outside.value.values["heat"] == 0
+    with pytest.raises(InputError):
+        recover(np.zeros(5), line, sigma=1.0, drift=1.0)  # type: ignore[arg-type]
