@@ -38,7 +38,7 @@ def list_command(json: Json = False) -> None:
     width = max(len(name) for name in EXPERIMENTS)
     for one in EXPERIMENTS.values():
         say(f"{one.name:<{width}}  {one.minutes:>4g} min  {one.title}")
-        for shown in one.shows:
+        for shown in filter(None, one.shows.split("; ")):
             say(f"{'':<{width}}            {shown}")
     note("minutes: approximate time of a full run on one core")
 

@@ -104,7 +104,7 @@ class Experiment:
     work
         The experiment itself. The same seed gives the same finding, except for times.
     shows
-        The figures and tables of the papers that it repeats, such as "Gilbert and McMillan, Figure 2a".
+        The figures and tables of the papers that it repeats, with "; " between them.
     minutes
         Approximate time of a full run on one core. Long experiments start first.
     data
@@ -115,7 +115,7 @@ class Experiment:
     title: str
     finding: type[Finding]
     work: Callable[[Run], Finding]
-    shows: tuple[str, ...] = ()
+    shows: str = ""
     minutes: float = 0.1
     data: tuple[Path, ...] = ()
 

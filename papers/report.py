@@ -78,13 +78,11 @@ def page(records: Sequence[Record]) -> str:
 
 
 def _contents(records: Sequence[Record]) -> str:
-    rows = [
-        (f"[{one.result.name}](#{one.result.name})", one.result.title, "; ".join(_shows(one)) or "-") for one in records
-    ]
+    rows = [(f"[{one.result.name}](#{one.result.name})", one.result.title, _shows(one) or "-") for one in records]
     return _markdown(Table("", ("experiment", "shows", "repeats"), tuple(rows)))
 
 
-def _shows(record: Record) -> Iterable[str]:
+def _shows(record: Record) -> str:
     return EXPERIMENTS[record.result.name].shows
 
 
@@ -105,7 +103,7 @@ def _count(claims: Iterable[Claim]) -> str:
 
 
 def _section(record: Record) -> str:
-    result, shows = record.result, "; ".join(_shows(record))
+    result, shows = record.result, _shows(record)
     lines = [
         f"\n## {result.name}\n",
         f"{result.title}. {f'Repeats {shows}. ' if shows else ''}Run it again with "

@@ -2,18 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, final
 
 from matplotlib.figure import Figure
 from pydantic import TypeAdapter
 
 from papers.drawing import styled
-
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -25,16 +23,13 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tabulate(title: str, items: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> Table:
-    """Make a table with a row for each item; `columns` maps each heading to the text of its cells.
+def tabulate(title: str, columns: str, rows: Iterable[str]) -> Table:
+    """Make a table from its headings and rows as lines of text, with " | " between the cells.
 
-    Spaces around a heading are dropped, so that two columns can have the same one.
-
-    >>> tabulate("Squares", (1, 2), {"n": str, "n^2": lambda n: n**2}).rows
+    >>> tabulate("Squares", "n | n^2", (f"{n} | {n**2}" for n in (1, 2))).rows
     (('1', '1'), ('2', '4'))
     """
-    rows = tuple(tuple(str(cell(item)) for cell in columns.values()) for item in items)
-    return Table(title, tuple(name.strip() for name in columns), rows)
+    return Table(title, tuple(columns.split(" | ")), tuple(tuple(row.split(" | ")) for row in rows))
 
 
 @dataclass(frozen=True)

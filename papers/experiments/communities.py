@@ -77,24 +77,21 @@ class Communities(Finding):
     def tables(self) -> tuple[Table, ...]:
         halves = tabulate(
             f"Block model, tau = {TAU:g}, epsilon = {EPSILON:g}: effects of the noise and of the recovery",
-            Way,
-            {
-                "": str,
-                "right community, %": lambda way: str(self.of(way)),
-                "best possible with this noise, %": lambda way: f"{100 * self.best(way).value:.0f}",
-                "right node, %": lambda way: f"{100 * self.of(way).person:.1f}",
-                "best possible, %": lambda way: f"{100 * self.rules(way).person.value:.1f}",
-                "steps off": lambda way: f"{self.of(way).hops:.2f}",
-            },
+            " | right community, % | best possible with this noise, % | right node, % | best possible, % | steps off",
+            (
+                f"{way} | {self.of(way)} | {100 * self.best(way).value:.0f} | {100 * self.of(way).person:.1f} | "
+                f"{100 * self.rules(way).person.value:.1f} | {self.of(way).hops:.2f}"
+                for way in Way
+            ),
         )
         captions = tabulate(
             f"Both interpretations of the caption, tau = {TAU:g}, epsilon = {EPSILON:g}",
-            self.readings,
-            {
-                "": lambda one: f"{100 * one.inside:g} % inside, {100 * one.between:g} % between",
-                "heat still in its community": lambda one: f"{one.home:.6f}",
-                "best rule right, %": lambda one: f"{100 * one.right.value:.1f} ± {100 * one.right.error:.1f}",
-            },
+            " | heat still in its community | best rule right, %",
+            (
+                f"{100 * one.inside:g} % inside, {100 * one.between:g} % between | {one.home:.6f} | "
+                f"{100 * one.right.value:.1f} ± {100 * one.right.error:.1f}"
+                for one in self.readings
+            ),
         )
         return (*(self._grid(way) for way in RIVALS), halves, self._named(), captions)
 
@@ -119,22 +116,19 @@ class Communities(Finding):
         return f"{100 * self.of(*setting).person:.0f} ({100 * self.rules(*setting).person.value:.0f})"
 
     def _named(self) -> Table:
-        rows = []
-        for name, guess in self.guesses:
-            for epsilon in self.epsilons:
-                both = [self.of(way, NAMED_TAU, epsilon, name) for way in RIVALS]
-                rows.append(
-                    (
-                        f"{name}, epsilon = {epsilon:g}",
-                        *(self._with_best(way, NAMED_TAU, epsilon, name) for way in RIVALS),
-                        f"{100 * guess:.0f}",
-                        *(self._person_with_best(way, epsilon, name) for way in RIVALS),
-                        *(f"{one.hops:.2f}" for one in both),
-                    )
-                )
-        kinds = ("right community: papers (best)", "ours (best)", "largest community")
-        names = ("", *kinds, "right node: papers (best)", "ours (best)", "steps off: papers", "ours")
-        return Table(f"Social networks, tau = {NAMED_TAU:g}: percent right, and steps off", names, tuple(rows))
+        def row(name: str, guess: float, epsilon: float) -> str:
+            cells = [f"{name}, epsilon = {epsilon:g}"]
+            cells += [self._with_best(way, NAMED_TAU, epsilon, name) for way in RIVALS]
+            cells += [f"{100 * guess:.0f}", *(self._person_with_best(way, epsilon, name) for way in RIVALS)]
+            cells += [f"{self.of(way, NAMED_TAU, epsilon, name).hops:.2f}" for way in RIVALS]
+            return " | ".join(cells)
+
+        return tabulate(
+            f"Social networks, tau = {NAMED_TAU:g}: percent right, and steps off",
+            " | right community: papers (best) | ours (best) | largest community | right node: papers (best) | "
+            "ours (best) | steps off: papers | ours",
+            (row(name, guess, epsilon) for name, guess in self.guesses for epsilon in self.epsilons),
+        )
 
     def claims(self) -> tuple[Claim, ...]:
         apart, swapped = self.readings
@@ -350,6 +344,6 @@ EXPERIMENT = Experiment(
     "Which community a rumour started in, and how closely its source can be found",
     Communities,
     _work,
-    shows=("Gilbert and McMillan, Figure 3", "McMillan, Figure 8.3"),
+    shows="Gilbert and McMillan, Figure 3; McMillan, Figure 8.3",
     minutes=2.0,
 )

@@ -15,6 +15,7 @@ from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak, 
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 from papers.statistics import Mean
 
+PAPER = "Fawaz, Muthukrishnan and Nikolov"
 COMMON = 1024  # the longest series of a quick run, and the length at which filters are compared
 FILTERS: tuple[Filter, ...] = (
     RunningSum(),
@@ -92,88 +93,70 @@ class Convolutions(Finding):
         return max(self.mended, key=lambda one: one.true)
 
     def tables(self) -> tuple[Table, ...]:
-        claim, leak = f"({EPSILON:g}, {DELTA:g})", self.leak
-        columns = {
-            "papers' formula": lambda one: f"{one.papers:.4g}",
-            "published at once": lambda one: f"{one.whole:.4g}",
-            "measured": lambda one: _text(one.whole_seen),
-            "published live": lambda one: "-" if one.live is None else f"{one.live:.4g}",
-            "measured ": lambda one: _text(one.live_seen),
-            "papers/ours": lambda one: f"{one.better:.2f}",
-        }
-        first = self.filters[0].shape
+        claim, leak, first = f"({EPSILON:g}, {DELTA:g})", self.leak, self.filters[0].shape
+        kinds = "papers' formula | published at once | measured | published live | measured | papers/ours"
         return (
             tabulate(
                 f"Running sums of N values: mean squared error at {claim}",
-                self.sums,
-                {"N": lambda one: f"{one.n:,}", **columns},
+                f"N | {kinds}",
+                (f"{one.n:,} | {_cells(one)}" for one in self.sums),
             ),
             tabulate(
                 f"Filters of {COMMON:,} values: mean squared error at {claim}",
-                self.filters,
-                {
-                    "filter": lambda one: one.name,
-                    **columns,
-                    "specLB / running sum's": lambda one: f"{one.shape / first:.3g}",
-                },
+                f"filter | {kinds} | specLB / running sum's",
+                (f"{one.name} | {_cells(one)} | {one.shape / first:.3g}" for one in self.filters),
             ),
             tabulate(
                 "Other claims: the papers' mean squared error over that of exact Gaussian noise in the same place",
-                self.claims_tried,
-                {
-                    "epsilon, delta": lambda one: f"{one.epsilon:g}, {one.delta:g}",
-                    "papers/ours": lambda one: f"{one.better:.2f}",
-                },
+                "epsilon, delta | papers/ours",
+                (f"{one.epsilon:g}, {one.delta:g} | {one.better:.2f}" for one in self.claims_tried),
             ),
-            Table(
+            tabulate(
                 f"Detecting one event in {leak.n} running sums, with all other events known",
-                ("", "correct"),
+                " | correct",
                 (
-                    (f"algorithm as printed, from {leak.exact} numbers without noise", f"{100 * leak.printed:.1f} %"),
-                    ("any attacker, by the claim", f"at most {100 * leak.allowed:.1f} %"),
-                    ("best test, our noise", f"{100 * leak.ours:.1f} %"),
+                    f"algorithm as printed, from {leak.exact} numbers without noise | {100 * leak.printed:.1f} %",
+                    f"any attacker, by the claim | at most {100 * leak.allowed:.1f} %",
+                    f"best test, our noise | {100 * leak.ours:.1f} %",
                 ),
             ),
             tabulate(
                 f"The same noise on real coefficients: delta at epsilon {MENDED_AT[0]:g}",
-                self.mended,
-                {
-                    "filter, values": lambda one: f"{one.name}, {one.n}",
-                    "claimed": lambda one: f"{one.claimed:g}",
-                    "true": lambda one: f"{one.true:.4f}",
-                    "ratio": lambda one: f"{one.true / one.claimed:.2f}",
-                },
+                "filter, values | claimed | true | ratio",
+                (
+                    f"{one.name}, {one.n} | {one.claimed:g} | {one.true:.4f} | {one.true / one.claimed:.2f}"
+                    for one in self.mended
+                ),
             ),
         )
 
     def claims(self) -> tuple[Claim, ...]:
-        source = "Fawaz, Muthukrishnan and Nikolov"
         first, last, growth, ratio = self.sums[0], self.sums[-1], self.growth, self.worst.true / MENDED_AT[1]
         return (
             Claim(
                 "running sums have a mean squared error of O(1)",
-                f"{source}, section 5.1",
+                f"{PAPER}, section 5.1",
                 f"it grows {last.papers / first.papers:.2f} times from N = {first.n} to {last.n:,}, like "
                 f"({growth.first:.1f} + {growth.slope:.2f} ln N)^2 within {100 * growth.misses:.1g} %",
                 _judge_constant(self.sums, growth),
             ),
             Claim(
                 "the mean squared error is 4 ln(1/delta) ||h^||_1^2 / (epsilon^2 N)",
-                f"{source}, Theorem 5",
+                f"{PAPER}, Theorem 5",
                 f"{self.leak.mse.value:.0f} ± {self.leak.mse.error:.0f} measured, {self.leak.formula:.0f} by the "
                 f"formula; exact Gaussian noise in the same place has {self.replaced:.2f} times less",
                 _judge_formula(self.leak, self.replaced),
             ),
             Claim(
                 "Algorithm 1 is (epsilon, delta)-private",
-                f"{source}, Theorem 5",
+                f"{PAPER}, Theorem 5",
                 f"an attacker decides correctly whether an event happened in {100 * self.leak.printed:.1f} % of "
                 f"{self.leak.runs} runs; the claim allows {100 * self.leak.allowed:.1f} %",
                 Agreement.WRONG if _exceeds(self.leak) else Agreement.UNDECIDED,
             ),
             Claim(
                 "Laplace noise of that size would be private on real coefficients",
-                f"{source}, Theorem 5 mended",
+                f"{PAPER}, Theorem 5 mended",
                 f"delta is up to {ratio:.2f} times the claim at ({MENDED_AT[0]:g}, {MENDED_AT[1]:g})",
                 Agreement.WRONG if ratio > 1.02 else Agreement.UNDECIDED,
             ),
@@ -221,6 +204,12 @@ class Convolutions(Finding):
         _draw_sums(left, self.sums)
         _draw_filters(right, self.filters)
         legend_below(figure, [left])
+
+
+def _cells(one: Errors) -> str:
+    live = "-" if one.live is None else f"{one.live:.4g}"
+    seen, live_seen = _text(one.whole_seen), _text(one.live_seen)
+    return f"{one.papers:.4g} | {one.whole:.4g} | {seen} | {live} | {live_seen} | {one.better:.2f}"
 
 
 def _text(seen: Mean | None) -> str:
@@ -311,10 +300,6 @@ EXPERIMENT = Experiment(
     "The cost of private running sums and filters, against the papers' formula",
     Convolutions,
     _work,
-    shows=(
-        "Fawaz, Muthukrishnan and Nikolov, Theorem 5",
-        "Fawaz, Muthukrishnan and Nikolov, section 5.1 (running sums)",
-        "Fawaz, Muthukrishnan and Nikolov, section 5.2 (linear filters)",
-    ),
+    shows=f"{PAPER}, Theorem 5; {PAPER}, section 5.1 (running sums); {PAPER}, section 5.2 (linear filters)",
     minutes=0.5,
 )

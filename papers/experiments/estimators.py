@@ -124,16 +124,8 @@ class Gallery(Finding):
     def tables(self) -> tuple[Table, ...]:
         ratios = tabulate(
             "Ratios of mean earth mover distances",
-            self.cases,
-            {
-                "": lambda case: f"{sources_text(case.count)}, strength {case.strengths.short}",
-                "papers/ours": lambda case: f"{case.better.value:.2f} ± {case.better.error:.2f}",
-                "ours/basis pursuit": lambda case: f"{case.ratio(Method.POSTERIOR, Method.PURSUIT):.2f}",
-                "ours/EM": lambda case: f"{case.ratio(Method.POSTERIOR, Method.MIXTURE):.2f}",
-                "ours/refined": lambda case: f"{case.ratio(Method.POSTERIOR, Method.REFINED):.2f}",
-                "ours/Bayes limit": lambda case: f"{case.told.value:.2f} ± {case.told.error:.2f}",
-                "ours/Cramer-Rao": lambda case: "-" if case.over_limit is None else f"{case.over_limit:.2f}",
-            },
+            " | papers/ours | ours/basis pursuit | ours/EM | ours/refined | ours/Bayes limit | ours/Cramer-Rao",
+            map(_ratios, self.cases),
         )
         return (*(self._distances(strengths) for strengths in Strengths), ratios, self._costs())
 
@@ -213,6 +205,16 @@ class Gallery(Finding):
             axes.set_xlabel("mean earth mover distance (bars: two standard errors)")
         panels[0].plot([], [], ":", color=SERIES[0], linewidth=1.2, label=CRAMER_RAO)
         legend_below(figure, panels[:1])
+
+
+def _ratios(case: Case) -> str:
+    pursuit, em, refined = (
+        f"{case.ratio(Method.POSTERIOR, other):.2f}" for other in (Method.PURSUIT, Method.MIXTURE, Method.REFINED)
+    )
+    name = f"{sources_text(case.count)}, strength {case.strengths.short}"
+    papers, bayes = (f"{one.value:.2f} ± {one.error:.2f}" for one in (case.better, case.told))
+    limit = "-" if case.over_limit is None else f"{case.over_limit:.2f}"
+    return f"{name} | {papers} | {pursuit} | {em} | {refined} | {bayes} | {limit}"
 
 
 def _work(run: Run) -> Gallery:

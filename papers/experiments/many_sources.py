@@ -287,6 +287,6 @@ EXPERIMENT = Experiment(
     "Whether more sources are easier to find, and how many sensors are enough",
     ManySources,
     _work,
-    shows=(f"{FIRST}, Figure 5a", f"{FIRST}, Figure 5b"),
+    shows=f"{FIRST}, Figure 5a; {FIRST}, Figure 5b",
     minutes=3.0,
 )

@@ -236,6 +236,6 @@ EXPERIMENT = Experiment(
     "How the error of recovery depends on places, sensors, time and noise",
     Noisy,
     _work,
-    shows=(f"{FIRST}, Figure 3", f"{FIRST}, Table 2", f"{SHORT}, Table I"),
+    shows=f"{FIRST}, Figure 3; {FIRST}, Table 2; {SHORT}, Table I",
     minutes=1.2,
 )

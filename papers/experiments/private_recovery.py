@@ -128,13 +128,7 @@ EXPERIMENT = Experiment(
     "How the error of private recovery depends on places, sensors, time and epsilon",
     Private,
     _work,
-    shows=(
-        f"{FIRST}, Figure 6",
-        f"{SHORT}, Figure 2",
-        f"{LATEST}, Table 1",
-        f"{FIRST}, Table 1",
-        f"{SHORT}, Table II",
-        "McMillan, Table 8.1",
-    ),
+    shows=f"{FIRST}, Figure 6; {SHORT}, Figure 2; {LATEST}, Table 1; {FIRST}, Table 1; "
+    f"{SHORT}, Table II; McMillan, Table 8.1",
     minutes=1.5,
 )

@@ -108,24 +108,26 @@ class Sensitivities(Finding):
         return valid
 
     def tables(self) -> tuple[Table, ...]:
-        rows = (
-            ("m, number of sensors", "+0.5", str(self.of(Axis.SENSORS).slope())),
-            ("n, number of places", "-1", str(self.of(Axis.PLACES).slope())),
-            (f"T up to {EARLY:g}", "-1.5", str(self.early)),
-            (f"T from {LATE:g}", "-1.5", str(self.late)),
-        )
         time = self.of(Axis.TIME)
         return (
-            Table("Exponents of the sensitivity Delta, alpha = 1/n", ("in", "printed", "fitted"), rows),
+            tabulate(
+                "Exponents of the sensitivity Delta, alpha = 1/n",
+                "in | printed | fitted",
+                (
+                    f"m, number of sensors | +0.5 | {self.of(Axis.SENSORS).slope()}",
+                    f"n, number of places | -1 | {self.of(Axis.PLACES).slope()}",
+                    f"T up to {EARLY:g} | -1.5 | {self.early}",
+                    f"T from {LATE:g} | -1.5 | {self.late}",
+                ),
+            ),
             tabulate(
                 f"Noise if the printed rate were used to calibrate it, n = {Axis.TIME.places}, m = {M}",
-                time.points[:: max(1, len(time.points) // 10)],
-                {
-                    "T": lambda point: f"{point.x:.4g}",
-                    "Delta": lambda point: f"{point.delta:.4g}",
-                    "Delta n T^1.5 / sqrt(m)": lambda point: f"{time.over_rate(point):.4f}",
-                    "noise too large by": lambda point: f"{LATE_CONSTANT / time.over_rate(point):.1f}",
-                },
+                "T | Delta | Delta n T^1.5 / sqrt(m) | noise too large by",
+                (
+                    f"{one.x:.4g} | {one.delta:.4g} | {time.over_rate(one):.4f} | "
+                    f"{LATE_CONSTANT / time.over_rate(one):.1f}"
+                    for one in time.points[:: max(1, len(time.points) // 10)]
+                ),
             ),
         )
 
@@ -236,10 +238,6 @@ EXPERIMENT = Experiment(
     "How far a move shifts the readings of the line, against the printed rate",
     Sensitivities,
     _work,
-    shows=(
-        "Gilbert and McMillan, Figure 2a-c",
-        "Gilbert and McMillan, first version, Figure 4a-c",
-        "McMillan, Figure 8.2",
-    ),
+    shows="Gilbert and McMillan, Figure 2a-c; Gilbert and McMillan, first version, Figure 4a-c; McMillan, Figure 8.2",
     minutes=0.1,
 )

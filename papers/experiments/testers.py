@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from papers import complexity
-from papers.complexity import GAMMA, MOST_REPORTS, Along, Cell, Rare, Setting, Sweep
+from papers.complexity import GAMMA, MOST_REPORTS, Along, Cell, Point, Rare, Setting, Sweep
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.queries import spread
@@ -53,54 +53,44 @@ class Complexities(Finding):
 
     def tables(self) -> tuple[Table, ...]:
         wrong = self.mistakes
-        accepted = (
-            (f"Algorithm 4, delta {wrong.one_way_delta:.2f} one way only", wrong.one_way_printed, wrong.one_way_here),
-            ("Algorithm 6, a device exactly as stated", wrong.honest_printed, wrong.honest_here),
-        )
         return (
             tabulate(
                 "Exponents of the number of queries",
-                self.sweeps,
-                {
-                    "test and parameter": lambda one: f"{one.tester}: {one.along}",
-                    "printed": lambda one: f"{one.claimed:+.2f}",
-                    "needed": lambda one: str(one.slope),
-                    "lower bound": lambda one: f"{one.proved.value:+.2f}",
-                    "audit": lambda one: str(one.audited or "-"),
-                },
+                "test and parameter | printed | needed | lower bound | audit",
+                (
+                    f"{one.tester}: {one.along} | {one.claimed:+.2f} | {one.slope} | {one.proved.value:+.2f} | "
+                    f"{one.audited or '-'}"
+                    for one in self.sweeps
+                ),
             ),
             tabulate(
                 "Queries on each input, pure, no information: an outcome of probability e^-A",
-                self.rares,
-                {
-                    "A": lambda one: f"{one.depth:g}",
-                    "epsilon of the far pair": lambda one: f"{one.far:.0f}",
-                    "needed, exact": lambda one: f"{one.needed:,}",
-                    "lower bound of the proof": lambda one: f"{one.printed:,.0f}",
-                    "audit": lambda one: _reports(one.audited, one.found),
-                },
+                "A | epsilon of the far pair | needed, exact | lower bound of the proof | audit",
+                (
+                    f"{one.depth:g} | {one.far:.0f} | {one.needed:,} | {one.printed:,.0f} | {_reports(one)}"
+                    for one in self.rares
+                ),
             ),
             *(_numbers(one) for one in self.sweeps),
             tabulate(
                 f"Random privacy: all but a share {GAMMA:g} of the pairs of inputs",
-                self.shares,
-                {
-                    "slack": lambda one: f"{one.slack:g}",
-                    "pairs here": lambda one: f"{one.pairs:,}",
-                    "by Bernstein": lambda one: f"{math.ceil(one.corrected):,}",
-                    "lower bound": lambda one: f"{one.limit:,}",
-                    "votes as printed": lambda one: f"{one.printed_votes}, wrong {100 * one.left:.1f} %",
-                    "votes needed": lambda one: f"{one.needed_votes}, wrong at most {100 * one.allowed:.2g} %",
-                },
+                "slack | pairs here | by Bernstein | lower bound | votes as printed | votes needed",
+                (
+                    f"{one.slack:g} | {one.pairs:,} | {math.ceil(one.corrected):,} | {one.limit:,} | "
+                    f"{one.printed_votes}, wrong {100 * one.left:.1f} % | "
+                    f"{one.needed_votes}, wrong at most {100 * one.allowed:.2g} %"
+                    for one in self.shares
+                ),
             ),
             tabulate(
                 f"How often tests accept, of {wrong.runs}",
-                accepted,
-                {
-                    "": lambda row: row[0],
-                    "as printed": lambda row: f"{100 * row[1]:.0f} %",
-                    "here": lambda row: f"{100 * row[2]:.0f} %",
-                },
+                " | as printed | here",
+                (
+                    f"Algorithm 4, delta {wrong.one_way_delta:.2f} one way only | {100 * wrong.one_way_printed:.0f} % "
+                    f"| {100 * wrong.one_way_here:.0f} %",
+                    f"Algorithm 6, a device exactly as stated | {100 * wrong.honest_printed:.0f} % | "
+                    f"{100 * wrong.honest_here:.0f} %",
+                ),
             ),
         )
 
@@ -278,20 +268,17 @@ def _overestimate(sweep: Sweep) -> str:
 def _numbers(sweep: Sweep) -> Table:
     return tabulate(
         f"Queries on each input, {sweep.tester}",
-        sweep.points,
-        {
-            str(sweep.along): lambda one: f"{one.x:.4g}",
-            "needed": lambda one: f"{one.needed:,.0f} ± {one.error:,.0f}",
-            "planned here": lambda one: f"{one.planned:,}",
-            "printed": lambda one: "-" if one.printed is None else f"{one.printed:,.0f}",
-            "lower bound": lambda one: f"{one.limit:,}",
-            "audit": lambda one: _reports(one.audited, one.found),
-        },
+        f"{sweep.along} | needed | planned here | printed | lower bound | audit",
+        (
+            f"{one.x:.4g} | {one.needed:,.0f} ± {one.error:,.0f} | {one.planned:,} | "
+            f"{'-' if one.printed is None else f'{one.printed:,.0f}'} | {one.limit:,} | {_reports(one)}"
+            for one in sweep.points
+        ),
     )
 
 
-def _reports(audited: float, found: float) -> str:
-    return f"{audited:,.0f}" if found > 0.5 else f"above {MOST_REPORTS:,}"
+def _reports(one: Point | Rare) -> str:
+    return f"{one.audited:,.0f}" if one.found > 0.5 else f"above {MOST_REPORTS:,}"
 
 
 def _settings(counts: Sequence[int], gaps: Sequence[float], betas: int) -> list[tuple[Along, list[Setting]]]:
@@ -336,6 +323,6 @@ EXPERIMENT = Experiment(
     "How many queries tests of privacy need, against McMillan's table",
     Complexities,
     _work,
-    shows=("McMillan, Table 9.1",),
+    shows="McMillan, Table 9.1",
     minutes=3.0,
 )

@@ -271,12 +271,6 @@ EXPERIMENT = Experiment(
     "Recovered maps: close to the truth in earth mover distance, far in l1 and l2",
     Typical,
     _work,
-    shows=(
-        f"{LATEST}, Figure 1",
-        f"{FIRST}, Figure 1",
-        f"{FIRST}, Figure 2",
-        f"{SHORT}, Figure 1",
-        "McMillan, Figure 8.1",
-    ),
+    shows=f"{LATEST}, Figure 1; {FIRST}, Figure 1; {FIRST}, Figure 2; {SHORT}, Figure 1; McMillan, Figure 8.1",
     minutes=0.2,
 )

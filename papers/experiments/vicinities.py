@@ -100,21 +100,14 @@ class Calibrated(Finding):
     settings: tuple[Coverage, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        table = tabulate(
-            f"Percent of sources that their {100 * LEVEL:.0f} % vicinity contains",
-            self.settings,
-            {
-                "": lambda one: one.name,
-                "all sources": lambda one: one.percent,
-                "1 source": lambda one: f"{100 * one.tallies[0].share:.1f}",
-                "2 sources": lambda one: f"{100 * one.tallies[1].share:.1f}",
-                "3 sources": lambda one: f"{100 * one.tallies[2].share:.1f}",
-                "places in a vicinity": lambda one: f"{one.mean_size:.1f} of {one.places}",
-                "frames": lambda one: f"{one.frames:,}",
-                "frames/s in this run": lambda one: f"{one.frames_per_second:.0f}",
-            },
+        rows = (
+            f"{one.name} | {one.percent} | {' | '.join(f'{100 * tally.share:.1f}' for tally in one.tallies)} | "
+            f"{one.mean_size:.1f} of {one.places} | {one.frames:,} | {one.frames_per_second:.0f}"
+            for one in self.settings
         )
-        return (table,)
+        title = f"Percent of sources that their {100 * LEVEL:.0f} % vicinity contains"
+        columns = " | all sources | 1 source | 2 sources | 3 sources | places in a vicinity | frames"
+        return (tabulate(title, f"{columns} | frames/s in this run", rows),)
 
     def measures(self) -> tuple[Measure, ...]:
         return tuple(

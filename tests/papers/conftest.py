@@ -16,7 +16,7 @@ class Cup:
         self.thrown: list[int] = []
         self.loaded = 0
         self.experiment = Experiment(
-            "dice", "What dice show", Dice, self.work, shows=("Some paper, Figure 1",), data=(RECORDING,)
+            "dice", "What dice show", Dice, self.work, shows="Some paper, Figure 1", data=(RECORDING,)
         )
 
     def work(self, run: Run) -> Dice:

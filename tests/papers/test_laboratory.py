@@ -100,7 +100,7 @@ def test_a_picture_is_written_in_the_format_of_its_name(kind: str, tmp_path: Pat
 
 
 def test_a_table_has_its_headings_beside_its_cells() -> None:
-    table = tabulate("Title", [1.5], {"a": str, "b": lambda x: 2 * x, "b ": lambda x: 3 * x})
+    table = tabulate("Title", "a | b | b", [f"{x} | {2 * x} | {3 * x}" for x in (1.5,)])
     assert table.columns == ("a", "b", "b")
     assert table.rows == (("1.5", "3.0", "4.5"),)
 
