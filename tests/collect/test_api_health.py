@@ -10,9 +10,11 @@ import pytest
 
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.attack import AttackCache
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.problems import CANNOT_MEASURE, Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, unix_ms
+from cloakwork.sensor.wire import write_status
 from tests.collect.api_kit import NOW, Bench, bench, result, watched
+from tests.waiting import until
 
 PERIOD = watched().schedule.period_ms
 FAR = 4_102_444_800_000  # in the year 2100
@@ -63,6 +65,17 @@ def test_the_higher_of_the_reported_and_the_stored_count_is_used(made: Bench) ->
     told = sensors(made)
     assert (told["s1"]["used"], told["s2"]["used"], told["s3"]["used"]) == (5, 9, None)
     assert told["s1"]["broken"] == []
+
+
+@pytest.mark.parametrize("reason", CANNOT_MEASURE.values())
+def test_a_device_that_cannot_measure_is_a_problem_of_its_sensor(made: Bench, reason: Reason) -> None:
+    state = reason_code(reason)
+    made.intake.offer("cloakwork/v1/hall/s1/status", write_status(state, 3, 30), lambda: None)
+    until(lambda: any(one["sensor"] == "s1" for one in ask(made)["problems"]))
+    [problem] = ask(made)["problems"]
+    assert (problem["sensor"], problem["code"], problem["breaks_claim"]) == ("s1", state, False)
+    assert sensors(made)["s1"]["state"] == state
+    assert sensors(made)["s2"]["state"] is None
 
 
 @pytest.mark.parametrize(("state", "age"), [("offline", 0), ("online", 61_000)])

@@ -72,6 +72,20 @@ def test_a_sensor_that_never_sent_has_no_last_reading(browser: Browser) -> None:
         assert row.locator("td").all_inner_texts()[:2] == ["no reading yet", "none"]
 
 
+def test_a_sensor_that_cannot_measure_is_no_working_one_though_its_readings_arrive(browser: Browser) -> None:
+    given = flat(
+        silent={}, states={"s60": "failing"}, alarms=[], problems=[problem(Reason.FAILING, "s60", 7, START_MS)]
+    )
+    with watching(browser, given={"flat": given}) as (visit, _):
+        page = visit.page
+        expect(page.locator("#problems li")).to_have_count(2)
+        assert "Sensor s60 is unable to measure" in page.locator("#problems li").first.inner_text()
+        expect(page.locator("#problems li").last).to_contain_text("measure.py raises errors")
+        expect(page.locator("#plan [data-sensor=s60]")).to_have_class("sensor bad")
+        row = page.locator("#sensors-body tr", has_text="s60")
+        assert row.locator("td").first.inner_text() == "unable to measure"
+
+
 def test_rooms_without_names_are_numbered_and_follow_the_moment_shown(flat_visit: tuple[Visit, FakeApi]) -> None:
     visit, api = flat_visit
     page, site = visit.page, api.sites["flat"]

@@ -5,12 +5,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
@@ -19,7 +23,9 @@ from cloakwork.device import Agent, ConstantReading, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.sensor import session
 from cloakwork.sensor.keystream import device_key, sequence
+from cloakwork.sensor.mqtt import Mqtt
 from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from tests.broker import READER, Broker, running_broker
@@ -282,15 +288,74 @@ def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(
     assert not any("22" in said or "88" in said for said in notes)
 
 
-def test_home_assistant_discovers_the_sensor(folder: Path, broker: Broker) -> None:
+@dataclass
+class Broken:
+    """A driver that does not work: it raises an error, returns what is no reading, takes too long, or never ends."""
+
+    kind: str
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def read(self) -> tuple[int, int]:
+        if self.kind == "failing":
+            raise OSError("the sensor reads 98765432")
+        if self.kind == "slow":
+            time.sleep(0.03)
+        if self.kind == "offline":
+            self.released.wait()
+        return (98765432, 1) if self.kind != "invalid" else float("nan")  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("kind", ["failing", "invalid", "slow", "offline"])
+def test_a_broken_driver_never_looks_healthy_and_its_status_says_which_kind_and_nothing_else(
+    kind: str, folder: Path, broker: Broker, time_server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the broker reports a device that hangs after one and a half times this
+    monkeypatch.setattr(session, "Mqtt", partial(Mqtt, keep_alive=1))
+    make_folder(folder, ratio=RATIO, schedule=QUICK, time=time_server)
+    source = Broken(kind)
+
+    def states() -> list[str]:
+        return [read_status(payload)[0] for payload in listener.of("status")]
+
+    with listening(broker) as listener, working(folder, broker, source) as notes:
+        until(lambda: kind in states())
+        if kind != "offline":  # it stays so, also for those who come later and after the link was lost
+            before = len(listener.readings())
+            until(lambda: len(listener.readings()) >= before + 20)
+            broker.stop()
+            until(lambda: "the link to the broker is lost" in notes)
+            broker.start()
+            with listening(broker) as later:
+                until(lambda: len(later.readings()) >= 3)
+            again = [read_status(payload)[0] for topic, payload, kept in later.messages if topic.endswith("status")]
+            assert set(again) <= {kind, "slow", "offline"}  # a busy machine makes any driver slow
+        source.released.set()
+    assert set(states()) <= {"online", kind, "slow", "offline"}
+    said = b"".join(payload for _, payload, _ in listener.messages) + "".join(notes).encode()
+    assert b"98765432" not in said
+
+
+def test_home_assistant_discovers_the_sensor_and_its_problems(folder: Path, broker: Broker) -> None:
     make_folder(folder, ratio=RATIO, schedule=QUICK)
     with listening(broker) as early, working(folder, broker, ConstantReading(21.25), home_assistant=True):
-        until(lambda: early.of("config"))
+        until(lambda: len(early.of("config")) == 2)
     with listening(broker) as listener:
-        until(lambda: listener.of("config"))
-    topic, payload, retained = next(message for message in listener.messages if message[0].startswith("homeassistant/"))
-    told = json.loads(payload)
-    assert (topic, retained) == (f"homeassistant/sensor/cloakwork_{SITE}_{SENSOR}/config", True)
+        until(lambda: len(listener.of("config")) == 2)
+    sent = {topic: payload for topic, payload, retained in listener.messages if topic.endswith("config") and retained}
+    told = json.loads(sent[f"homeassistant/sensor/cloakwork_{SITE}_{SENSOR}/config"])
+    problem = json.loads(sent[f"homeassistant/binary_sensor/cloakwork_{SITE}_{SENSOR}_problem/config"])
+    assert (problem["device_class"], problem["state_topic"]) == ("problem", f"cloakwork/v1/{SITE}/{SENSOR}/status")
+    for state, available in (
+        ("online", True),
+        ("spent", True),
+        ("failing", False),
+        ("slow", False),
+        ("offline", False),
+    ):
+        shown = jinja2.Template(told["availability_template"]).render(value_json={"state": state})
+        assert (shown == "online") == available
+        shown = jinja2.Template(problem["value_template"]).render(value_json={"state": state})
+        assert (shown == "OFF") == available
     assert (told["device_class"], told["unit_of_measurement"]) == ("temperature", "°C")
     assert told["state_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/reading"
     assert told["availability_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/status"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.device_quota import DeviceQuota
-from cloakwork.collect.problems import BudgetCheck, BudgetRules, ProblemCounter, Reason
+from cloakwork.collect.problems import CANNOT_MEASURE, BudgetCheck, BudgetRules, ProblemCounter, Reason
 from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError
@@ -227,11 +227,18 @@ class Intake:
             for reason in reasons:
                 self._problems.count(reason, reading.site, reading.sensor, reading.received)
         for report in reports:
-            rules = self._rules.get(report.site)
-            if rules is not None and report.allowed != rules.allowed and report.state != BENCH:
-                self._problems.count(Reason.OTHER_BUDGET, report.site, report.sensor, report.received)
+            for reason in self._trouble(report):
+                self._problems.count(reason, report.site, report.sensor, report.received)
         _notify(self._on_new, new)
         _notify(self._on_report, reports)
+
+    def _trouble(self, report: DeviceReport) -> Iterator[Reason]:
+        """Yield what is wrong with a device, by its own report."""
+        rules = self._rules.get(report.site)
+        if rules is not None and report.allowed != rules.allowed and report.state != BENCH:
+            yield Reason.OTHER_BUDGET
+        if report.state in CANNOT_MEASURE:
+            yield CANNOT_MEASURE[report.state]
 
     def _timing(self, reading: Reading) -> Iterator[Reason]:
         """Yield what is odd about the time or the arrival of a new reading."""

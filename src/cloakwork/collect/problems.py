@@ -12,6 +12,7 @@ from enum import StrEnum
 from threading import Lock
 
 from cloakwork.collect.storage import ProblemCount
+from cloakwork.sensor.measuring import FAILING, INVALID, SLOW
 
 SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are dropped
 
@@ -33,8 +34,12 @@ class Reason(StrEnum):
     OTHER_BUDGET = "other budget: the device states another budget than the plan"
     OFF_SLOT = "off the slots: stamp not on a slot of the schedule"
     FLOOD = "flood: more readings than the plan allows and an outbox holds"
+    FAILING = "failing: measure.py raises errors, so the device sends a constant"
+    INVALID = "invalid: measure.py returns no readings, so the device sends a constant"
+    SLOW = "slow: measure.py takes longer than the slot allows, so the device sends a constant"
 
 
+CANNOT_MEASURE = {FAILING: Reason.FAILING, INVALID: Reason.INVALID, SLOW: Reason.SLOW}  # by the state of a device
 CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
 
 

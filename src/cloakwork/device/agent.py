@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.mqtt import BrokerAddress, sensor_discovery
+from cloakwork.mqtt import BrokerAddress, problem_discovery, sensor_discovery
 from cloakwork.sensor.board import UNSTATED, read_config, station
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
@@ -165,7 +165,7 @@ class Agent:
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
-                extra=(sensor_discovery(config),) if self._home_assistant else (),
+                extra=(sensor_discovery(config), problem_discovery(config)) if self._home_assistant else (),
                 login=(broker.user, broker.password),
             )
             self._together = device.device if config["scope"] == "network" and config["kind"] == "reading" else None

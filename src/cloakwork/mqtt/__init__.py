@@ -3,7 +3,14 @@
 from cloakwork.mqtt.address import BrokerAddress, parse_broker
 from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
 from cloakwork.mqtt.connection import Connection, MqttMessage
-from cloakwork.mqtt.home_assistant import expire_after, sensor_discovery, zone_discovery, zone_state, zone_topic
+from cloakwork.mqtt.home_assistant import (
+    expire_after,
+    problem_discovery,
+    sensor_discovery,
+    zone_discovery,
+    zone_state,
+    zone_topic,
+)
 
 __all__ = [
     "KEEP_ALIVE",
@@ -14,6 +21,7 @@ __all__ = [
     "MqttMessage",
     "expire_after",
     "parse_broker",
+    "problem_discovery",
     "sensor_discovery",
     "zone_discovery",
     "zone_state",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
     from cloakwork.site import Schedule, Zone
 
 SHORTEST_EXPIRY_S = 60
+WORKING = ["online", "spent", "bench"]  # states of a device without a problem
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
 # units that stand for one kind of quantity only
 _DEVICE_CLASSES = {
@@ -40,13 +41,28 @@ def sensor_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
         "state_class": "measurement",
         "expire_after": expire_after(config["schedule"]["window_slots"], config["schedule"]["period_ms"]),
         "availability_topic": topic(site, sensor, "status"),
-        "availability_template": "{{ 'offline' if value_json.state == 'offline' else 'online' }}",
+        # a device that cannot measure sends a constant, which is no value of the sensor
+        "availability_template": f"{{{{ 'online' if value_json.state in {WORKING} else 'offline' }}}}",
     }
     if unit:
         settings["unit_of_measurement"] = unit
     if unit in _DEVICE_CLASSES:
         settings["device_class"] = _DEVICE_CLASSES[unit]
     return _discovery("sensor", site, sensor, settings)
+
+
+def problem_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces whether a device has a problem."""
+    site, sensor = config["site"], config["sensor"]
+    settings = {
+        "name": f"{sensor} problem",
+        "device_class": "problem",
+        "entity_category": "diagnostic",
+        "state_topic": topic(site, sensor, "status"),
+        "value_template": f"{{{{ 'OFF' if value_json.state in {WORKING} else 'ON' }}}}",
+        "json_attributes_topic": topic(site, sensor, "status"),
+    }
+    return _discovery("binary_sensor", site, f"{sensor}_problem", settings)
 
 
 def zone_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:

@@ -57,6 +57,7 @@ class Session:
         self._device = device
         self._transport = transport
         self._login = login
+        self.state = "online"  # the state to report
         self._extra = extra
         self._note = note
         self._mqtt: Mqtt | None = None
@@ -146,7 +147,7 @@ class Session:
         self._granted_count += 1
         if self._granted_count == 2 and self._mqtt is not None:
             self._asked = now
-            self.publish_status(self._device.status("online", now))
+            self.publish_status(self._device.status(self.state, now))
             for where, what in self._extra:
                 self._mqtt.publish(where, what, qos=1, retain=True)
 

@@ -3,6 +3,7 @@
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
 from cloakwork.sensor.errors import WireError
+from cloakwork.sensor.measuring import ONLINE, REASONS, SLOW, MeasuringHealth, attempt
 from cloakwork.sensor.session import IN_FLIGHT, Session
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ class Station:
         self._stamped = 0  # the time of the last slot in which the device measured
         self._made = -1  # the first sequence number since this start
         self._failed = False
-        self._state = "online"
+        self._health = MeasuringHealth()
         newest = outbox.newest()
         if newest and device.ahead(newest):
             # the messages are newer than the state, so an older state was restored
@@ -74,7 +75,7 @@ class Station:
         if self._session.ready(now):
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
-            self._session.publish_status(self.device.status(self._state, now))
+            self._session.publish_status(self.device.status(self._session.state, now))
         self._session.flush()
         self._slot()
         now = self.device.clock.now()
@@ -152,7 +153,8 @@ class Station:
             self._stamped = time
             made = self.outbox.add(device.cloak(self._measured(start, time), time))
             self._made = made if self._made < 0 else self._made
-        self._state = "online" if verdict == TAKE else "spent"
+        working = self._health.state == ONLINE
+        self._session.state = "spent" if verdict == SPENT and working else self._health.state
         self._send_at = start + device.config["schedule"]["offset_ms"]
         while self._send_at < device.clock.now():
             self._send_at += device.period
@@ -190,20 +192,14 @@ class Station:
 
     def _measured(self, start: int, time: int) -> "tuple[int, int] | None":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""
-        missing = ""
-        numerator, denominator = 0, 1
-        try:
-            numerator, denominator = self._read()
-            if type(numerator) is not int or type(denominator) is not int or denominator <= 0:
-                missing = "read() did not return two whole numbers, the second above 0"
-        except Exception:
-            missing = "no reading could be taken"
-        if not missing and not self._in_time(start, time):
-            missing = "a reading took too long"
-        if missing and not self._failed:
-            self._note(missing + ": the device sends a constant with noise instead, until readings return")
-        self._failed = bool(missing)
-        return None if missing else (numerator, denominator)
+        reading, state = attempt(self._read)
+        if not self._in_time(start, time):
+            reading, state = None, SLOW
+        if reading is None and not self._failed:
+            self._note(REASONS[state] + ": the device sends a constant with noise instead, until readings return")
+        self._failed = reading is None
+        self._health.add(state)
+        return reading
 
     def _align(self) -> None:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.

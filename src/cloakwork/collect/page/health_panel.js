@@ -5,6 +5,8 @@ import { ago, count, duration, moment, number, rough } from "./formats.js";
 import { few } from "./texts.js";
 
 const MANY_WAITING = 10; // frames that wait before a warning
+// states of a device whose measure.py does not work: it sends a constant
+const CANNOT_MEASURE = ["failing", "invalid", "slow"];
 const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
 const COLUMNS = [
   { key: "id", name: "Sensor", rank: (sensor) => sensor.id, text: (sensor) => sensor.id },
@@ -55,6 +57,7 @@ function sensorState(sensor, alarmed, info, now) {
     return { level: "alarm", text: "over budget" };
   if (recent.length) return { level: "alarm", text: "not as planned" };
   if (sensor.state === "offline") return { level: "bad", text: "offline" };
+  if (CANNOT_MEASURE.includes(sensor.state)) return { level: "bad", text: "unable to measure" };
   if (silence === null) return { level: "unknown", text: "no reading yet" };
   if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
   if (sensor.state === "bench") return { level: "wait", text: "being audited" };
@@ -67,7 +70,7 @@ export function summary(sensors) {
   const having = (level) => sensors.filter((sensor) => sensor.level === level).length;
   const parts = [
     [having("alarm"), "with an alarm"],
-    [having("bad"), "silent or offline"],
+    [having("bad"), "silent, offline or unable to measure"],
     [having("wait"), "waiting"],
     [having("unknown"), "without a reading yet"],
   ].filter(([k]) => k > 0);
@@ -171,6 +174,9 @@ const PROBLEM_TEXTS = {
   "over budget": "over budget: the privacy claim does not hold for this sensor",
   "other budget": "another budget than the plan's: the privacy claim does not hold for this sensor",
   "off the slots": "readings off the slots of the schedule: the privacy claim does not hold for this sensor",
+  failing: "measure.py raises errors, so the device sends a constant: run its check",
+  invalid: "measure.py returns no readings, so the device sends a constant: run its check",
+  slow: "measure.py takes longer than the slot allows, so the device sends a constant: run its check",
   flood: "more readings than the plan allows and an outbox holds: a copy of the device, or someone who sends in its name",
 };
 
@@ -199,7 +205,7 @@ function newestAlarms(alarms) {
 
 const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Sensors that are offline or silent, each since its last reading. */
+/** Sensors that are offline, silent or unable to measure, each since its last reading. */
 const away = (sensors, now) =>
   sensors
     .filter(({ level }) => level === "bad")

@@ -1,0 +1,61 @@
+"""Measuring: whether `read` gives readings, and what the status of a device says about it."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+ONLINE, FAILING, INVALID, SLOW = "online", "failing", "invalid", "slow"
+REASONS = {
+    FAILING: "no reading could be taken",
+    INVALID: "read() did not return two whole numbers, the second above 0",
+    SLOW: "a reading took too long",
+}
+BLOCK = 16  # readings that the status judges together
+TOLERATED = 3  # failed readings in a block of a device that still counts as working
+
+
+def is_reading(result: "Any") -> bool:
+    """Whether this is a fraction (numerator, denominator) of whole numbers, the second above 0."""
+    try:
+        numerator, denominator = result
+    except Exception:
+        return False
+    return type(numerator) is int and type(denominator) is int and denominator > 0
+
+
+def attempt(read: "Callable[[], tuple[int, int]]") -> "tuple[tuple[int, int] | None, str]":
+    """Measure: the reading and `online`, or None and whether `read` is `failing` or its result `invalid`."""
+    try:
+        result = read()
+    except Exception:
+        return None, FAILING
+    return (result, ONLINE) if is_reading(result) else (None, INVALID)
+
+
+class MeasuringHealth:
+    """Decides what the status says about measuring: after the first reading, then after every 16.
+
+    `state` is `online`, or why more than 3 of the 16 readings failed. It does not follow single failures: where those
+    depend on who is near, which they must not, the status would too, each time.
+    """
+
+    def __init__(self) -> None:
+        self.state = ONLINE
+        self._first = True
+        self._count = 0
+        self._failures = 0
+        self._reason = ONLINE
+
+    def add(self, state: str) -> None:
+        """Count one reading: `online`, or why there is none."""
+        self._count += 1
+        if state != ONLINE:
+            self._failures += 1
+            self._reason = state
+        if self._first:
+            self._first = False
+            self.state = state
+        if self._count == BLOCK:
+            self.state = self._reason if self._failures > TOLERATED else ONLINE
+            self._count = self._failures = 0

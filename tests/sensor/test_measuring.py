@@ -1,0 +1,45 @@
+"""What a device reports about measuring: at once if nothing works, and never more often than every 16 readings."""
+
+import random
+
+import pytest
+
+from cloakwork.sensor.measuring import BLOCK, FAILING, INVALID, ONLINE, MeasuringHealth, attempt
+
+
+@pytest.mark.parametrize(
+    "result", [None, 21, 21.5, float("nan"), "21", (21.5, 1), (85, 0), (85, -4), (True, 1), (1, 2, 3)]
+)
+def test_what_is_no_fraction_of_whole_numbers_is_invalid(result: object) -> None:
+    assert attempt(lambda: result) == (None, INVALID)  # type: ignore[arg-type,return-value]
+    assert attempt(lambda: (85, 4)) == ((85, 4), ONLINE)
+
+
+def test_a_first_reading_that_fails_is_reported_at_once() -> None:
+    health = MeasuringHealth()
+    health.add(FAILING)
+    assert health.state == FAILING
+
+
+@pytest.mark.parametrize(("failures", "state"), [(3, ONLINE), (4, INVALID), (16, INVALID)])
+def test_four_failures_in_16_readings_are_reported_until_16_others_have_fewer(failures: int, state: str) -> None:
+    health = MeasuringHealth()
+    for turn in range(BLOCK):
+        health.add(INVALID if turn >= BLOCK - failures else ONLINE)
+    assert health.state == state
+    for _ in range(BLOCK - 1):
+        health.add(ONLINE)
+        assert health.state == state
+    health.add(ONLINE)
+    assert health.state == ONLINE
+
+
+def test_the_status_changes_at_most_once_in_16_readings() -> None:
+    rng, health = random.Random(5), MeasuringHealth()
+    states = []
+    for _ in range(100 * BLOCK):
+        health.add(FAILING if rng.random() < 0.2 else ONLINE)
+        states.append(health.state)
+    changed = [turn + 1 for turn in range(1, len(states)) if states[turn] != states[turn - 1]]
+    assert len(changed) > 10
+    assert all(turn % BLOCK == 0 for turn in changed)
