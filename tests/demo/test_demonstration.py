@@ -5,7 +5,7 @@ import re
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from cloakwork.collect.storage import Reading, ReadingStatus
+from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.demo import Demonstration, Household, load_flat, staying
 from cloakwork.physics import FloorPlan, sources
 from tests.browser import running_browser, visiting
@@ -21,6 +23,7 @@ from tests.collect.page_kit import USUAL, marks, until
 from tests.demo.small import small_flat
 
 PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
+SLOW_S = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +104,23 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         assert len(list((folder / "devices").iterdir())) == 6
     assert list(tmp_path.iterdir()) == []
     assert [thread.name for thread in set(threading.enumerate()) - before if "cloakwork" in thread.name] == []
+
+
+def test_a_busy_machine_misses_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store takes longer for each few readings than a frame waits for the rest by the fast clock."""
+    add, sensors = ReadingTable.add, []
+
+    def slowly(table: ReadingTable, readings: Sequence[Reading]) -> list[ReadingStatus]:
+        time.sleep(SLOW_S)
+        return add(table, readings)
+
+    monkeypatch.setattr(ReadingTable, "add", slowly)
+    monkeypatch.setattr("cloakwork.collect.batch_writer.BATCH", 2)
+    with Demonstration(small_flat(), staying([(1.0, 1.0)])) as show:
+        assert SLOW_S * show.clock.speed > show.watched.wait_ms / 1000
+        show.service.live.listen(lambda result: sensors.append(result.sensors))
+        show.wait_for(4, PATIENCE)
+    assert set(sensors) == {6}
 
 
 def test_a_show_that_cannot_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

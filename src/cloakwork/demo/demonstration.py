@@ -26,7 +26,6 @@ KEPT_DAYS = 2.0
 SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
-MOST_BEHIND = 3  # frames
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,13 @@ class Demonstration:
         raise TimeoutError(f"the devices' readings did not arrive within {timeout:g} s: the machine may be too busy")
 
     def _behind(self) -> bool:
-        """Whether the map is more than a few frames behind."""
+        """Whether the devices have sent a frame that is not on the map yet.
+
+        The collector waits for the readings of a frame by the time in the flat: a busy machine would need longer.
+        """
         lag = self.service.live.state(self.site.name).lag_ms
-        return (self.clock() - self.clock.began if lag is None else lag) > MOST_BEHIND * self.site.period_ms
+        sent = self.site.period_ms + self.site.schedule.offset_ms
+        return (self.clock() - self.clock.began if lag is None else lag) >= sent
 
     def _start(self) -> None:
         _allow_files()

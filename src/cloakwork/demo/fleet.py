@@ -36,12 +36,12 @@ class Fleet:
     clock
         The time of the flat. The fleet advances it.
     behind
-        Whether those who use the readings are behind.
+        Whether readings that were sent are still on their way to those who use them.
 
     Notes
     -----
     While a device waits for the broker, the clock runs in real time: time-outs of the network are not simulated. So it
-    does while others are behind: on a slow machine the time runs slower, and not away from the map.
+    does while others are behind: on a slow machine the time runs slower, and nobody misses a reading.
     """
 
     def __init__(
