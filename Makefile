@@ -18,6 +18,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@echo "compiling the solvers (once, up to a minute) ..."
+	@$(BIN)/python -m tests.compilation
 	@touch $(STAMP)
 
 demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a picture, out/demo.png

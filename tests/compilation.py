@@ -1,4 +1,7 @@
-"""Shares the work of compiling inner loops between the workers of a test run, where no cache has them yet."""
+"""Shares the work of compiling inner loops between the workers of a test run, where no cache has them yet.
+
+`python -m tests.compilation` compiles them all.
+"""
 
 import time
 from functools import cache
@@ -52,3 +55,7 @@ def _compile_pursuit() -> None:
 
 
 _SHARES = (_compile_posterior, _compile_pursuit)
+
+if __name__ == "__main__":
+    for share in _SHARES:
+        share()

@@ -93,7 +93,7 @@ def test_importing_loads_no_numpy(statement: str) -> None:
 
 def test_commands_load_quickly() -> None:
     """Drawing and all of SciPy's distributions take longer to load than most commands to work."""
-    commands = "import cloakwork.cli.plan, cloakwork.cli.collect, cloakwork.cli.provision"
+    commands = "from cloakwork.cli import plan, recover, provision, collect, demo"
     assert not loaded_after(commands) & {"matplotlib", "scipy.stats"}
 
 

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.demo_picture import MINUTES, Morning, show_picture
 from cloakwork.cli.output import bar, counted, err, note, program, say
 from cloakwork.demo import Demonstration, DemoProgress, Household, load_flat, this_morning, usual_port
 from cloakwork.physics import FloorPlan
@@ -41,6 +40,8 @@ def demo(
 
 
 def _draw(out: Path) -> None:
+    from cloakwork.cli.demo_picture import MINUTES, Morning, show_picture  # noqa: PLC0415 - a live map needs no Matplotlib
+
     began = time.perf_counter()
     site = load_flat()
     note(

@@ -1,7 +1,6 @@
 """Pictures of tracks: trails that fade with age, numbered marks, and the names of zones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -16,28 +15,14 @@ from matplotlib.lines import Line2D
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.draw import INK, coloured_map, save, vicinity
+from cloakwork.cli.recover_report import Trail
 from cloakwork.physics import FloorPlan, Physics, Rooms
-from cloakwork.recovery import Source
 from cloakwork.site import Site
 
 COLOURS = ("#1f5fa8", "#1b7837", "#762a83", "#8c510a", "#01665e", "#ad1457")  # of tracks, legible on a warm map
 FAINTEST = 0.08
 LISTED = 8  # tracks in the legend
 EARLIEST = 10**11  # a smaller time is not that of a clock
-
-
-@dataclass
-class Trail:
-    """The way of one source: the label of its track, when the track began, and where it was when."""
-
-    label: int
-    since: int
-    points: list[tuple[int, Source]] = field(default_factory=list)
-
-    @property
-    def colour(self) -> str:
-        """The colour of the track."""
-        return COLOURS[(self.label - 1) % len(COLOURS)]
 
 
 def draw_tracks(path: Path, site: Site, weights: FloatArray, trails: Sequence[Trail], now: int) -> None:
@@ -83,6 +68,10 @@ def _name_zones(axes: Any, site: Site) -> None:
         )
 
 
+def _colour(trail: Trail) -> str:
+    return COLOURS[(trail.label - 1) % len(COLOURS)]
+
+
 def _draw_trail(axes: Any, physics: Physics, trail: Trail, first: int, now: int) -> None:
     """Draw the way of a source, the fainter the longer ago, and never through a wall."""
     ways = FreeWays(physics.rooms) if isinstance(physics, FloorPlan) else None
@@ -92,7 +81,7 @@ def _draw_trail(axes: Any, physics: Physics, trail: Trail, first: int, now: int)
             turns = [] if ways is None else ways.turns(before.place, after.place)
             segments.append([before.at, *turns, after.at])
             alpha = FAINTEST + (0.9 - FAINTEST) * (time - first) / max(now - first, 1)
-            colours.append((*to_rgb(trail.colour), alpha))
+            colours.append((*to_rgb(_colour(trail)), alpha))
     axes.add_collection(LineCollection(segments, colors=colours, linewidths=2, joinstyle="round", zorder=3))
 
 
@@ -130,7 +119,7 @@ class FreeWays:
 def _mark(axes: Any, physics: Physics, trail: Trail, layout: dict[int, Sequence[float]]) -> None:
     """Draw a numbered mark at a source, and its vicinity."""
     source = trail.points[-1][1]
-    vicinity(axes, physics, source, trail.colour)
+    vicinity(axes, physics, source, _colour(trail))
     at: Sequence[float] | None = layout.get(source.place)
     if isinstance(source.at, tuple):
         at = source.at
@@ -138,7 +127,7 @@ def _mark(axes: Any, physics: Physics, trail: Trail, layout: dict[int, Sequence[
         at = (source.at, axes.get_ylim()[1])
     if at is not None:
         style = {"markeredgecolor": "white", "markeredgewidth": 1.5, "zorder": 5, "clip_on": False}
-        axes.plot(*at, "o", color=trail.colour, markersize=17, **style)
+        axes.plot(*at, "o", color=_colour(trail), markersize=17, **style)
         axes.text(*at, str(trail.label), ha="center", va="center_baseline", color="white", fontsize=9, zorder=6)
 
 
@@ -149,7 +138,7 @@ def _legend(figure: Figure, site: Site, present: Sequence[Trail], first: int) ->
         source = trail.points[-1][1]
         where = next((f"{zone.label}, " for zone in site.zones if source.place in zone.places), "")
         text = f"{trail.label}: {where}followed since {clock_text(trail.since)}, {100 * source.probability:.0f} %"
-        entries.append(Line2D([], [], marker="o", color=trail.colour, linestyle="", markersize=9, label=text))
+        entries.append(Line2D([], [], marker="o", color=_colour(trail), linestyle="", markersize=9, label=text))
     if len(present) > LISTED:
         entries.append(Line2D([], [], linestyle="", label=f"and {len(present) - LISTED} more"))
     if site.physics.space.places.shape[1] == 2:

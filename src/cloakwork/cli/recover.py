@@ -13,8 +13,6 @@ import typer
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
-from cloakwork.cli.draw import check_picture, draw_map
-from cloakwork.cli.draw_tracks import draw_tracks
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.planned_noise import planned_noise
@@ -46,6 +44,8 @@ def recover(
 ) -> None:
     """Follow sources through the frames of a file or of a store, and write where each was."""
     if plot is not None:
+        from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - Matplotlib is slow to load
+
         check_picture(plot)
     if readings is not None and from_store is not None:
         raise InputError("give either a file of readings or --from-store, not both.")
@@ -71,6 +71,9 @@ def recover(
 
 
 def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray) -> None:
+    from cloakwork.cli.draw import draw_map  # noqa: PLC0415 - as above
+    from cloakwork.cli.draw_tracks import draw_tracks  # noqa: PLC0415
+
     if summary.followed:
         draw_tracks(plot, site, weights, summary.trails, summary.recent[-1].time)
         return

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.draw_tracks import Trail
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
 from cloakwork.readings import FrameRecovery, Problems
@@ -18,6 +17,15 @@ SHOWN_TRACKS = 20
 TRAIL = 60  # frames
 SHOWN_SENSORS = 5
 EARLIEST, LATEST = 10**11, 2 * 10**14  # times between these, in milliseconds, are shown as dates
+
+
+@dataclass
+class Trail:
+    """The way of one source: the label of its track, when the track began, and where it was when."""
+
+    label: int
+    since: int
+    points: list[tuple[int, Source]] = field(default_factory=list)
 
 
 class FrameSource(Protocol):

@@ -32,12 +32,16 @@ class Solver:
         self._follower = Follower(site, store, clock) if store is not None and site.follows else None
 
     def prepare(self) -> float:
-        """Compile and factor the model, so that the first frame does not wait; returns the seconds it took."""
+        """Compile and factor the model, so that the first frame does not wait; returns the seconds it took.
+
+        Where sources are followed, few frames are recovered alone: that is compiled with the first that is.
+        """
         began = time.perf_counter()
-        steps = np.rint(self.site.baselines / self.site.cloak.steps).astype(np.int64)
-        self._recoverer.recover([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
         if self._follower is not None:
             self._follower.prepare()
+        else:
+            steps = np.rint(self.site.baselines / self.site.cloak.steps).astype(np.int64)
+            self._recoverer.recover([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
         return time.perf_counter() - began
 
     def solve(self, frames: Sequence[Frame], *, keep: bool = True, before: Result | None = None) -> list[Result]:

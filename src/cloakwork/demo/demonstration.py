@@ -26,6 +26,7 @@ KEPT_DAYS = 2.0
 SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
+CONNECTING_MS = 30_000  # before the first frame; in real time, since devices wait for the broker
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,17 @@ class Demonstration:
     ----------
     movement
         How people move.
-    began
-        The time in the flat at the beginning, in Unix milliseconds; by default this morning.
     speed
         How many times faster than real time it runs.
     port
         Port of the page on this machine; 0 takes any free one.
     """
 
-    def __init__(
-        self, site: Site, movement: Inhabitants, *, began: int | None = None, speed: float = SPEED, port: int = 0
-    ) -> None:
+    def __init__(self, site: Site, movement: Inhabitants, *, speed: float = SPEED, port: int = 0) -> None:
         self.site = site
-        self.clock = SimulatedClock(this_morning() if began is None else began, speed=speed)
+        self._morning = this_morning()
+        first = -(-self._morning // site.period_ms) * site.period_ms
+        self.clock = SimulatedClock(first - min(CONNECTING_MS, site.period_ms // 2), speed=speed)
         self._movement = movement
         self._port = port
         self._stack = ExitStack()
@@ -132,9 +131,9 @@ class Demonstration:
 
         The collector waits for the readings of a frame by the time in the flat: a busy machine would need longer.
         """
-        lag = self.service.live.state(self.site.name).lag_ms
-        sent = self.site.period_ms + self.site.schedule.offset_ms
-        return (self.clock() - self.clock.began if lag is None else lag) >= sent
+        lag, now = self.service.live.state(self.site.name).lag_ms, self.clock()
+        sent = (now - self.site.schedule.offset_ms) // self.site.period_ms * self.site.period_ms
+        return sent > (self.clock.began if lag is None else now - lag)
 
     def _start(self) -> None:
         _allow_files()
@@ -143,7 +142,7 @@ class Demonstration:
         broker = EmbeddedBroker()
         broker.start()
         self._stack.callback(broker.stop)
-        self.world = SimulatedFlat(self.site, self._movement, self.clock.began, self.clock)
+        self.world = SimulatedFlat(self.site, self._movement, self._morning, self.clock)
         store = self._stack.enter_context(open_store(str(folder / "cloakwork.db"), now=self.clock))
         self._service = Service(
             {self.site.name: self.watched},
