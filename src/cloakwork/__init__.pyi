@@ -42,9 +42,11 @@ from .privacy import Calibration as Calibration
 from .privacy import Cloak as Cloak
 from .privacy import Design as Design
 from .privacy import DesignReport as DesignReport
+from .privacy import Flip as Flip
 from .privacy import Profile as Profile
 from .privacy import Scope as Scope
 from .privacy import SensorChoice as SensorChoice
+from .privacy import Shares as Shares
 from .privacy import choose_sensors as choose_sensors
 from .privacy import mean_variance as mean_variance
 from .privacy import place_variances as place_variances
@@ -62,6 +64,7 @@ from .recovery import Track as Track
 from .recovery import Tracked as Tracked
 from .recovery import Tracker as Tracker
 from .recovery import Tracking as Tracking
+from .recovery import presence as presence
 from .recovery import recover as recover
 from .recovery import track as track
 from .series import Bins as Bins

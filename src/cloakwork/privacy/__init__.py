@@ -5,6 +5,7 @@ from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, sensitiv
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import Explanation
+from cloakwork.privacy.flip import Flip, Shares
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import (
@@ -29,6 +30,7 @@ __all__ = [
     "Design",
     "DesignReport",
     "Explanation",
+    "Flip",
     "Immutable",
     "Keystream",
     "Ledger",
@@ -37,6 +39,7 @@ __all__ = [
     "Profile",
     "Scope",
     "SensorChoice",
+    "Shares",
     "WordSource",
     "allowed_mu",
     "check_claim",

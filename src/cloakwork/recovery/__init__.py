@@ -6,6 +6,7 @@ from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
+from cloakwork.recovery.presence import presence
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
 from cloakwork.recovery.smoothing import Tracking, smooth, track
@@ -38,6 +39,7 @@ __all__ = [
     "Tracking",
     "joint_p_value",
     "noticed",
+    "presence",
     "read_off",
     "recover",
     "smooth",

@@ -1,0 +1,256 @@
+"""Randomised response: sensors with two or a few values, such as motion, a door contact or a seat."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen, positive, rounded_down, rounded_up
+from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
+
+WORD = 2**127  # words that decide one answer
+MOST_VALUES = 64
+MOST_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
+
+
+@final
+class Flip(Immutable):
+    """Randomised response: a sensor reports its value, or with a known probability another one.
+
+    It hides what a sensor saw, and so whether anyone was there, where a `Cloak` hides only where a source is.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The claim, for a whole window. A delta of 0 is allowed.
+    readings_per_window
+        Readings of one sensor that (epsilon, delta) covers together.
+    values
+        How many values a reading can have: 2 for a bit.
+    sensors
+        How many sensors one person can change in the same reading.
+
+    Notes
+    -----
+    A reading x becomes x with probability p = e^e0 / (e^e0 + values - 1), and each other value with probability
+    q = p / e^e0. Its privacy loss is e0 with probability p, -e0 with probability q, and 0 otherwise. The losses of a
+    window add up to L, and
+
+        delta(epsilon) = E max(0, 1 - e^(epsilon - L)),
+
+    a finite sum. `each` is the largest e0 that meets the claim. This is exact: neighbours that change all readings of
+    the window reach it.
+
+    >>> flip = Flip(epsilon=2.0, delta=1e-5, readings_per_window=60)
+    >>> round(flip.each, 4), round(flip.truth, 4)
+    (0.0665, 0.5166)
+    """
+
+    _kind = "flip"
+
+    def __init__(
+        self, *, epsilon: float, delta: float = 0.0, readings_per_window: int, values: int = 2, sensors: int = 1
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon, error=CalibrationError)
+        self.delta = _checked_delta(delta)
+        self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
+        self.values = count("values", values, least=2, error=CalibrationError)
+        self.sensors = count("sensors", sensors, error=CalibrationError)
+        if self.values > MOST_VALUES:
+            raise CalibrationError(
+                f"values={values}: give at most {MOST_VALUES}. A reading with more values is a number: use Cloak.",
+                values=values,
+            )
+        covered = self.readings_per_window * self.sensors
+        self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
+        # every other value gets so many of all words, rounded up
+        self._words_each = math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50))
+        self._ledger = Ledger(
+            self.readings_per_window,
+            unit="readings",
+            owner="flip",
+            remedy="Make a new flip for the next window. To experiment, use simulate(readings, rng=...).",
+        )
+        self._freeze()
+
+    @property
+    def truth(self) -> float:
+        """Probability that a report is the true value."""
+        return 1 - (self.values - 1) * self.other
+
+    @property
+    def other(self) -> float:
+        """Probability of each value that is not the true one."""
+        return self._words_each / WORD
+
+    @property
+    def likelihood(self) -> FloatArray:
+        """Probability of each report (columns) for each true value (rows)."""
+        table = np.full((self.values, self.values), self.other)
+        np.fill_diagonal(table, self.truth)
+        return table
+
+    @property
+    def spent(self) -> int:
+        """Readings released so far."""
+        return self._ledger.spent
+
+    def release(self, readings: ArrayLike) -> IntArray:
+        """Randomise readings (k,), or (k, sensors) where each row is one reading of several sensors.
+
+        Each row spends one of `readings_per_window`; a call that would exceed them is refused before anything is
+        released.
+        """
+        values = self._checked(readings)
+        self._ledger.spend(len(values))
+        return self._randomised(values, private_words)
+
+    def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> IntArray:
+        """Randomise readings by the same law as `release`, reproducibly and so not privately; spends nothing."""
+        return self._randomised(self._checked(readings), simulated_words(rng))
+
+    def shares(self, reports: ArrayLike, *, level: float = 0.95) -> "Shares":
+        """Estimate from reports which share of the readings had each value."""
+        values = self._checked(reports).ravel()
+        if not len(values):
+            raise InputError("reports is empty: give at least one report.")
+        if not 0 < level < 1:
+            raise InputError(f"level={level!r}: give a number between 0 and 1.", level=level)
+        n, seen = len(values), np.bincount(values, minlength=self.values)
+        gap = self.truth - self.other
+        low = special.betaincinv(np.maximum(seen, 1), n - seen + 1, (1 - level) / 2) * (seen > 0)
+        high = np.where(seen < n, special.betaincinv(seen + 1, np.maximum(n - seen, 1), (1 + level) / 2), 1.0)
+        limits = np.clip((np.stack([low, high], axis=1) - self.other) / gap, 0.0, 1.0)
+        mean = seen / n
+        return Shares(frozen((mean - self.other) / gap), frozen(np.sqrt(mean * (1 - mean) / n) / gap), frozen(limits))
+
+    def explain(self) -> str:
+        """Explain in plain sentences what is hidden from whom, and what is not."""
+        n, factor = self.readings_per_window, rounded_up(math.exp(min(self.epsilon, 700)), 3)
+        readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
+        sensors = "one sensor" if self.sensors == 1 else f"up to {self.sensors} sensors"
+        plus = f", plus {self.delta:g}" if self.delta else ""
+        day = loss_delta(self.epsilon, self.each, 24 * n * self.sensors, self.values)
+        return "\n".join(
+            [
+                f"Hidden: everything that {sensors} saw during a window, from an observer who has {readings}. Any "
+                f"event they look for is at most e^{self.epsilon:g} = {factor} times as likely for one history of the "
+                f"sensor as for any other{plus}. That covers whether anyone was there at all.",
+                f"Cost: a report is the true value in {rounded_down(100 * self.truth, 4)} % of cases, a guess without "
+                f"looking in {100 / self.values:.4g} %.",
+                f"Not hidden: what happens in many windows. Over 24 windows, epsilon = {self.epsilon:g} holds only "
+                f"with delta = {rounded_up(day, 2)}. Nor anything that the times of reports tell: report at fixed "
+                "times, never on change.",
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Flip(epsilon={self.epsilon:g}, delta={self.delta:g}, readings_per_window={self.readings_per_window}, "
+            f"values={self.values}, sensors={self.sensors})"
+        )
+
+    def _checked(self, readings: ArrayLike) -> IntArray:
+        """Readings as whole numbers; errors name positions, never values."""
+        array = array_or_none(readings)
+        if array is None or array.ndim not in (1, 2) or array.dtype.kind not in "biuf":
+            raise ReadingError(
+                f"readings: give whole numbers from 0 to {self.values - 1}, shape (readings,) or (readings, sensors)."
+            )
+        valid = (array >= 0) & (array < self.values) & (array == np.floor(array))
+        if not valid.all():
+            where = tuple(int(k) for k in np.argwhere(~valid)[0])
+            raise ReadingError(f"readings{list(where)} is not a whole number from 0 to {self.values - 1}.", where=where)
+        return array.astype(np.int64)
+
+    def _randomised(self, values: IntArray, words: WordSource) -> IntArray:
+        """A word below `_words_each` times the number of other values chooses one of them, any other the truth."""
+        drawn = words(values.size)
+        high, low = drawn[:, 0] & np.uint64(2**63 - 1), drawn[:, 1]
+        others = np.zeros(values.size, dtype=np.int64)
+        for k in range(1, self.values):
+            cut_high, cut_low = divmod(k * self._words_each, 2**64)
+            others += (high < cut_high) | ((high == cut_high) & (low < np.uint64(cut_low)))
+        return np.asarray((values.ravel() + others) % self.values).reshape(values.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Estimated share of each value among the readings, its standard error, and limits (values, 2).
+
+    The estimates are unbiased, so they may be below 0 or above 1; the limits are not. They are those of Clopper and
+    Pearson for the reports.
+    """
+
+    values: FloatArray
+    errors: FloatArray
+    limits: FloatArray
+
+    def __str__(self) -> str:
+        rows = zip(self.values, self.errors, self.limits, strict=True)
+        return "\n".join(
+            f"value {k}: {share:.3f} +- {error:.3f} (between {low:.3f} and {high:.3f})"
+            for k, (share, error, (low, high)) in enumerate(rows)
+        )
+
+
+def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float:
+    """Delta at `epsilon` of so many readings with a loss of `each`, rounded up."""
+    if each * readings <= epsilon:
+        return 0.0
+    losses = np.arange(-readings, readings + 1)
+    gains = -np.expm1(np.minimum(epsilon - each * losses, 0.0))
+    slip = 2.0**-46 * readings * math.log(readings + 2)  # of logarithms of factorials, and of sums of positive numbers
+    return min(1.0, float(loss_law(each, readings, values) @ gains) * (1 + slip))
+
+
+def loss_law(each: float, readings: int, values: int) -> FloatArray:
+    """Law of the sum of losses, in units of `each`, from -readings to readings."""
+    if values == 2 or readings > MOST_SUMMED:  # two values reveal at least as much as more
+        law = np.zeros(2 * readings + 1)
+        k = np.arange(readings + 1)
+        logs = special.gammaln(readings + 1) - special.gammaln(k + 1) - special.gammaln(readings - k + 1)
+        law[::2] = np.exp(logs - k * np.log1p(math.exp(-each)) - (readings - k) * np.log1p(math.exp(each)))
+        return law
+    scale = math.exp(each) + values - 1
+    one: FloatArray = np.array([1.0, values - 2.0, math.exp(each)]) / scale
+    law, power = np.ones(1), one
+    while readings:
+        if readings & 1:
+            law = np.convolve(law, power)
+        readings >>= 1
+        if readings:
+            power = np.convolve(power, power)
+    return law
+
+
+def _largest_each(epsilon: float, delta: float, readings: int, values: int) -> float:
+    """The largest loss of one reading that meets the claim over all of them, rounded down."""
+    low, high = epsilon / readings, 2 * epsilon
+    if delta == 0:
+        return low * (1 - 2.0**-50)
+    while loss_delta(epsilon, high, readings, values) <= delta:
+        low, high = high, 2 * high
+        if high > 700:
+            raise CalibrationError(
+                f"delta={delta:g}: with epsilon={epsilon:g} it allows to report the truth. Give a smaller delta.",
+                delta=delta,
+            )
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if loss_delta(epsilon, middle, readings, values) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _checked_delta(delta: Any) -> float:
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
+        raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1; 1e-6 is usual.", delta=delta)
+    return float(delta)
