@@ -2,6 +2,7 @@
 
 from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
 from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, sensitivity
+from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import Explanation
@@ -26,6 +27,7 @@ __all__ = [
     "SERVER_TABLES",
     "Allowance",
     "Calibration",
+    "Chooser",
     "Cloak",
     "Design",
     "DesignReport",
@@ -43,6 +45,7 @@ __all__ = [
     "WordSource",
     "allowed_mu",
     "check_claim",
+    "choose",
     "choose_sensors",
     "cuts_error",
     "keep_sensors",
