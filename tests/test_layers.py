@@ -22,7 +22,7 @@ LAYERS = [
     {"site"},
     {"readings", "mqtt"},
     {"keys"},
-    {"device", "auditing", "series"},
+    {"device", "auditing", "series", "fitting"},
     {"collect"},
     {"demo"},
     {"cli"},

@@ -1,6 +1,6 @@
 """The simulated flat: the positions of people over time, and the readings of its sensors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol
@@ -60,44 +60,11 @@ class SimulatedFlat:
         def readings(time: int) -> FloatArray:
             weights = np.zeros(self.flat.places)
             for at in self.people(time):
-                for cell, share in self._shares(at):
+                for cell, share in self.flat.rooms.shares(*at):
                     weights[cell] += share
             return np.asarray(self.flat.matrix @ weights + self.site.baselines)
 
         return readings
-
-    @cached_property
-    def _linked(self) -> frozenset[tuple[int, int]]:
-        pairs = self.flat.rooms.pairs.tolist()
-        return frozenset((a, b) for pair in pairs for a, b in (pair, pair[::-1]))
-
-    def _shares(self, at: Position) -> Iterator[tuple[int, float]]:
-        """The cells that a person at a point covers, each by its share, as the claim assumes.
-
-        A person as wide as a cell covers up to four. Warmth then changes by little with each small step, where a jump
-        from cell to cell would tell a step of 2 cm from none.
-        """
-        rooms = self.flat.rooms
-        own = rooms.cell_at(*at)
-        rows, columns = rooms.grid.shape
-        off = [coordinate / rooms.cell - 0.5 for coordinate in at]
-        column, row = min(int(at[0] // rooms.cell), columns - 1), min(int(at[1] // rooms.cell), rows - 1)
-        right, up = off[0] - column, off[1] - row
-
-        def beside(start: int, across: int, along: int) -> int:
-            """The cell so far from the person's own if no wall is between it and `start`, else `start`."""
-            if not (0 <= row + along < rows and 0 <= column + across < columns):
-                return start
-            cell = int(rooms.grid[row + along, column + across])
-            return cell if (start, cell) in self._linked else start
-
-        side, ahead = (1 if right > 0 else -1), (1 if up > 0 else -1)
-        sideways, forward = beside(own, side, 0), beside(own, 0, ahead)
-        corner = forward if sideways == own else beside(sideways, side, ahead)
-        yield own, (1 - abs(right)) * (1 - abs(up))
-        yield sideways, abs(right) * (1 - abs(up))
-        yield forward, (1 - abs(right)) * abs(up)
-        yield corner, abs(right) * abs(up)
 
     def truth(self, site: str, time: int | None) -> Truth | None:
         """The positions that the collector may show beside its results: at a time, or now."""

@@ -139,6 +139,37 @@ class Rooms:
             )
         return int(self.grid[row, column])
 
+    def shares(self, x: float, y: float) -> list[tuple[int, float]]:
+        """The cells that a person at a point of the floor covers, each with its share; the shares add up to 1.
+
+        A person as wide as a cell covers up to four, none of them behind a wall. Warmth then changes by little with
+        each small step, as the claim assumes, where a jump from cell to cell would tell a step of 2 cm from none.
+        """
+        own = self.cell_at(x, y)
+        row, column = self.grid_positions[own].tolist()
+        right, up = x / self.cell - 0.5 - column, y / self.cell - 0.5 - row
+
+        def beside(start: int, across: int, along: int) -> int:
+            """The cell so far from the person's own if no wall is between it and `start`, else `start`."""
+            if not (0 <= row + along < self.grid.shape[0] and 0 <= column + across < self.grid.shape[1]):
+                return start
+            cell = int(self.grid[row + along, column + across])
+            return cell if (start, cell) in self._linked else start
+
+        side, ahead = (1 if right > 0 else -1), (1 if up > 0 else -1)
+        sideways, forward = beside(own, side, 0), beside(own, 0, ahead)
+        corner = forward if sideways == own else beside(sideways, side, ahead)
+        return [
+            (own, (1 - abs(right)) * (1 - abs(up))),
+            (sideways, abs(right) * (1 - abs(up))),
+            (forward, (1 - abs(right)) * abs(up)),
+            (corner, abs(right) * abs(up)),
+        ]
+
+    @cached_property
+    def _linked(self) -> frozenset[tuple[int, int]]:
+        return frozenset((a, b) for pair in self.pairs.tolist() for a, b in (pair, pair[::-1]))
+
 
 def _connected(rooms: Rooms) -> Rooms:
     parts = rooms.space.components()

@@ -1,5 +1,6 @@
 """A site: its site file, model, schedule, zones and frozen plan."""
 
+from cloakwork.site.edited_text import edited, listed_sensors
 from cloakwork.site.installation import EstimatorChoice, Site
 from cloakwork.site.plan import Plan, PlannedSensor, PlannedTable, SiteClaim, freeze, load_plan, plan_beside
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
@@ -27,7 +28,9 @@ __all__ = [
     "TradeoffRow",
     "Zone",
     "clock_ms",
+    "edited",
     "freeze",
+    "listed_sensors",
     "load_plan",
     "load_site",
     "make_schedule",

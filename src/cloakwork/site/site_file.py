@@ -190,7 +190,7 @@ def locate(text: str, path: KeyPath) -> int:
     >>> locate('name = "a"\n[physics]\nT = 0.05\n', ("physics", "T"))
     3
     """
-    lines = _key_lines(text)
+    lines = key_lines(text)
     while path:
         inside = [line for key, line in lines.items() if key[: len(path)] == path]
         if inside:
@@ -199,7 +199,7 @@ def locate(text: str, path: KeyPath) -> int:
     return 1
 
 
-def _key_lines(text: str) -> dict[KeyPath, int]:
+def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the line of each table and key."""
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()

@@ -1,0 +1,163 @@
+"""`cloakwork calibrate`."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cloakwork._checks import percent
+from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.draw import check_picture
+from cloakwork.cli.draw_calibration import draw_walk
+from cloakwork.cli.output import as_json, busy, note, out, program, refuse_input, say, table, written
+from cloakwork.errors import InputError
+from cloakwork.fitting import WalkFit, fit_walk, read_walk, rounded
+from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
+
+Changes = dict[tuple[str | int, ...], float]
+NOTABLE = 0.05  # a gain this far from the others' is worth correcting
+
+
+def calibrate(
+    path: SiteFile,
+    walk: Annotated[Path | None, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.")] = None,
+    readings: Annotated[Path | None, typer.Option(help="File of time,sensor,value: true readings meanwhile.")] = None,
+    target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the readings against the model to write.")] = None,
+    json: Json = False,
+) -> None:
+    """Fit reach, strength, footprint, gains and baselines of a floor plan to readings."""
+    if walk is None or readings is None:
+        raise InputError("give --walk and --readings: where you stood, and what the sensors read meanwhile.")
+    if write and target is not None:
+        raise InputError("give either --write, which changes the site file, or --out with another file.")
+    if plot is not None:
+        check_picture(plot)
+        refuse_input(plot, path, walk, readings)
+    site = load_site(path)
+    with busy("fitting the model to the walk"):
+        fit = fit_walk(site, read_walk(site, walk, readings))
+    if plot is not None:
+        draw_walk(plot, fit)
+        note(f"wrote the picture to {plot}")
+    if fit.unseen:
+        raise InputError(
+            f"the walk came too seldom near {', '.join(fit.unseen[:8])}: their gains are not known to 15 %, so no "
+            "tolerance can cover them. Stand at spots nearer to them, or longer.",
+            sensors=tuple(fit.unseen),
+        )
+    with busy("covering the confidence region"):
+        changes = _walk_changes(fit)
+    if json:
+        as_json(_values(fit, changes))
+    else:
+        _report(fit)
+    text = path.read_text(encoding="utf-8")
+    new = _new_text(site, text, changes)
+    if write or target is not None:
+        _write(new, target or path, (walk, readings) if write else (path, walk, readings))
+    else:
+        if not json:
+            _show(text, new, path)
+        note("nothing is written: add --write to change the site file, or --out FILE for another one")
+    note(
+        f"{readings} holds true readings and {walk} says where you were: keep both to yourself, and delete them once "
+        "the fit is good"
+    )
+
+
+def _walk_changes(fit: WalkFit) -> Changes:
+    """The keys of the site file that the fit changes."""
+    tolerance = fit.tolerance
+    return {
+        ("physics", "reach"): rounded(fit.reach.value),
+        ("physics", "footprint"): rounded(fit.footprint.value),
+        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
+        ("physics", "tolerance", "gain"): tolerance.gain,
+        **_strength(fit.site, fit.strength.value),
+        **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
+    }
+
+
+def _strength(site: Site, value: float) -> Changes:
+    """The strength, unless the site states a range of them."""
+    return {("sources", "strength"): rounded(value)} if isinstance(site.spec.sources.strength, float) else {}
+
+
+def rounded_baseline(value: float) -> float:
+    """A baseline as it is written, to a thousandth of the unit."""
+    return round(value, 3)
+
+
+def _new_text(site: Site, text: str, changes: Changes) -> str:
+    if not site.spec.sensor and any(path[0] == "sensor" for path in changes):
+        positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
+        text = listed_sensors(text, list(zip(site.sensor_ids, positions, strict=True)))
+    return edited(text, changes)
+
+
+def _show(old: str, new: str, path: Path) -> None:
+    """Print what would change."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), "fitted", lineterm="", n=1)
+    out.print("\n".join(lines))
+
+
+def _write(text: str, target: Path, inputs: tuple[Path, ...]) -> None:
+    with written(target, *inputs) as file:
+        file.write(text)
+    note(f"wrote {target}; next: {program()} plan {target} --out {plan_beside(target)}")
+
+
+def _report(fit: WalkFit) -> None:
+    unit = fit.site.unit
+    rows = [
+        ("reach", f"{fit.reach} m"),
+        ("footprint", f"{fit.footprint} m"),
+        ("strength", str(fit.strength)),
+        ("noise of a reading", f"{fit.walk.noise.min():.3g} to {fit.walk.noise.max():.3g} {unit}".rstrip()),
+    ]
+    table(f"{fit.site.name}: fitted to {len(fit.walk.at)} spots, with 90 % intervals", ("", "value"), rows)
+    for name, gain, error in zip(fit.site.sensor_ids, fit.gains.tolist(), fit.gain_errors.tolist(), strict=True):
+        if abs(gain - 1) > max(NOTABLE, 3 * error):
+            say(
+                f"{name} reads {gain:.3f} times as much warmth as the others (+- {error:.3f}): multiply it by "
+                f"{1 / gain:.3f} where it measures, and walk again; the tolerance would then be smaller"
+            )
+    if fit.walk.unsettled < 0.001:
+        say(
+            "the readings still change while you stand: leave the first minutes at each spot out of the walk, or state "
+            "memory = true under [physics.tolerance]"
+        )
+    if not fit.wrong:
+        say(f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})")
+        return
+    say(
+        f"the model does not fit (p = {fit.p_value:.1g}): it is off by {percent(fit.misfit)} of the warmth, and the "
+        "intervals above allow for that"
+    )
+    for name in fit.bad_sensors()[:8]:
+        better = fit.better_place(name)
+        where = "" if better is None else f"; it would fit better at ({better[0]:g}, {better[1]:g})"
+        say(f"  sensor {name} fits badly{where}: check where it is, and what is near it")
+    for label in fit.bad_rooms()[:8]:
+        say(f"  {label} fits badly: check its walls and doors, and for another source of heat")
+
+
+def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
+    def interval(name: str) -> dict[str, float]:
+        found = getattr(fit, name)
+        return {"value": found.value, "low": found.low, "high": found.high}
+
+    return {
+        "site": fit.site.name,
+        **{name: interval(name) for name in ("reach", "footprint", "strength")},
+        "gains": dict(zip(fit.site.sensor_ids, fit.gains.tolist(), strict=True)),
+        "baselines": dict(zip(fit.site.sensor_ids, fit.baselines.tolist(), strict=True)),
+        "tolerance": {key: changes[("physics", "tolerance", key)] for key in ("diffusion", "gain")},
+        "p_value": fit.p_value,
+        "misfit": fit.misfit,
+        "bad_sensors": fit.bad_sensors(),
+        "bad_rooms": fit.bad_rooms(),
+    }

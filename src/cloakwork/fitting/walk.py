@@ -1,0 +1,263 @@
+"""The readings of a calibration walk: a person stands at known spots while every sensor reads, before privacy starts.
+
+These are true readings. They stay on the installer's machine, and no message shows one.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from scipy import special
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import InputError, PhysicsError, ReadingError
+from cloakwork.fitting.responses import Responses
+from cloakwork.readings import TIME_FORMS, TableFile, column_numbers, column_texts, column_times
+from cloakwork.site import Site
+
+FEWEST_SPOTS = 3  # reach, strength and baseline of one sensor
+LEAST_SPAN = 0.5  # of the stated reach: spots closer together than this are one spot
+SHOWN = 8  # names in a message
+CLIPPED = 5  # readings at the end of a sensor's range, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """What each sensor read while a person stood at each of S spots.
+
+    `at` (S, 2) is the spot in metres, NaN while nobody was there, and `shares` (n, S) the cells that the person
+    covered. `means` and `counts` (S, m) are those of the readings; `noise` (m,) is the standard deviation of repeated
+    readings, `step` the smallest difference between two readings, and `unsettled` the probability, if readings do not
+    change while the person stands, of a change as large as this one.
+    """
+
+    at: FloatArray
+    shares: FloatArray
+    means: FloatArray
+    counts: IntArray
+    noise: FloatArray
+    step: float
+    unsettled: float
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each mean, (S, m), infinite without readings.
+
+        Where there is too little noise to average out the error of rounding, this error counts in full.
+        """
+        rounding = np.where(self.noise < self.step / 2, self.step**2 / 12, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.where(self.counts > 0, self.noise**2 / self.counts + rounding, np.inf))
+
+
+def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
+    """Read where a person stood, and what the sensors read meanwhile.
+
+    `walk` has the columns start, end, x and y: one row a spot, with x and y empty for a time when nobody was there. Or
+    it has time, x and y: the person stands between two rows with the same x and y, and walks otherwise. `readings` has
+    the columns time, sensor and value, in the unit of the site. Both are CSV or Parquet files.
+    """
+    responses = Responses.of_site(site)
+    starts, ends, at = _spots(walk)
+    shares = _shares(walk, responses, at)
+    times, sensors, values = _values(site, readings)
+    spot = np.searchsorted(starts, times, side="right") - 1
+    inside = (spot >= 0) & (times <= ends[spot])
+    if not inside.any():
+        raise ReadingError(
+            f"no reading falls into the walk: it lasts from {_shown(starts[0])} to {_shown(ends.max())}, the readings "
+            f"from {_shown(times.min())} to {_shown(times.max())}. Check the clocks and the time zones.",
+            walk=(int(starts[0]), int(ends.max())),
+            readings=(int(times.min()), int(times.max())),
+        )
+    missing = np.setdiff1d(np.arange(len(site.sensor_ids)), sensors[inside])
+    if len(missing):
+        names = _named([site.sensor_ids[k] for k in missing])
+        raise ReadingError(
+            f"{readings}: no reading of {names} during the walk. Read all sensors while you stand.", sensors=names
+        )
+    step = _step(site, sensors, values)
+    _refuse_odd(site, sensors, values)
+    table = _Table(len(starts), len(site.sensor_ids), spot[inside], sensors[inside], times[inside], values[inside])
+    return Walk(at, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
+
+
+def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
+    """Start, end and place of each spot, in order of time."""
+    file = TableFile(path)
+    spans = {"start", "end"} <= set(file.names)
+    needed = ["start", "end", "x", "y"] if spans else ["time", "x", "y"]
+    if not set(needed) <= set(file.names):
+        raise InputError(f"{path}: give the columns start, end, x, y, or time, x, y.", columns=tuple(file.names))
+    columns = file.read(needed)
+    at = np.stack([column_numbers(columns[name], name) for name in ("x", "y")], axis=1)
+    moments = [_times(file, columns[name], name) for name in needed[:-2]]
+    if (np.isnan(at).sum(axis=1) == 1).any():
+        raise InputError(f"{path}: a row has only one of x and y. Give both, or neither while nobody is there.")
+    order = np.argsort(moments[0], kind="stable")
+    at, (starts, *later) = at[order], [each[order] for each in moments]
+    if spans:
+        ends = later[0]
+    else:
+        stands = (at[1:] == at[:-1]).all(axis=1) | np.isnan(at[1:] + at[:-1]).all(axis=1)
+        starts, ends, at = starts[:-1][stands], starts[1:][stands], at[:-1][stands]
+    if not len(starts):
+        raise InputError(f"{path}: nobody ever stands still in it. Give two rows for each spot: coming and leaving.")
+    if (ends < starts).any() or (starts[1:] < ends[:-1]).any():
+        raise InputError(f"{path}: two spots overlap in time, or one ends before it starts.")
+    return starts, ends, at
+
+
+def _times(file: TableFile, column: object, name: str) -> IntArray:
+    times = column_times(column, name)
+    if not len(times):
+        raise InputError(f"{file.path} has no row.", path=str(file.path))
+    if (times < 0).any():
+        where = file.place(int(np.argmax(times < 0)))
+        raise InputError(f"{file.path}, {where}: {name} is not a time. Give {TIME_FORMS}.", column=name)
+    return times
+
+
+def _shares(path: Path, responses: Responses, at: FloatArray) -> FloatArray:
+    """The cells that the person covered at each spot, shape (n, S); refuses a walk that cannot tell the reach."""
+    shares = np.zeros((responses.plan.places, len(at)))
+    for spot, (x, y) in enumerate(at.tolist()):
+        try:
+            covered = [] if math.isnan(x) else responses.plan.rooms.shares(x, y)
+        except PhysicsError as problem:
+            raise InputError(f"{path}: {problem}", at=(x, y)) from None
+        for cell, share in covered:
+            shares[cell, spot] += share
+    there = np.unique(at[~np.isnan(at[:, 0])], axis=0)
+    span = float(np.ptp(there, axis=0).max(initial=0.0)) if len(there) else 0.0
+    different = len(there) + bool(np.isnan(at[:, 0]).any())
+    if different < FEWEST_SPOTS or span < LEAST_SPAN * responses.reach:
+        raise InputError(
+            f"{path}: the walk stays in one spot ({len(there)} different ones within {span:.2g} m), which cannot tell "
+            "reach from strength. Stand at spots all over the floor, some near each sensor and some far from it.",
+            spots=len(there),
+            span=span,
+        )
+    return shares
+
+
+def _values(site: Site, path: Path) -> tuple[IntArray, IntArray, FloatArray]:
+    """Time, sensor and value of each reading."""
+    file = TableFile(path)
+    if not {"time", "sensor", "value"} <= set(file.names):
+        raise ReadingError(f"{path}: give the columns time, sensor, value.", columns=tuple(file.names))
+    columns = file.read(["time", "sensor", "value"])
+    times = _times(file, columns["time"], "time")
+    names = column_texts(columns["sensor"], "sensor")
+    unknown = sorted(set(names.labels) - set(site.sensor_ids))
+    if unknown:
+        raise ReadingError(
+            f"{path}: {_named(unknown)}: not a sensor of {site.name}, whose sensors are {_named(site.sensor_ids)}.",
+            sensors=tuple(unknown),
+        )
+    values = column_numbers(columns["value"], "value")
+    if not np.isfinite(values).all():
+        where = file.place(int(np.argmin(np.isfinite(values))))
+        raise ReadingError(f"{path}, {where}: value is not a number.", path=str(path))
+    index = np.array([site.sensor_ids.index(name) for name in names.labels], dtype=np.int64)
+    return times, index[names.codes], values
+
+
+def _step(site: Site, sensors: IntArray, values: FloatArray) -> float:
+    """The smallest difference between two readings of one sensor; refuses one above the stated step."""
+    gaps = [np.diff(np.unique(values[sensors == k])).min(initial=np.inf) for k in np.unique(sensors)]
+    step, stated = float(min(gaps)), site.spec.privacy.resolution
+    if stated is not None and stated * (1 + 1e-6) < step < np.inf:
+        raise ReadingError(
+            f"the readings come in steps of {step:.4g}, and resolution = {stated:g}: the noise would not cover these "
+            f"steps. State resolution = {step:.4g} under [privacy], or have the hardware read in the stated step.",
+            step=step,
+            resolution=stated,
+        )
+    return step if np.isfinite(step) else 0.0
+
+
+def _refuse_odd(site: Site, sensors: IntArray, values: FloatArray) -> None:
+    """Refuse sensors that stop at the end of their range, or read Fahrenheit among sensors that read Celsius."""
+    clipped, middles = [], []
+    for sensor in range(len(site.sensor_ids)):
+        levels, counts = np.unique(values[sensors == sensor], return_counts=True)
+        middles.append(float(np.median(values[sensors == sensor])))
+        ends = ((0, 1), (-1, -2)) if len(levels) > CLIPPED else ()
+        if any(counts[end] >= CLIPPED and counts[end] > 2 * counts[beside] for end, beside in ends):
+            clipped.append(site.sensor_ids[sensor])
+    if clipped:
+        raise ReadingError(
+            f"{_named(clipped)}: many readings are at the very end of the range, as if cut off there. Widen the "
+            "range of the hardware, or stand farther away.",
+            sensors=tuple(clipped),
+        )
+    centre = float(np.median(middles))
+    fahrenheit = 32 + 1.8 * centre
+    odd = [k for k, middle in enumerate(middles) if abs(middle - fahrenheit) < 0.2 * abs(fahrenheit - centre)]
+    if odd and len(odd) < len(middles) / 2:
+        raise ReadingError(
+            f"{_named([site.sensor_ids[k] for k in odd])}: reads Fahrenheit, and the others Celsius. Convert it "
+            "where it measures.",
+            sensors=tuple(site.sensor_ids[k] for k in odd),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Readings by spot and sensor."""
+
+    spots: int
+    sensors: int
+    spot: IntArray
+    sensor: IntArray
+    time: IntArray
+    value: FloatArray
+
+    def _sum(self, values: FloatArray) -> FloatArray:
+        cell = self.spot * self.sensors + self.sensor
+        sums = np.bincount(cell, values, self.spots * self.sensors)
+        return np.asarray(sums.reshape(self.spots, self.sensors), dtype=np.float64)
+
+    @property
+    def counts(self) -> IntArray:
+        return self._sum(np.ones(len(self.value))).astype(np.int64)
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self._sum(values) / np.maximum(self.counts, 1))
+
+    @property
+    def means(self) -> FloatArray:
+        return self._mean(self.value)
+
+    @property
+    def _rest(self) -> FloatArray:
+        """The difference of each reading from the mean of its spot and sensor."""
+        return np.asarray(self.value - self.means[self.spot, self.sensor])
+
+    def noise(self, step: float) -> FloatArray:
+        """Standard deviation of repeated readings of each sensor, at least that of rounding to the step."""
+        freedom = np.maximum(self.counts - 1, 0).sum(axis=0)
+        if (freedom < 1).any():
+            raise ReadingError("a sensor has no spot with two readings. Stand at each spot for several readings.")
+        squares = self._sum(self._rest**2).sum(axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares / freedom, step**2 / 12 + 1e-24)))
+
+    def unsettled(self, step: float) -> float:
+        """How probable trends of the readings within spots are that are as strong as these, if there are none."""
+        late = self.time - self._mean(self.time.astype(np.float64))[self.spot, self.sensor]
+        length = self._sum(late**2)
+        trends = self._sum(late * self._rest) ** 2 / np.maximum(length, 1e-300) / self.noise(step) ** 2
+        known = self.counts > 2
+        return float(special.chdtrc(max(int(known.sum()), 1), float(trends[known].sum())))
+
+
+def _named(names: list[str] | tuple[str, ...]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(name[:64] for name in names[:SHOWN]) + more
+
+
+def _shown(time: int) -> str:
+    return datetime.fromtimestamp(int(time) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

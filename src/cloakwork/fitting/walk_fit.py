@@ -1,0 +1,211 @@
+"""Fits the physics of a floor plan to a calibration walk."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg, optimize, special
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError
+from cloakwork.fitting.fitted import COVERED, Fitted, covering, deviations, rounded
+from cloakwork.fitting.responses import Responses
+from cloakwork.fitting.walk import Walk
+from cloakwork.physics import Steady, Tolerance
+from cloakwork.site import Site
+
+STARTS = np.geomspace(1 / 4, 4, 7)  # times the stated reach
+STEP = 0.01  # of a logarithm, for slopes
+WRONG = 0.001  # a model that fits with less probability is called wrong
+NEARBY = 2.0  # metres around a sensor in which it may really be
+
+
+@dataclass(frozen=True, eq=False)
+class WalkFit:
+    """What a walk says about the physics.
+
+    `reach` and `footprint` are in metres, `strength` in the unit of the site file. `gains` and `gain_errors` (m,) are
+    relative to the mean gain, `baselines` and `baseline_errors` (m,) in the unit of the readings. `expected` (S, m) is
+    what the model gives for `walk.means`.
+
+    Notes
+    -----
+    Sensor k reads b_k + a_k R_k(x; reach, footprint) with R the floor plan's response to a unit source at x. For given
+    reach and footprint this is linear in a_k and b_k, so least squares over these two remain, with weights from
+    repeated readings (variable projection; Golub and Pereyra, 1973). The strength is the mean of the a_k, weighted by
+    what the walk says about each. Errors are those of the linearised problem. If the residuals exceed what repeated
+    readings explain, all errors grow by that ratio.
+    """
+
+    site: Site
+    walk: Walk
+    reach: Fitted
+    footprint: Fitted
+    strength: Fitted
+    gains: FloatArray
+    gain_errors: FloatArray
+    baselines: FloatArray
+    baseline_errors: FloatArray
+    expected: FloatArray
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Squared residual of each mean over its variance, (S, m)."""
+        return np.asarray((self.walk.means - self.expected) ** 2 / self.walk.variances)
+
+    @property
+    def freedom(self) -> int:
+        """Number of means less that of parameters."""
+        return int((self.walk.counts > 0).sum()) - 2 * len(self.gains) - 2
+
+    @property
+    def p_value(self) -> float:
+        """Probability of residuals as large as these, by the noise of repeated readings, if the model is right."""
+        return float(special.chdtrc(self.freedom, float(self.squares.sum())))
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the readings contradict the model."""
+        return self.p_value < WRONG
+
+    @property
+    def misfit(self) -> float:
+        """How far the model is off beyond the noise, as a share of the warmth that the walk brought."""
+        known = self.walk.counts > 0
+        rise = (self.expected - self.baselines)[known]
+        excess = ((self.walk.means - self.expected) ** 2 - self.walk.variances)[known]
+        return math.sqrt(max(0.0, float(excess.sum())) / max(float((rise**2).sum()), 1e-300))
+
+    def bad_sensors(self) -> list[str]:
+        """Sensors whose residuals are too large, the worst first."""
+        sums, spots = self.squares.sum(axis=0), (self.walk.counts > 0).sum(axis=0)
+        chances = special.chdtrc(np.maximum(spots - 2, 1), sums) * len(sums)
+        return [self.site.sensor_ids[k] for k in np.argsort(chances, kind="stable") if chances[k] < WRONG]
+
+    def bad_rooms(self) -> list[str]:
+        """Rooms in which the residuals are too large while someone stands there, the worst first."""
+        share = self.freedom / max(int((self.walk.counts > 0).sum()), 1)
+        chances: dict[str, float] = {}
+        for zone in self.site.zones:
+            inside = self.walk.shares[zone.places].sum(axis=0) > 0.5
+            freedom = max(round(share * float((self.walk.counts[inside] > 0).sum())), 1)
+            chances[zone.label] = float(special.chdtrc(freedom, float(self.squares[inside].sum()))) * len(
+                self.site.zones
+            )
+        return [label for label in sorted(chances, key=lambda label: chances[label]) if chances[label] < WRONG]
+
+    def better_place(self, sensor: str) -> tuple[float, float] | None:
+        """The place near a sensor where its readings fit best; None if that is where it is stated to be."""
+        stated, k = Responses.of_site(self.site).plan, self.site.sensor_ids.index(sensor)
+        plan = replace(stated, regime=Steady(self.reach.value), footprint=self.footprint.value, gain=1.0)
+        near = plan.nearby_places(NEARBY)[k]
+        responses = plan.rows(near).values @ self.walk.shares
+        walk, weights = self.walk, 1 / self.walk.variances[:, k]
+        fits = [_project(r[:, None], walk.means[:, k : k + 1], weights[:, None]) for r in responses]
+        best = int(near[np.argmin([float((fit.residuals**2).sum()) for fit in fits])])
+        x, y = plan.space.places[best].tolist()
+        return None if best == plan.sensor_places[k] else (x, y)
+
+    @property
+    def unseen(self) -> list[str]:
+        """Sensors about whose gain the walk says next to nothing."""
+        return [self.site.sensor_ids[k] for k in np.flatnonzero(~(self.gain_errors < 0.15))]
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """The tolerance that covers all models in the confidence region."""
+        written = rounded(self.strength.value)
+        reaches = deviations(COVERED, len(self.gains) + 2) * self.gain_errors
+        factors = self.strength.value / written * np.concatenate([self.gains - reaches, self.gains + reaches])
+        ends = (float(factors.min()), float(factors.max()))
+        return covering(self.site, reach=self.reach, gains=ends, footprint=self.footprint, strength=written)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """The least squares of each sensor's readings over its gain and baseline; residuals (S, m) are whitened."""
+
+    gains: FloatArray
+    baselines: FloatArray
+    residuals: FloatArray
+    spread: FloatArray  # weighted sum of squares of the response about its mean, (m,)
+    centred: FloatArray  # the response less its weighted mean, (S, m)
+
+
+def _project(responses: FloatArray, readings: FloatArray, weights: FloatArray) -> _Projection:
+    total = weights.sum(axis=0)
+    middle, level = (weights * responses).sum(axis=0) / total, (weights * readings).sum(axis=0) / total
+    centred = responses - middle
+    spread = np.maximum((weights * centred**2).sum(axis=0), 1e-300)
+    gains = (weights * centred * (readings - level)).sum(axis=0) / spread
+    residuals = np.sqrt(weights) * (readings - level - gains * centred)
+    return _Projection(gains, level - gains * middle, residuals, spread, centred)
+
+
+def fit_walk(site: Site, walk: Walk) -> WalkFit:
+    """Fit reach, footprint, strength, gains and baselines."""
+    model = Responses.of_site(site)
+    plan, weights, sources = model.plan, 1 / walk.variances, model.in_modes(walk.shares)
+    if (walk.counts > 0).sum() <= 2 * plan.sensors + 2:
+        raise InputError("the walk has fewer spots than the model has parameters. Stand at more spots.")
+
+    def responses(log_reach: float, square: float) -> FloatArray:
+        return model.matrix(math.exp(log_reach), math.sqrt(max(square, 0.0)), sources).T
+
+    def residuals(x: FloatArray) -> FloatArray:
+        return _project(responses(x[0], x[1]), walk.means, weights).residuals.ravel()
+
+    width, area = max(plan.rooms.size), max(plan.rooms.cell, plan.footprint) ** 2
+    low, high = (math.log(plan.rooms.cell / 4), 0.0), (math.log(10 * width), (width / 2) ** 2)
+    starts = [np.array([np.clip(math.log(model.reach * k), low[0], high[0]), plan.footprint**2]) for k in STARTS]
+    start = min(starts, key=lambda x: float((residuals(x) ** 2).sum()))
+    found = optimize.least_squares(residuals, start, bounds=(low, high), x_scale=(1.0, area), diff_step=[1e-5, 1e-5])
+    log_reach, square = (float(value) for value in found.x)
+    slopes = (
+        (responses(log_reach + STEP, square) - responses(log_reach - STEP, square)) / (2 * STEP),
+        (responses(log_reach, square + STEP * area) - responses(log_reach, square)) / (STEP * area),
+    )
+    return _fitted(site, walk, (log_reach, square), responses(log_reach, square), slopes)
+
+
+def _fitted(
+    site: Site, walk: Walk, at: tuple[float, float], responses: FloatArray, slopes: Sequence[FloatArray]
+) -> WalkFit:
+    """The estimates with their errors, from the linearised problem; `slopes` are those of the responses."""
+    weights = 1 / walk.variances
+    best = _project(responses, walk.means, weights)
+    # the part of a slope that gain and baseline of the sensor can imitate tells nothing about reach and footprint
+    parts = [_project(best.centred, best.gains * slope, weights) for slope in slopes]
+    whitened = np.stack([part.residuals.ravel() for part in parts], axis=1)
+    freedom = int((walk.counts > 0).sum()) - 2 * len(best.gains) - 2
+    excess = max(1.0, float((best.residuals**2).sum()) / freedom)
+    covariance = excess * linalg.pinvh(whitened.T @ whitened)
+    imitated = np.stack([part.gains for part in parts])  # (2, m)
+    levels = np.stack([part.baselines for part in parts]) - imitated * (responses - best.centred)[0]
+    own = excess / best.spread
+    shares = best.spread / best.spread.sum()
+    strength = float(shares @ best.gains)
+    if not strength > 0:
+        raise InputError("the sensors do not get warmer where the person stands. Check the spots and the times.")
+    common = imitated @ shares
+    strength_error = math.sqrt(float(shares**2 @ own + common @ covariance @ common))
+    gain_errors = np.sqrt(own + np.einsum("ik,ij,jk->k", imitated, covariance, imitated))
+    middle = (responses - best.centred)[0]
+    baseline_errors = np.sqrt(
+        excess / weights.sum(axis=0) + middle**2 * own + np.einsum("ik,ij,jk->k", levels, covariance, levels)
+    )
+    errors, parameters = np.sqrt(np.diag(covariance)), len(own) + 2
+    return WalkFit(
+        site,
+        walk,
+        Fitted.of_log(at[0], float(errors[0]), parameters),
+        Fitted.of_square(at[1], float(errors[1]), parameters),
+        Fitted.of_log(math.log(strength), strength_error / strength, parameters),
+        best.gains / strength,
+        gain_errors / strength,
+        best.baselines,
+        baseline_errors,
+        best.baselines + best.gains * responses,
+    )

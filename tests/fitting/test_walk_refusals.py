@@ -1,0 +1,93 @@
+"""Walks that cannot calibrate anything are refused, with what to do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cloakwork.errors import InputError
+from cloakwork.fitting import fit_walk, read_walk
+from cloakwork.site import parse_site
+from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
+
+Change = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def read(
+    folder: Path,
+    *,
+    spots: list[tuple[float, float] | None] | None = None,
+    change: Change = lambda values: values,
+    text: str = STATED,
+    step: float = 0.0,
+    edit: Callable[[Path, Path], None] = lambda _, __: None,
+) -> None:
+    site, where = parse_site(text), spots if spots is not None else [*SPOTS, None]
+    readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), where)
+    walk, raw = write_walk(folder, site, change(readings), where, step=step)
+    edit(walk, raw)
+    read_walk(site, walk, raw)
+
+
+def fahrenheit(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([32 + 1.8 * values[:, :1], values[:, 1:]], axis=1)
+
+
+def rename(_: Path, raw: Path) -> None:
+    raw.write_text(raw.read_text(encoding="utf-8").replace(",s03,", ",hall,"), encoding="utf-8")
+
+
+def without_a_sensor(_: Path, raw: Path) -> None:
+    lines = raw.read_text(encoding="utf-8").splitlines()
+    raw.write_text("\n".join(line for line in lines if ",s03," not in line), encoding="utf-8")
+
+
+def an_hour_later(walk: Path, _: Path) -> None:
+    walk.write_text(walk.read_text(encoding="utf-8").replace("1790", "1793"), encoding="utf-8")
+
+
+def cut_off(_: Path, raw: Path) -> None:
+    head, *lines = raw.read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    raw.write_text("\n".join([head, *(f"{t},{s},{min(float(v), 20.6)}" for t, s, v in cells)]), encoding="utf-8")
+
+
+def through_a_wall(walk: Path, _: Path) -> None:
+    walk.write_text(walk.read_text(encoding="utf-8").replace(",0.6,0.7", ",60.0,0.7"), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("case", "key"),
+    [
+        ({"spots": [(1.0, 1.0), (1.1, 1.0), (1.0, 1.2), None]}, "spots"),
+        ({"change": fahrenheit}, "sensors"),
+        ({"edit": rename}, "sensors"),
+        ({"edit": without_a_sensor}, "sensors"),
+        ({"edit": an_hour_later}, "walk"),
+        ({"edit": cut_off}, "sensors"),
+        ({"edit": through_a_wall}, "at"),
+        ({"text": STATED + "resolution = 0.0625\n", "step": 0.25}, "resolution"),
+    ],
+    ids=["one spot", "Fahrenheit", "unknown", "missing", "clocks", "clipped", "off the floor", "step"],
+)
+def test_a_walk_that_cannot_be_used_is_refused(case: dict[str, object], key: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refusal:
+        read(tmp_path, **case)  # type: ignore[arg-type]
+    assert key in refusal.value.values
+    lines = (tmp_path / "raw.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert not any(line.split(",")[2] in str(refusal.value) for line in lines), "a message shows a true reading"
+
+
+def test_readings_in_the_stated_step_are_taken(tmp_path: Path) -> None:
+    read(tmp_path, text=STATED + "resolution = 0.0625\n", step=0.0625)
+    read(tmp_path, text=STATED + "resolution = 0.25\n", step=0.0625)  # too large is safe
+
+
+def test_readings_that_do_not_rise_are_refused(tmp_path: Path) -> None:
+    site = stated()
+    readings = 40 - true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), [*SPOTS, None])
+    walk = read_walk(site, *write_walk(tmp_path, site, readings, [*SPOTS, None]))
+    with pytest.raises(InputError, match="warmer"):
+        fit_walk(site, walk)

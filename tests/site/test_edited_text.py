@@ -1,0 +1,61 @@
+"""Numbers of a site file change in place; comments and layout stay."""
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from cloakwork.errors import SiteError
+from cloakwork.site import edited, listed_sensors, parse_site
+
+EXAMPLE = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+CHANGES: dict[tuple[str | int, ...], float] = {
+    ("physics", "reach"): 1.75,
+    ("physics", "tolerance", "diffusion"): 0.1,
+    ("physics", "tolerance", "gain"): 0.02,
+    ("sources", "strength"): 4.5,
+    ("baseline",): 20.25,
+}
+
+
+def test_only_the_changed_lines_change() -> None:
+    new = edited(EXAMPLE, CHANGES)
+    old_lines = EXAMPLE.splitlines()
+    added = [line for line in new.splitlines() if line not in old_lines]
+    assert [line.split("#")[0].strip() for line in added] == [
+        "baseline = 20.25",
+        "reach = 1.75",
+        "[physics.tolerance]",
+        "diffusion = 0.1",
+        "gain = 0.02",
+        "strength = 4.5",
+    ]
+    assert "# warmth fades to 1/e over this distance" in new
+    assert parse_site(new).tolerance.gain == 0.02
+
+
+def test_changing_twice_is_changing_once() -> None:
+    assert edited(edited(EXAMPLE, CHANGES), CHANGES) == edited(EXAMPLE, CHANGES)
+
+
+def test_sensors_are_listed_with_their_places_and_baselines() -> None:
+    site = parse_site(EXAMPLE)
+    positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
+    text = listed_sensors(EXAMPLE, list(zip(site.sensor_ids, positions, strict=True)))
+    new = parse_site(edited(text, {("sensor", 1, "baseline"): 19.5, ("sensor", 79, "baseline"): 22.0}))
+    assert new.sensor_ids == site.sensor_ids
+    assert new.physics.matrix.tolist() == site.physics.matrix.tolist()
+    assert [new.baselines[k] for k in (0, 1, 79)] == [21.0, 19.5, 22.0]
+
+
+def test_keys_in_a_drawing_or_in_brackets_are_no_keys() -> None:
+    text = 'note = """\n[physics]\nreach = 9\n"""\n[physics]\nwalls = [\n  1,\n]\n'
+    new = edited(text, {("physics", "reach"): 2.0})
+    assert tomllib.loads(new)["physics"] == {"walls": [1], "reach": 2.0}
+    assert tomllib.loads(new)["note"] == tomllib.loads(text)["note"]
+
+
+def test_a_layout_that_cannot_be_edited_is_refused_with_the_values() -> None:
+    with pytest.raises(SiteError) as refusal:
+        edited('physics = {kind = "line", reach = 1.0}\n', {("physics", "reach"): 2.0})
+    assert refusal.value.changes == {("physics", "reach"): 2.0}
