@@ -14,7 +14,7 @@ from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings,
 def files(tmp_path: Path) -> tuple[Path, list[object]]:
     """A site file, and the options that name a walk through it."""
     site, spots = stated(), [*SPOTS, None]
-    readings = true_readings(true_plan(site), np.ones(12), 20 + 0.1 * np.arange(12), spots)
+    readings = true_readings(true_plan(site), np.ones(12), np.linspace(20.0, 21.1, 12), spots)
     walk, raw = write_walk(tmp_path, site, readings, spots)
     path = tmp_path / "flat.toml"
     path.write_text(STATED, encoding="utf-8")
@@ -33,7 +33,7 @@ def test_the_site_file_gets_the_fitted_physics(succeed: Run, files: tuple[Path, 
     assert values["reach"]["low"] < 1.6 < values["reach"]["high"]
     assert values["strength"]["low"] < 5.0 < values["strength"]["high"]
     assert site.tolerance.diffusion == values["tolerance"]["diffusion"]
-    assert abs(site.baselines - (20 + 0.1 * np.arange(12))).max() < 0.03
+    assert abs(site.baselines - np.linspace(20.0, 21.1, 12)).max() < 0.03
     assert "# a guess" in path.read_text(encoding="utf-8")
     succeed("plan", path)
 

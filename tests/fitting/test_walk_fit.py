@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cloakwork.fitting import Walk, WalkFit, fit_walk, read_walk
 from cloakwork.fitting.responses import Responses
@@ -26,7 +27,7 @@ def truth(site: Site) -> FloorPlan:
     return true_plan(site, REACH, STRENGTH, FOOTPRINT)
 
 
-def walked(site: Site, readings: np.ndarray, seed: int) -> Walk:  # type: ignore[type-arg]
+def walked(site: Site, readings: NDArray[np.float64], seed: int) -> Walk:
     """What `read_walk` makes of noisy readings: means of a few, and the noise estimated from them."""
     rng, spots = np.random.default_rng(seed), len(readings)
     freedom = spots * (READS - 1)
