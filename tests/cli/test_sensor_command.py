@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cloakwork.cli import sensor_check
 from cloakwork.cli.sensor import make_source
 from cloakwork.errors import InputError
+from cloakwork.sensor.store import Folder
 from tests.cli.conftest import Run
 from tests.cli.test_story import SITE
 from tests.devices import config, make_folder
@@ -119,3 +121,56 @@ def test_a_simulated_source_reads_what_the_physics_says(site: Path) -> None:
     assert numerator / denominator > 20.5
     with pytest.raises(InputError, match="needs the site file"):
         make_source("simulated:0.5", told, None)
+
+
+MEASURE = """
+import random
+
+rng = random.Random(4)
+
+def read():
+    return round(16 * rng.gauss(21, 0.05)), 16
+"""
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Path:
+    folder = tmp_path / "s07"
+    make_folder(folder, resolution=[1, 16], fallback=84, own_noise=0.03, schedule={"late_ms": 60_000})
+    (folder / "measure.py").write_text(MEASURE)
+    return folder
+
+
+def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(run: Run, device: Path) -> None:
+    done = run("sensor", device, "--check", "--json")
+    assert (done.code, done.values["ready"], done.values["readings"]) == (0, True, 300), done.out
+    assert "Do not publish" in done.err
+    done = run("sensor", device, "--check", "--source", "simulated", "--readings", 60)
+    assert (done.code, "all 60 readings are the same" in done.out) == (1, True)
+    assert done.out.rstrip().endswith("NOT READY")
+
+
+def test_a_check_ends_where_measure_py_never_does(run: Run, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensor_check, "HANGS_S", 0.2)
+    settings = json.loads((device / "device.json").read_text())
+    settings["schedule"]["late_ms"] = 1
+    (device / "device.json").write_text(json.dumps(settings))
+    (device / "measure.py").write_text("import threading\n\ndef read():\n    threading.Event().wait()\n")
+    done = run("sensor", device, "--check")
+    assert (done.code, "did not end in reading 1" in done.out) == (1, True)
+
+
+def test_a_check_says_what_keeps_it_from_reading(run: Run, device: Path) -> None:
+    lock = Folder(str(device)).lock()
+    done = run("sensor", device, "--check")
+    assert (done.code, "another process" in done.err) == (2, True)
+    assert lock is not None
+    lock.close()
+    (device / "measure.py").write_text("import machine_that_only_boards_have\n")
+    done = run("sensor", device, "--check")
+    assert (done.code, "mpremote" in done.err, "import machine_that" in done.err) == (2, True, True)
+    (device / "measure.py").unlink()
+    done = run("sensor", device, "--check")
+    assert (done.code, "no such file" in done.err) == (2, True)
+    done = run("sensor", device)
+    assert (done.code, "--source: say how to measure" in done.err) == (2, True)

@@ -1,29 +1,32 @@
 """`cloakwork sensor`."""
 
-import json
 import shlex
 import signal
 import subprocess
+from json import loads
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
 
 import typer
 
-from cloakwork.cli.arguments import Authority, PasswordFile
+from cloakwork.cli.arguments import Authority, Json, PasswordFile
 from cloakwork.cli.output import note
+from cloakwork.cli.sensor_check import check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED
+from cloakwork.sensor.check import COUNT, FEWEST
 from cloakwork.site import load_site
 
 
 def sensor(
     path: Annotated[Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.")],
     source: Annotated[
-        str, typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file.")
-    ],
+        str | None,
+        typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file."),
+    ] = None,
     sensor_id: Annotated[str | None, typer.Option("--id", help="Id of the sensor.")] = None,
     broker: Annotated[str | None, typer.Option(help="Broker to use instead of the folder's.")] = None,
     time_server: Annotated[
@@ -34,18 +37,32 @@ def sensor(
     home_assistant: Annotated[
         bool, typer.Option("--home-assistant", help="Announce the sensor to Home Assistant.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only read at rest, send nothing, and say whether the device is ready.")
+    ] = False,
+    readings: Annotated[int, typer.Option(min=FEWEST, help="Readings that --check takes.")] = COUNT,
+    json: Json = False,
 ) -> None:
-    """Work as one device until stopped."""
+    """Work as one device until stopped, or check one."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder.")
     folder = path if path.is_dir() else _folder(path, sensor_id)
     config = _config(folder)
     if sensor_id is not None and sensor_id != config["sensor"]:
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
+    site = None if path.is_dir() else path
+    if check:
+        read = load_measure(folder) if source is None else make_source(source, config, site).read
+        check_device(folder, config, read, count=readings, json=json)
+        return
+    if source is None:
+        raise InputError("--source: say how to measure, with command:PROGRAM, file:PATH or simulated; or give --check.")
+    if json:
+        raise InputError("--json is for --check: a device that runs has no result to print.")
     if broker is None and (password_file is not None or ca is not None):
         raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
-    measured = make_source(source, config, None if path.is_dir() else path)
+    measured = make_source(source, config, site)
     if config["resolution"] is None and not isinstance(measured, ConstantReading):
         raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
     _try(source, measured)
@@ -98,7 +115,7 @@ def _folder(path: Path, sensor: str | None) -> Path:
 
 def _config(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "device.json").read_text(encoding="utf-8"))
+        found = loads((folder / "device.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(f"{folder}: there is no device.json here. Give a folder that provision wrote.") from None
     return dict(found)

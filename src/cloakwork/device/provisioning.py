@@ -21,6 +21,7 @@ from cloakwork.site import SHORTEST_MS, Plan, PlannedSensor, Schedule, make_sche
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
+BOARD_FILES = "main.py", "measure.py", "check.py", "README.md"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def provision(
         "kind": str(kind),
         "scope": plan.claim.scope,
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
+        "own_noise": getattr(planned, "own_noise", None),
         "unit": unit,
         "step": list(planned.step.as_integer_ratio()),
         "fallback": fallback,
@@ -158,7 +160,7 @@ def _read_certificates(path: Path) -> bytes:
 def _code() -> dict[str, bytes]:
     """Return the device's programs, by their names in its folder."""
     template = files("cloakwork.device").joinpath("board")
-    code = {name: template.joinpath(name).read_bytes() for name in ("main.py", "measure.py", "README.md")}
+    code = {name: template.joinpath(name).read_bytes() for name in BOARD_FILES}
     code["lib/cloakwork/__init__.py"] = b""
     for file in files("cloakwork.sensor").iterdir():
         if file.name.endswith(".py"):

@@ -71,16 +71,16 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
     store = Folder(folder)
     try:
         check_resolution(read_config(store), read)
-        device_loop = station(store, read, note=_say)
+        device_loop = station(store, read, note=say)
         try:
             while True:
                 _sleep(device_loop.step())
         finally:
             device_loop.stop()
     except KeyboardInterrupt:
-        _say("stopped")
+        say("stopped")
     except SensorError as problem:
-        _say(str(problem))
+        say(str(problem))
         sys.exit(2)
 
 
@@ -101,7 +101,7 @@ def check_resolution(config: "dict[str, Any]", read: "Callable[[], tuple[int, in
         raise StateError(COARSE)
 
 
-def read_config(store: "Folder") -> dict[str, object]:
+def read_config(store: "Folder") -> "dict[str, Any]":
     """Read the configuration that `provision` wrote for this device."""
     config = json.loads(store.read("device.json") or b"{}")
     if config.get("v") != 1:
@@ -133,7 +133,8 @@ def _network_time(
     return NetworkTime(datagrams, allowed, note, synchronised=set_calendar)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line at once."""
     sys.stdout.write(text + "\n")
     if hasattr(sys.stdout, "flush"):
         sys.stdout.flush()

@@ -24,13 +24,23 @@ def is_reading(result: "Any") -> bool:
     return type(numerator) is int and type(denominator) is int and denominator > 0
 
 
-def attempt(read: "Callable[[], tuple[int, int]]") -> "tuple[tuple[int, int] | None, str]":
-    """Measure: the reading and `online`, or None and whether `read` is `failing` or its result `invalid`."""
+def attempt(
+    read: "Callable[[], tuple[int, int]]", explain: "Callable[[Any], object] | None" = None
+) -> "tuple[tuple[int, int] | None, str]":
+    """Measure: the reading and `online`, or None and whether `read` is `failing` or its result `invalid`.
+
+    `explain` gets the error or the result, for a person beside the device.
+    """
+    cause: Any
     try:
-        result = read()
-    except Exception:
-        return None, FAILING
-    return (result, ONLINE) if is_reading(result) else (None, INVALID)
+        cause, state = read(), INVALID
+        if is_reading(cause):
+            return cause, ONLINE
+    except Exception as problem:
+        cause, state = problem, FAILING
+    if explain is not None:
+        explain(cause)
+    return None, state
 
 
 class MeasuringHealth:

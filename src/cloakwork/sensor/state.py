@@ -114,7 +114,7 @@ def load_state(store: "Store", generation: int) -> State:
     for state in whole:
         if state.version == newest.version and state.pack() != packed:
             raise StateError("the two copies of the state contradict each other. Provision this device again.")
-    for name, data in zip(COPIES, copies):  # noqa: B905 - MicroPython's zip has no `strict`
+    for name, data in zip(COPIES, copies):
         if data != packed:
             store.write(name, packed)
     return newest

@@ -1,0 +1,79 @@
+"""`cloakwork sensor --check`: reads at rest beside the device, and says whether it is ready. Nothing is sent."""
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import typer
+
+from cloakwork.cli.output import as_json, bar, busy, note, say
+from cloakwork.errors import InputError
+from cloakwork.sensor.check import NOTICE, Readings, judge, lines
+from cloakwork.sensor.errors import SensorError
+from cloakwork.sensor.store import Folder
+
+HANGS_S = 30.0  # without an end of a reading
+
+
+def check_device(
+    folder: Path, config: dict[str, Any], read: Callable[[], tuple[int, int]], *, count: int, json: bool
+) -> None:
+    """Check a provisioned device; ends the command with code 1 if it is not ready."""
+    try:
+        held = Folder(str(folder)).lock()
+    except SensorError as problem:
+        raise InputError(f"{folder}: {problem}", path=str(folder)) from None
+    note(NOTICE)
+    try:
+        taken = _take(read, count, config["schedule"]["late_ms"])
+    finally:
+        if held is not None:
+            held.close()
+    with busy("estimating the sensor's own noise"):
+        report = judge(config, taken)
+    if json:
+        as_json(report)
+    else:
+        say("\n".join(lines(report)))
+    if not report["ready"]:
+        raise typer.Exit(1)
+
+
+def _take(read: Callable[[], tuple[int, int]], count: int, late_ms: int) -> Readings:
+    """Read in a thread, since a program of the user may never return."""
+    taken = Readings()
+    with bar("reading", count) as show:
+        worker = Thread(target=taken.take, args=(read, count, late_ms, show), daemon=True)
+        worker.start()
+        begun = -1
+        while worker.is_alive() and begun != taken.turn:
+            begun = taken.turn
+            worker.join(max(HANGS_S, 2 * late_ms / 1000))
+            taken.hanging = worker.is_alive() and begun == taken.turn
+    return taken
+
+
+def load_measure(folder: Path) -> Callable[[], tuple[int, int]]:
+    """The `read` of a folder's measure.py; an error in the file is shown in full."""
+    path = folder / "measure.py"
+    spec = importlib.util.spec_from_file_location("measure", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path}: there is no such file. Give --source, or a folder that provision wrote.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+        read: Callable[[], tuple[int, int]] = module.read
+    except Exception as problem:
+        note(traceback.format_exc())
+        raise InputError(
+            f"{path}: it cannot be loaded ({type(problem).__name__}; in full above). If it is for a board, check it "
+            'there: mpremote exec "import check".'
+        ) from None
+    finally:
+        sys.path.remove(str(folder))
+    return read

@@ -1,0 +1,276 @@
+"""Check a device, beside it: read at rest, many times, and say whether it is ready. Nothing is sent.
+
+What a check shows are true readings. It is for the person who installs the device, and for no log that others read.
+"""
+
+import sys
+
+from cloakwork.sensor.board import UNSTATED, read_config, say
+from cloakwork.sensor.clock import Clock, board_ticks
+from cloakwork.sensor.device import MOST_STEPS
+from cloakwork.sensor.errors import SensorError
+from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
+from cloakwork.sensor.rounded_noise import RoundedNoise
+from cloakwork.sensor.store import Folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+COUNT = 300
+FEWEST = 50  # readings that say anything about noise
+NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
+_TEXTS = 3  # different failures that are shown in full
+_TOLERATED = 100  # one failure in so many readings
+_CELLS = 200  # steps across the range of the readings; finer steps make no difference to the noise
+
+
+class Readings:
+    """Readings at rest: those that worked, how many failed and why, and how long they took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[int, int]] = []
+        self.failures = {FAILING: 0, INVALID: 0, SLOW: 0}
+        self.texts: list[str] = []
+        self.slowest = 0
+        self.elapsed = 0
+        self.turn = 0  # readings begun
+        self.hanging = False
+
+    def take(
+        self, read: "Callable[[], tuple[int, int]]", count: int, late: int, show: "Callable[[int], object]"
+    ) -> None:
+        """Read as often as stated; `late` is the time that a reading may take."""
+        clock = Clock(0, board_ticks)
+        for turn in range(count):
+            show(turn)
+            self.turn = turn + 1
+            start = clock.now()
+            reading, state = attempt(read, self._explain)
+            self.elapsed = clock.now()
+            self.slowest = max(self.slowest, self.elapsed - start)
+            if reading is None:
+                self.failures[state] += 1
+            else:
+                self.values.append(reading)
+                self.failures[SLOW] += self.elapsed - start > late
+        show(count)
+
+    def _explain(self, cause: "Any") -> None:
+        text = _traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200]
+        if text not in self.texts and len(self.texts) < _TEXTS:
+            self.texts.append(text)
+
+
+def judge(
+    config: "dict[str, Any]", taken: Readings, advance: "Callable[[], object]" = lambda: None
+) -> "dict[str, Any]":
+    """What the readings say about the device, as a report; it is `ready` if there are no `reasons` against it."""
+    common = 1
+    for _, denominator in taken.values:
+        common *= denominator // _gcd(common, denominator)
+    numbers = [numerator * (common // denominator) for numerator, denominator in taken.values]
+    different = sorted(set(numbers))
+    gap = min([b - a for a, b in zip(different, different[1:])]) if len(different) > 1 else 0
+    resolution = config["resolution"]
+    report: dict[str, Any] = {
+        "sensor": config["sensor"],
+        "unit": config["unit"],
+        "notice": NOTICE,
+        "readings": taken.turn,
+        "failures": taken.failures,
+        "errors": taken.texts,
+        "seconds": taken.elapsed / 1000,
+        "slowest_ms": taken.slowest,
+        "late_ms": config["schedule"]["late_ms"],
+        "lowest": different[0] / common if different else None,
+        "highest": different[-1] / common if different else None,
+        "step": gap / common if gap else None,
+        "resolution": None if resolution is None else resolution[0] / resolution[1],
+        "own_noise": None,
+        "planned_own_noise": config.get("own_noise"),
+        "drift": None,
+        "reasons": [],
+        "remarks": [],
+    }
+    reasons, remarks = report["reasons"], report["remarks"]
+    if resolution is None:
+        reasons.append(UNSTATED)
+    _judge_failures(taken, reasons, remarks)
+    if len(numbers) < FEWEST:
+        reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
+    elif not gap:
+        reasons.append(
+            f"all {len(numbers)} readings are the same: the sensor is dead or stuck, or has no noise of its own. Warm "
+            "it with a hand during a check; if its readings stay the same, replace it"
+        )
+    else:
+        if resolution is not None and gap * resolution[1] > resolution[0] * common:
+            reasons.append(
+                f"the readings lie {report['step']:.6g} apart, coarser than the resolution {report['resolution']:.6g} "
+                "that the plan covers. Return every digit of the hardware, or set resolution to the coarser step, then "
+                "plan and provision again"
+            )
+        _judge_noise(report, numbers, gap, common, advance)
+        _judge_range(numbers, different, reasons)
+    if numbers:
+        _judge_unit(config, sorted(numbers)[len(numbers) // 2] / common, different, common, reasons)
+    report["ready"] = not reasons
+    return report
+
+
+def _judge_failures(taken: Readings, reasons: "list[str]", remarks: "list[str]") -> None:
+    what = {
+        FAILING: "raised an error",
+        INVALID: "did not return two whole numbers, the second above 0",
+        SLOW: "took longer than the slot allows: measure faster, or set a longer late in the site file",
+    }
+    for state, count in taken.failures.items():
+        if count:
+            said = reasons if count * _TOLERATED > taken.turn else remarks
+            said.append(f"read() {what[state]} in {count} of {taken.turn} readings")
+    if taken.hanging:
+        reasons.append(f"read() did not end in reading {taken.turn}: give whatever it waits for a time limit")
+
+
+def _judge_noise(
+    report: "dict[str, Any]", numbers: "list[int]", gap: int, common: int, advance: "Callable[[], object]"
+) -> None:
+    reasons, remarks = report["reasons"], report["remarks"]
+    cell = max(gap, (max(numbers) - min(numbers)) // _CELLS)
+    noise = RoundedNoise([(number - numbers[0]) / cell for number in numbers], advance)
+    size = cell / common
+    sd, low, high = noise.sd * size, noise.low * size, noise.high * size
+    report["own_noise"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
+    drift = report["drift"] = _slope(numbers) * len(numbers) / common
+    planned = report["planned_own_noise"]
+    if planned and low < planned:
+        reasons.append(
+            f"the plan rests on own noise of {planned:.4g}, and the readings show only that it is {low:.4g} or more. "
+            + (f"State at most {low:.2g}" if low else "State no own_noise")
+            + ", then plan and provision again"
+            + ("; or check again with more readings" if high >= planned else "")
+        )
+    elif not planned and low:
+        remarks.append(
+            f"the plan does not rest on own noise; own_noise = {low:.2g} in the site file may cost less noise"
+        )
+    repeats = sum([a == b for a, b in zip(numbers, numbers[1:])])
+    expected = sum(noise.chances)
+    if repeats - expected > 5 * sum([p * (1 - p) for p in noise.chances]) ** 0.5 + 1:
+        reasons.append(
+            f"{repeats} readings repeat the one before, and noise of this size explains {expected:.0f}: read() returns "
+            "earlier results, or single readings jump. Let the sensor measure anew in each call"
+        )
+    if noise.worst > 6 + 0.5 / noise.sd:
+        reasons.append(f"a reading jumps {noise.worst:.0f} times the noise: check the wiring, and that no one is near")
+    if abs(drift) > 4 * sd:
+        remarks.append(f"the readings drift by {drift:.3g}: check again when the room has come to rest")
+
+
+def _judge_range(numbers: "list[int]", different: "list[int]", reasons: "list[str]") -> None:
+    counts = [numbers.count(value) for value in different]
+    for end, name in ((0, "lowest"), (-1, "highest")):
+        if len(counts) >= 4 and counts[end] == max(counts) and counts[end] * 20 > len(numbers):
+            reasons.append(
+                f"{counts[end]} readings lie at the {name} value, more than anywhere else: they are clipped. Use a "
+                "sensor or a setting with a wider range"
+            )
+
+
+def _judge_unit(
+    config: "dict[str, Any]", middle: float, different: "list[int]", common: int, reasons: "list[str]"
+) -> None:
+    step = config["step"][0] / config["step"][1]
+    baseline = config["fallback"] * step
+    if max(-different[0], different[-1]) / common > MOST_STEPS * step:
+        reasons.append("readings are larger than the device can send, and would be cut")
+    others = [("thousandths of the unit", middle / 1000)]
+    if config["unit"][-1:] == "C":
+        others.append(("degrees Fahrenheit", (middle - 32) / 1.8))
+    if config["unit"][-1:] == "F":
+        others.append(("degrees Celsius", middle * 1.8 + 32))
+    for name, converted in others:
+        if 4 * abs(converted - baseline) < abs(middle - baseline):
+            reasons.append(
+                f"the readings are about {middle:.4g} and the baseline is {baseline:.4g} {config['unit']}: they look "
+                f"like {name}. Convert them with cloakwork.sensor.exact, or state the right unit and baseline"
+            )
+
+
+def lines(report: "dict[str, Any]") -> "list[str]":
+    """The report as lines of text."""
+    unit = (" " + report["unit"]) if report["unit"] else ""
+    told: list[str] = [report["sensor"] + ": " + NOTICE] + report["errors"]
+    told.append(
+        f"{report['readings']} readings in {report['seconds']:.1f} s; the slowest took {report['slowest_ms']} ms, and "
+        f"{report['late_ms']} ms are allowed"
+    )
+    if report["lowest"] is not None:
+        told.append(f"values: {report['lowest']:.6g} to {report['highest']:.6g}{unit}")
+    if report["step"] is not None:
+        stated = "none" if report["resolution"] is None else f"{report['resolution']:.6g}"
+        told.append(f"step: {report['step']:.6g}{unit} seen, {stated} stated as the resolution")
+    noise, planned = report["own_noise"], report["planned_own_noise"]
+    if noise is not None:
+        told.append(
+            f"own noise: {noise['estimate']:.3g}{unit}, from {noise['low']:.3g} to {noise['high']:.3g} with 95 % "
+            f"confidence, {noise['estimate'] / report['step']:.2f} steps; the plan rests on "
+            + (f"{planned:.3g}" if planned else "none")
+        )
+        told.append(f"drift: {report['drift']:.3g}{unit}; a deviation carries over to the next by {noise['carry']:.2f}")
+    told += ["remark: " + text for text in report["remarks"]]
+    told += ["problem: " + text for text in report["reasons"]]
+    told.append("READY" if report["ready"] else "NOT READY")
+    return told
+
+
+def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) -> None:
+    """Check the device of a folder, print the report, and exit: with code 1 if the device is not ready."""
+    store, taken = Folder(folder), Readings()
+    try:
+        config = read_config(store)
+        held = store.lock()
+    except SensorError as problem:
+        say(str(problem))
+        sys.exit(2)
+    say(NOTICE)
+    taken.take(read, count, config["schedule"]["late_ms"], _progress)
+    say("... and now the noise")
+    report = judge(config, taken)
+    if held is not None:
+        held.close()
+    for line in lines(report):
+        say(line)
+    sys.exit(0 if report["ready"] else 1)
+
+
+def _progress(done: int) -> None:
+    if done % 25 == 0:
+        say(f"{done} readings")
+
+
+def _slope(numbers: "list[int]") -> float:
+    """Least-squares change per reading."""
+    middle = (len(numbers) - 1) / 2
+    above = sum([(turn - middle) * (number - numbers[0]) for turn, number in enumerate(numbers)])
+    return above / sum([(turn - middle) ** 2 for turn in range(len(numbers))])
+
+
+def _traceback(problem: Exception) -> str:
+    if hasattr(sys, "print_exception"):  # MicroPython
+        import io  # noqa: PLC0415
+
+        text = io.StringIO()
+        sys.print_exception(problem, text)
+        return text.getvalue().strip()
+    import traceback  # noqa: PLC0415 - boards do not have it
+
+    return "".join(traceback.format_exception(problem)).strip()
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a

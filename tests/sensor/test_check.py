@@ -1,0 +1,154 @@
+"""The check of a device: what it refuses to call ready, on both interpreters, and that nothing leaves."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.sensor.check import NOTICE, Readings, judge, lines
+from tests import micropython
+from tests.devices import config, make_folder
+
+STEP = 16  # sixteenths, as of a DS18B20
+BOARD = Path(__file__).parents[2] / "src" / "cloakwork" / "device" / "board"
+Read = Callable[[], tuple[int, int]]
+
+
+def device(**changed: Any) -> dict[str, Any]:
+    told = {"resolution": [1, STEP], "step": [1, 64 * STEP], "fallback": 21 * 64 * STEP, "own_noise": 0.03}
+    return config(**told | {"schedule": {"late_ms": 60_000}} | changed)
+
+
+def noisy(sd: float = 0.04, *, at: float = 21.0, scale: float = 1.0, coarse: int = 1, most: float = 1e9) -> Read:
+    rng = np.random.default_rng(11)
+
+    def read() -> tuple[int, int]:
+        value = min(at + sd * rng.standard_normal(), most)
+        return round(round(value * STEP / coarse) * coarse * scale), STEP
+
+    return read
+
+
+def checked(read: Read, count: int = 200, **changed: Any) -> dict[str, Any]:
+    told, taken = device(**changed), Readings()
+    taken.take(read, count, told["schedule"]["late_ms"], lambda _: None)
+    return judge(told, taken)
+
+
+def test_an_honest_sensor_is_ready() -> None:
+    report = checked(noisy(), 300)
+    assert report["ready"], report["reasons"]
+    assert (report["step"], report["resolution"]) == (1 / STEP, 1 / STEP)
+    assert report["own_noise"]["estimate"] == pytest.approx(0.04, rel=0.2)
+    assert lines(report)[0].endswith(NOTICE)
+
+
+def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() -> None:
+    one = noisy(0.06)
+    report = checked(lambda: (sum(one()[0] for _ in range(8)), 8 * STEP), own_noise=0.015)
+    assert report["ready"], report["reasons"]
+    assert report["step"] < 1 / STEP
+
+
+@pytest.mark.parametrize(
+    ("read", "changed", "said"),
+    [
+        (noisy(0.04), {"own_noise": 0.06}, "State at most 0.03"),
+        (noisy(0.001), {}, "all 200 readings are the same"),
+        (noisy(0.002, at=21.03125), {}, "State no own_noise"),
+        (noisy(0.2, coarse=2), {}, "coarser than the resolution 0.0625"),
+        (noisy(0.2, most=21.0), {}, "clipped"),
+        (noisy(0.07, at=70.0), {}, "degrees Fahrenheit"),
+        (noisy(0.07, at=21.0), {"unit": "°F", "fallback": 70 * 64 * STEP}, "degrees Celsius"),
+        (noisy(1.0, at=21.0, scale=1000.0), {}, "thousandths"),
+        (noisy(0.04), {"resolution": None}, "Set resolution"),
+        (noisy(0.04), {"schedule": {"late_ms": -1}}, "took longer than the slot allows"),
+    ],
+)
+def test_a_device_that_is_not_as_stated_is_not_ready_and_hears_why(
+    read: Read, changed: dict[str, Any], said: str
+) -> None:
+    report = checked(read, **changed)
+    assert not report["ready"]
+    assert any(said in reason for reason in report["reasons"]), report["reasons"]
+
+
+def test_readings_that_repeat_earlier_ones_are_not_noise() -> None:
+    fresh, turn, held = noisy(0.06), [0], [(0, 1)]
+
+    def read() -> tuple[int, int]:
+        turn[0] += 1
+        if turn[0] % 8 == 1:
+            held[0] = fresh()
+        return held[0]
+
+    report = checked(read, 300)
+    assert any("repeat the one before" in reason for reason in report["reasons"]), report["reasons"]
+
+
+def test_a_single_wild_reading_does_not_pass_as_noise() -> None:
+    """The chip's value after a loss of power, 85 degrees, makes the spread of 200 readings 4 degrees."""
+    honest, turn = noisy(0.04), [0]
+
+    def read() -> tuple[int, int]:
+        turn[0] += 1
+        return (85 * STEP, STEP) if turn[0] == 99 else honest()
+
+    assert not checked(read)["ready"]
+
+
+@pytest.mark.parametrize(("result", "kind"), [(None, "invalid"), (float("nan"), "invalid"), (None, "failing")])
+def test_errors_are_shown_in_full_and_never_ready(result: Any, kind: str) -> None:
+    def read() -> tuple[int, int]:
+        if kind == "failing":
+            raise OSError("no acknowledgement from 0x69")
+        return result  # type: ignore[no-any-return]
+
+    report = checked(read)
+    assert not report["ready"]
+    assert report["failures"][kind] == report["readings"] == 200
+    [text] = report["errors"]
+    assert ('raise OSError("no ack' in text) if kind == "failing" else (repr(result) in text)
+    assert text in lines(report)
+
+
+MEASURE = """
+state = [12345]
+turn = [0]
+
+def uniform():
+    state[0] = (1103515245 * state[0] + 12345) % 2147483648
+    return state[0] / 2147483648
+
+def read():
+    turn[0] += 1
+    if turn[0] == 7:
+        raise OSError("no acknowledgement")
+    return round((21.03 + SD * (sum([uniform() for _ in range(12)]) - 6)) * 16), 16
+"""
+
+
+@pytest.mark.parametrize(("sd", "code"), [("0.04", 0), ("0.02", 1)])
+def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_path: Path, sd: str, code: int) -> None:
+    folder = tmp_path / "s07"
+    make_folder(folder, **{key: device()[key] for key in ("resolution", "step", "fallback", "own_noise", "schedule")})
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    micropython.copy_sensor(folder)
+    shutil.copy(BOARD / "check.py", folder)
+    (folder / "measure.py").write_text(MEASURE.replace("SD", sd))
+    (tmp_path / "start.py").write_text("import check")  # as `mpremote exec` does
+    computer = subprocess.run([sys.executable, folder / "check.py"], capture_output=True, text=True, check=False)
+    board = micropython.run(tmp_path / "start.py", folder=folder)
+    for done in (computer, board):
+        assert done.returncode == code, done.stdout + done.stderr
+        assert done.stdout.startswith(NOTICE)
+        assert ("NOT READY" in done.stdout) == bool(code)
+        assert 'raise OSError("no ack' in done.stdout or "OSError: no ack" in done.stdout
+    ours, theirs = ([line for line in done.stdout.splitlines() if "steps" in line] for done in (computer, board))
+    assert ours == theirs != []
+    assert {name: (folder / name).read_bytes() for name in before} == before, "a check spends no budget and no number"
