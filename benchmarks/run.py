@@ -6,6 +6,7 @@ from rich.console import Console
 
 from benchmarks import (
     accuracy,
+    attacker,
     auditing,
     auditors,
     calibration,
@@ -35,6 +36,7 @@ ALL = {
     "design": design.run,
     "people": people.run,
     "tracking": tracking.run,
+    "attacker": attacker.run,
     "collector": collector.run,
     "auditing": auditing.run,
     "auditors": auditors.run,

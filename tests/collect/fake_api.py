@@ -247,6 +247,6 @@ def _moment(site: FakeSite, parts: list[str], query: dict[str, str], now: int) -
         span = {"window": site.info["window_s"], "hour": 3600.0, "day": 86_400.0}[query["span"]]
         frames = min(len(site.times(times[0] - int(1000 * span) + 1, times[0])), 100)
         found = site.result(times[0], frames=frames)
-        kept = {"frames": frames, "cut": site.cut, "span": query["span"]}
+        kept = {"frames": frames, "since": times[0] - int(1000 * span), "cut": site.cut, "span": query["span"]}
         return found | {"map": site.map(found)} | kept
     raise Stop(404, "not-found", "There is nothing here.")

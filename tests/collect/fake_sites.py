@@ -190,6 +190,8 @@ class FakeSite:
         counts[len(spots) + 1] += 0.4 * (1 - chance)
         expected = len(self.site.sensor_ids)
         tracks = [spot | {"since": time - 900_000, "same": 0.97} for spot in [*spots, *self._doubts(time)]]
+        for track in tracks:
+            del track["vicinity"]
         return {
             "site": self.site.name,
             "time": time,
@@ -215,7 +217,8 @@ class FakeSite:
     def alone(self, time: int) -> dict[str, Any]:
         """The same from one frame: nobody is followed."""
         found = self.result(time)
-        spots = [spot | {"label": None, "radius": 2 * spot["radius"]} for spot in found["sources"]]
+        wider = [spot | {"label": None, "radius": 2 * spot["radius"]} for spot in found["sources"]]
+        spots = [spot | {"vicinity": self._around(self._index(spot), spot["radius"])} for spot in wider]
         return found | {"sources": spots, "tracks": []}
 
     def timeline(self, since: int | None, now: int, steps: int = 300) -> dict[str, Any]:
@@ -255,7 +258,9 @@ class FakeSite:
     def _spot(self, one: dict[str, Any], lots: random.Random, noise: float) -> dict[str, Any]:
         space = self.site.physics.space
         if not one["at"]:
-            return {"place": one["place"], "at": [], "weight": 1.0, "radius": 1.0, "probability": 0.83}
+            node = int(space.index(one["place"]))
+            spot = {"place": one["place"], "at": [], "weight": 1.0, "radius": 1.0, "probability": 0.83}
+            return spot | {"vicinity": self._around(node, 1.0)}
         at = [value + lots.gauss(0, 0.25 * noise) for value in one["at"]]
         place = int(((space.places - np.array(at)) ** 2).sum(axis=1).argmin())
         radius = noise * (0.7 + 0.5 * lots.random()) * (2.5 if len(at) == 1 else 1.0)
@@ -265,8 +270,12 @@ class FakeSite:
             "at": centre,
             "weight": 1.0,
             "radius": max(0.25, radius),
+            "vicinity": self._around(place, max(0.25, radius)),
             "probability": 0.62 + 0.37 * lots.random(),
         }
+
+    def _around(self, place: int, radius: float) -> list[int]:
+        return [int(near) for near in np.flatnonzero(self._far(place) <= radius)]
 
     def map(self, result: dict[str, Any]) -> list[float]:
         """Expected sources at each place: each spread around where it was found."""

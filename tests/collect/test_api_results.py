@@ -1,17 +1,20 @@
 """Results and zones over HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import make_app
+from cloakwork.collect.attack import follow
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
+from cloakwork.readings import Frame
 from tests.collect import api_kit
 from tests.collect.api_kit import NOW, Still
 from tests.collect.small_sites import FLAT, flat_result, flat_site, moment, readings, values
@@ -86,9 +89,26 @@ def test_an_attacker_follows_sources_that_moved(tmp_path: Path) -> None:
     assert [zone["occupied"] for zone in attack["zones"]] == [False, True]
     assert (attack["span"], attack["frames"], attack["cut"], attack["doubtful"]) == ("hour", 8, False, False)
     assert (window["span"], window["frames"]) == ("window", 6)
-    [source], [vicinity] = attack["sources"], attack["vicinities"]
-    assert int(source["place"]) in vicinity
+    [source] = attack["sources"]
+    assert int(source["place"]) in source["vicinity"]
     assert [track["label"] for track in attack["tracks"]] == [source["label"]]
+
+
+def test_an_attack_that_would_take_too_long_uses_the_last_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = flat_site(FLAT + "speed = 0\n", 30.0)
+    times = [moment(one, number) for number in range(6)]
+    steps = [values(one, (1.25, 1.25), seed=number) for number in range(6)]
+
+    def frames(some: Sequence[int]) -> list[Frame]:
+        return [one.frame(when, steps[times.index(when)]) for when in some]
+
+    whole = follow(one, times, frames)
+    assert whole is not None
+    assert (whole.frames, whole.cut, whole.since) == (6, False, times[0])
+    monkeypatch.setattr("cloakwork.collect.attack.PATIENCE_S", 0.0)
+    short = follow(one, times, frames)
+    assert short is not None
+    assert (short.frames, short.cut, short.since, short.result.time) == (1, True, times[-1], times[-1])
 
 
 def test_a_frame_can_be_recovered_alone_on_demand(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any
 
+import numpy as np
+import pytest
 from playwright.sync_api import Browser, expect
 from pydantic import BaseModel
 
@@ -138,6 +140,18 @@ def test_vicinities_and_probabilities_are_shown_as_text(flat_visit: tuple[Visit,
     label = page.get_attribute("#plan [role=img]", "aria-label") or ""
     assert "3 people" in label
     assert "Mark 1" in label
+
+
+def test_a_vicinity_is_drawn_as_its_cells(flat_visit: tuple[Visit, FakeApi]) -> None:
+    visit, api = flat_visit
+    expect(visit.page.locator("#plan .region")).to_have_count(3)
+    sources = api.sites["flat"].result(api.sites["flat"].times(0, api.now)[0])["sources"]
+    paths = [path.get_attribute("d") or "" for path in visit.page.locator("#plan .region").all()]
+    areas = np.array([sum(float(w) * float(h) for w, h in re.findall(r"h([\d.]+)v([\d.]+)", path)) for path in paths])
+    cells = np.array([len(source["vicinity"]) for source in sources])
+    assert len(set(cells)) > 1
+    assert areas / areas[0] == pytest.approx(cells / cells[0], rel=0.02)
+    visit.picture("vicinities")
 
 
 def test_the_claim_and_the_budget_are_shown(flat_visit: tuple[Visit, FakeApi]) -> None:
@@ -340,10 +354,16 @@ def test_an_attackers_view_and_the_truth_are_shown_beside_the_map(browser: Brows
         expect(page.locator("#longer")).to_have_text(re.compile("8 hours .* 3.cm, .* by anyone who keeps every"))
         page.check("#layer-attack")
         expect(page.locator("#attack-plan .mark:not(.doubt)")).to_have_count(3)
-        for fact in ("all 43 frames of the hour", "follows everyone", "only the last ones", "fit it (p = 0.4)"):
+        for fact in (
+            "the last 43 frames (since",
+            "of the hour",
+            "follows everyone",
+            "take too long",
+            "fit it (p = 0.4)",
+        ):
             expect(page.locator("#attack-text")).to_contain_text(fact)
         page.select_option("#attack-span", "day")
-        expect(page.locator("#attack-text")).to_contain_text("frames of the day")
+        expect(page.locator("#attack-text")).to_contain_text("of the day up to")
         page.check("#layer-truth")
         expect(page.locator("#plan .truth")).to_have_count(3)
         expect(page.locator(".compared")).to_have_count(3)

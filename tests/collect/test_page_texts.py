@@ -176,12 +176,18 @@ def test_a_vicinity_of_one_place_has_the_size_of_that_place(
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_the_view_of_an_attacker_states_its_fit_and_its_limits(page: Page, cut: bool) -> None:
-    attack = {"time": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "cut": cut, "span": "window"}
+    attack = {"time": NOW, "since": NOW, "frames": 43, "sources": [{"radius": 0}, {"radius": 0.5}], "span": "window"}
+    attack["cut"] = cut
     space = {"kind": "floorplan", "cell": 0.25}
     shown = call(page, "texts.js", "attackText", attack | {"fit": 0.4, "doubtful": False}, HOUR, space, NOW)
-    for fact in ("all 43 frames of the hour", "follows everyone", "2 sources, each to within a cell (0.25 m) to 0.5 m"):
+    for fact in (
+        f"{'the last' if cut else 'all'} 43 frames",
+        "of the hour",
+        "follows everyone",
+        "2 sources, each to within a cell (0.25 m) to 0.5 m",
+    ):
         assert fact in shown
-    assert ("only the last" in shown) is cut
+    assert ("would take too long" in shown) is cut
     assert "fit it (p = 0.4)" in shown
     wrong = call(page, "texts.js", "attackText", attack | {"fit": 7e-5, "doubtful": True}, HOUR, space, NOW)
     assert "do not fit it" in wrong
@@ -278,7 +284,20 @@ WALK = """async ([geometry, at, far]) => {
   const { FloorGrid } = await import("./static/floor_grid.js");
   const floor = new FloorGrid(geometry);
   const found = new Float64Array(geometry.places.length).fill(Infinity);
-  for (const [cell, walked] of floor.near(...at, far)) found[floor.grid[cell]] = walked;
+  const walked = new Map([[floor.cell(at), 0]]);
+  for (let edge = [...walked.keys()]; edge.length; ) {
+    edge = edge.flatMap((here) => {
+      const column = here % floor.columns;
+      const next = [...floor._neighbours(column, Math.floor(here / floor.columns))].map(([c, r]) => [
+        c + floor.columns * r,
+        walked.get(here) + (c === column ? floor.dy : floor.dx),
+      ]);
+      const better = next.filter(([cell, length]) => length <= far && length < (walked.get(cell) ?? Infinity) - 1e-9);
+      for (const [cell, length] of better) walked.set(cell, length);
+      return better.map(([cell]) => cell);
+    });
+  }
+  for (const [cell, length] of walked) found[floor.grid[cell]] = length;
   return [...found].map((value) => (Number.isFinite(value) ? value : null));
 }"""
 

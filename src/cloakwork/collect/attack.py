@@ -1,9 +1,10 @@
 """What an attacker who keeps the readings of a longer time can compute from them."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -13,10 +14,13 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import make_result
 from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import InputError
-from cloakwork.readings import Frame, FrameRecovery, partial_cloak, recovered_frames, smoothed_frames
+from cloakwork.readings import Frame, FrameRecovery, FrameTracker, partial_cloak, recovered_frames
 from cloakwork.recovery import recover
 
-MOST_FRAMES = 240  # of one attack that follows sources
+PATIENCE_S = 60.0  # that following sources may take
+GROWTH = 32  # from one number of frames to the next, while there is time
+MOST_FRAMES = 9_999  # that are asked for: more than there is time for
+FRAMES_AT_ONCE = 500
 MOST_READINGS = 200_000  # of one that does not
 PAGE = 5000
 MOST_ATTACKS = 32
@@ -38,24 +42,52 @@ class Span(StrEnum):
 class Attack:
     """What the readings of a span reveal together.
 
-    `since` is the time of the first frame; the result has the time of the last. `vicinities` are the places where each
-    of its sources is with a probability of 90 %. `cut` says that the span has more than was used: then its end was.
+    `since` is the time of the first frame; the result has the time of the last. `cut` says that the span has more
+    frames than were used: the last.
     """
 
     result: Result
     frames: int
     readings: int
     since: int
-    vicinities: tuple[tuple[int, ...], ...]
     cut: bool = False
 
 
-def follow(site: CollectedSite, frames: Sequence[Frame], *, clock: Callable[[], int] = unix_ms) -> Attack:
-    """Follow sources through all these frames, in the order of time; takes up to some tenths of a second for each."""
+def follow(
+    site: CollectedSite,
+    times: Sequence[int],
+    frames_of: Callable[[Sequence[int]], Iterable[Frame]],
+    *,
+    clock: Callable[[], int] = unix_ms,
+) -> Attack | None:
+    """Follow sources through the frames of all these times, in their order; None if there is no reading.
+
+    This judges the last moment from all frames up to it, as a smoother would. Where they would take longer than
+    `PATIENCE_S`, it takes as many of the last as do not: first one, and then more while their time allows.
+    """
+    _follow(site, frames_of(times[-1:]), clock, 0.0)  # compiles, which would make one frame seem to take long
     began = time.perf_counter()
-    found = smoothed_frames(frames, site.site, site.cloak)[-1]
-    readings = sum(int(frame.present.sum()) for frame in frames)
-    return _attack(site, found, len(frames), readings, frames[0].time, clock(), began)
+    used, cost = 0, 0.0
+    found: Attack | None = None
+    while used < len(times):
+        enough = min(len(times), GROWTH * used or 1)
+        affordable = enough if not used else int((began + PATIENCE_S - time.perf_counter()) / cost)
+        if affordable < min(enough, 2 * used):
+            break
+        used, started = min(enough, affordable), time.perf_counter()
+        found = _follow(site, frames_of(times[-used:]), clock, began)
+        cost = (time.perf_counter() - started) / used
+    return found and replace(found, cut=used < len(times))
+
+
+def _follow(site: CollectedSite, frames: Iterable[Frame], clock: Callable[[], int], began: float) -> Attack | None:
+    tracker, last, times, readings = FrameTracker(site.site, site.cloak), None, [], 0
+    for frame in frames:
+        if frame.present.any():
+            last = tracker.step(frame)
+            times.append(frame.time)
+            readings += last.sensors
+    return None if last is None else _attack(site, last, len(times), readings, times[0], clock(), began)
 
 
 def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[[], int] = unix_ms) -> Attack:
@@ -93,8 +125,7 @@ def _attack(
     site: CollectedSite, found: FrameRecovery, frames: int, readings: int, since: int, solved: int, began: float
 ) -> Attack:
     result = make_result(site, found, solved, 1000 * (time.perf_counter() - began))
-    vicinities = tuple(tuple(source.vicinity.tolist()) for source in found.sources)
-    return Attack(result, frames, readings, since, vicinities)
+    return Attack(result, frames, readings, since)
 
 
 class AttackCache:
@@ -125,7 +156,10 @@ class AttackCache:
             if key in self._attacks:
                 return self._attacks[key]
         times = sorted(frame.time for frame in stored[:MOST_FRAMES])
-        found = self._followed(site, times) if site.follows else self._mean(site, since, end + 1)
+        if site.follows:
+            found = follow(site, times, partial(self._frames, site), clock=self._clock)
+        else:
+            found = self._mean(site, since, end + 1)
         if found is None:
             return None
         found = replace(found, cut=found.cut or (site.follows and len(stored) > MOST_FRAMES))
@@ -133,11 +167,11 @@ class AttackCache:
             self._attacks[key] = found
         return found
 
-    def _followed(self, site: CollectedSite, times: Sequence[int]) -> Attack | None:
-        values = self._store.frames.values(site.name, times)
-        frames = [site.frame(when, values[when]) for when in sorted(values)]
-        usable = [frame for frame in frames if frame.present.any()]
-        return follow(site, usable, clock=self._clock) if usable else None
+    def _frames(self, site: CollectedSite, times: Sequence[int]) -> Iterator[Frame]:
+        """The stored frames of these times; not all are in memory at once."""
+        for start in range(0, len(times), FRAMES_AT_ONCE):
+            values = self._store.frames.values(site.name, times[start : start + FRAMES_AT_ONCE])
+            yield from (site.frame(when, values[when]) for when in sorted(values))
 
     def _mean(self, site: CollectedSite, since: int, until: int) -> Attack | None:
         """The mean of the last readings of a period."""

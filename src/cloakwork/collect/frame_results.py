@@ -60,6 +60,7 @@ def make_result(
                 radius=float(source.radius),
                 probability=float(source.probability),
                 label=label,
+                vicinity=tuple(source.vicinity.tolist()),
             )
             for source, label in zip(found.sources, found.labels, strict=True)
         ),

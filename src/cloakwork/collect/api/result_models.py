@@ -1,5 +1,6 @@
 """Results as JSON, and what an attacker computes from a longer time."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -89,12 +90,10 @@ class AttackBody(ResultBody):
     """What an attacker who kept all frames of a span, `since` the first of them, knows of its last moment.
 
     Sources are followed through all of them; where a site's sources cannot be followed, the frames are combined as if
-    no source had moved. Where the span has too many frames (`cut`), only its end is used. `vicinities` are, for each
-    source, the numbers of the places where it is with a probability of 90 %.
+    no source had moved. Where all would take too long (`cut`), only the last are used.
     """
 
     span: Span
-    vicinities: list[list[int]]
     frames: int
     readings: int
     since: int
@@ -109,7 +108,7 @@ def result_body(result: Result, *, with_map: bool) -> ResultBody:
 def attack_body(found: Attack, span: Span) -> AttackBody:
     """The result of a span as JSON."""
     fields = _result_fields(found.result, with_map=True)
-    own = {name: getattr(found, name) for name in ("frames", "readings", "since", "vicinities", "cut")}
+    own = {name: getattr(found, name) for name in ("frames", "readings", "since", "cut")}
     return AttackBody(**fields | own, span=span)
 
 
@@ -120,6 +119,7 @@ def _result_fields(result: Result, *, with_map: bool) -> dict[str, Any]:
         "gap": _finite(result.gap),
         "fit": _finite(result.fit),
         "map": unpacked(result.map) if with_map else None,
+        "sources": result.sources if with_map else [replace(source, vicinity=()) for source in result.sources],
         "zones": None if result.zones is None else [_zone_body(zone) for zone in result.zones],
         "failed": result.status.startswith(FAILED),
         "doubtful": bool(result.fit < DOUBTFUL),

@@ -73,7 +73,6 @@ export class AttackerView {
         trails: new Map(),
         map: attack.map,
         sensors: new Map(),
-        tag: "attack",
         truth: site.truth.match(attack.time, marks),
         label: (mark) => texts.brief(mark, texts.givesOdds(attack), site.geometry),
         layers: { ...site.layers, sensors: false },

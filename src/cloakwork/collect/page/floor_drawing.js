@@ -120,24 +120,21 @@ export class FloorDrawing {
     return path;
   }
 
-  /** Cells that a circle may cover: a path along the axes is at most sqrt 2 times as long as the straight line. */
-  _reached(source) {
-    return this.floor.near(...source.at, Math.SQRT2 * source.radius + this.floor.dx);
-  }
-
-  /** A vicinity: a circle, clipped where walls block the way. */
-  _vicinity(source, tag) {
+  /** A vicinity: the cells where a source is with 90 %, and the line around them. */
+  _vicinity({ vicinity }) {
     const { floor } = this;
-    const [x, y] = this.px(source.at);
-    const radius = Math.max(source.radius * this.scale, 6);
-    const circle = (attributes) => s("circle", { cx: x, cy: y, r: radius, ...attributes });
-    if (this.geometry.kind !== "floorplan" || !floor.small) return [circle({ class: "vicinity" })];
-    const reached = this._reached(source).keys();
-    const id = `cut-${tag}-${source.id}`;
-    return [
-      s("clipPath", { id }, s("path", { d: this._cells(reached) })),
-      circle({ class: "vicinity", "clip-path": `url(#${id})` }),
-    ];
+    const inside = new Set(vicinity.map((place) => floor.cell(floor.places[place])));
+    const corner = (column, row) => [floor.left + column * floor.dx, floor.bottom + row * floor.dy];
+    const edges = [...inside].flatMap((cell) => {
+      const [c, r] = [cell % floor.columns, Math.floor(cell / floor.columns)];
+      const held = ([across, up]) => floor.at(c + across, r + up) >= 0 && inside.has(cell + across + floor.columns * up);
+      const sides = [[1, 0], [-1, 0], [0, 1], [0, -1]].filter((side) => !held(side));
+      return sides.map(([across, up]) => {
+        const [x, y] = [c + (across > 0), r + (up > 0)];
+        return [corner(x, y), corner(x + !across, y + !up)];
+      });
+    });
+    return [s("path", { class: "region", d: this._cells(inside) }), this._line(edges, { class: "vicinity" })];
   }
 
   /** The way on foot between two points, in metres. */
@@ -155,13 +152,7 @@ export class FloorDrawing {
       .map((one) => sensorDot(this.px(one.at), one, frame.sensors.get(one.id)));
     const regions = frame.marks
       .filter(({ doubt }) => !doubt)
-      .map((mark) =>
-        s(
-          "g",
-          { class: mark.radius > this.span / 5 ? "wide" : null },
-          ...this._vicinity(mark, frame.tag),
-        ),
-      );
+      .map((mark) => s("g", { class: mark.radius > this.span / 5 ? "wide" : null }, ...this._vicinity(mark)));
     this.below.replaceChildren(...dots, ...regions, ...this._trails(frame));
     this.above.replaceChildren(
       ...frame.truth.map((one) => truthMark(this.px(one.at), one.label)),

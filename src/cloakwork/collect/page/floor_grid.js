@@ -1,6 +1,6 @@
 // A floor of cells, walls and doors: walking distances and ways between cells.
 
-const MOST_CELLS = 60_000; // beyond, vicinities are plain circles and ways are straight
+const MOST_CELLS = 60_000; // beyond, ways are straight
 const TINY = 1e-9;
 
 /** Cells of a floor plan or of a plane, numbered like the collector's places. */
@@ -143,28 +143,6 @@ export class FloorGrid {
       corners.push(points.splice(0, Math.max(0, seen) + 1).at(-1));
     }
     return corners;
-  }
-
-  /** Cells within a walking distance; steps go along the axes. */
-  near(x, y, distance) {
-    const start = this.cell([x, y]);
-    const found = new Map([[start, 0]]);
-    let edge = [start];
-    while (edge.length) {
-      const next = [];
-      for (const here of edge) {
-        const column = here % this.columns;
-        for (const [c, r] of this._neighbours(column, Math.floor(here / this.columns))) {
-          const far = found.get(here) + (c === column ? this.dy : this.dx);
-          const there = c + this.columns * r;
-          if (far > distance || far >= (found.get(there) ?? Infinity) - TINY) continue;
-          found.set(there, far);
-          next.push(there);
-        }
-      }
-      edge = next;
-    }
-    return found;
   }
 }
 

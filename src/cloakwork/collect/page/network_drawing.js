@@ -58,10 +58,7 @@ export class NetworkDrawing {
       .join("");
     const parts = [s("path", { class: "edge", d: lines })];
     const found = frame.marks.filter(({ doubt }) => !doubt);
-    const near = new Set(found.flatMap((mark) => {
-      const reached = [...this._reached(this._index(mark))];
-      return reached.filter(([, { far }]) => far <= mark.radius + 1e-9).map(([node]) => node);
-    }));
+    const near = new Set(found.flatMap(({ vicinity }) => vicinity));
     for (const k of near)
       if (at[k]) parts.push(s("circle", { class: "halo", cx: at[k][0], cy: at[k][1], r: size + 6 }));
     at.forEach(([x, y], k) => {

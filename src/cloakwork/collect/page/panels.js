@@ -24,7 +24,7 @@ const SENSORS = {
 export function showKey(layers, { rooms, odds, marks, trails, sensors }) {
   const r = 11 * unit();
   const sample = (doubt) => sourceMark([0, 0], { id: doubt ? "?" : "1", at: [], doubt });
-  const vicinity = s("circle", { cx: 0, cy: 0, r, class: "vicinity" });
+  const vicinity = s("rect", { x: -r, y: -r, width: 2 * r, height: 2 * r, class: "vicinity" });
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   const doubts = marks.some(({ doubt }) => doubt);
   const way = [

@@ -264,7 +264,6 @@ export class SiteView {
       span: this.history.trail,
       truth,
       layers,
-      tag: "live",
       sensors: new Map(this.sensors.map((sensor) => [sensor.id, sensor])),
       label: (mark) => texts.brief(mark, odds, space),
     };

@@ -231,12 +231,13 @@ export function attackText(attack, info, space, now) {
   const ends = [...new Set([Math.min(...radii), Math.max(...radii)].map((radius) => size(radius, space)))];
   const [someone, none] = isFloor(space.kind) ? ["everyone", "no one"] : ["every source", "no source"];
   const found = radii.length ? `${count(radii.length, "source")}, each to within ${ends.join(" to ")}` : none;
-  const frames = attack.frames === 1 ? "the only frame" : `all ${attack.frames} frames`;
+  const all = attack.frames === 1 ? "the only frame" : `all ${attack.frames} frames`;
+  const last = `the last ${count(attack.frames, "frame")} (since ${moment(attack.since, now)})`;
   const span = attack.span === "window" ? windowName(info.window_s) : attack.span;
   const kept = `of the ${span} up to ${moment(attack.time, now)}`;
   const how = info.follows ? `follows ${someone} through them` : "assumes that nothing moved";
-  const who = `Anyone who keeps ${frames} ${kept} and ${how} finds ${found}.`;
-  const cut = attack.cut ? " There are more, and only the last ones are used here: all of them tell more." : "";
+  const who = `Anyone who keeps ${attack.cut ? last : all} ${kept} and ${how} finds ${found}.`;
+  const cut = attack.cut ? " More frames would take too long here; they tell more." : "";
   const wrong = "sources do not move as the site file says, or the physics is wrong";
   const fit = `fit it (p = ${number(attack.fit, 1)})`;
   return `${who}${cut} The readings ${attack.doubtful ? `do not ${fit}: ${wrong}` : fit}.`;
@@ -259,8 +260,8 @@ export const speedText = (speed) =>
 /** How a source compares with the simulated truth that it is matched to. */
 export function truthText(matched, kind) {
   if (!matched) return "No simulated source matches it.";
-  const inside = matched.apart <= matched.matched.radius ? "inside" : "outside";
-  return `The simulated truth is ${distance(matched.apart, kind)} away, ${inside} the vicinity.`;
+  const where = matched.inside ? "inside" : "outside";
+  return `The simulated truth is ${distance(matched.apart, kind)} away, ${where} the vicinity.`;
 }
 
 /** The changes between two results, for screen readers: the headline, and marks that came, went or changed rooms. */

@@ -22,22 +22,24 @@ export class TruthLayer {
 
   /** The truth at a time, each source with the mark that matches it; nothing where it is not shown. */
   match(time, marks) {
-    return this.site.layers.truth && this.time === time ? matchTruth(this.sources, marks) : [];
+    return this.site.layers.truth && this.time === time ? matchTruth(this.sources, marks, this.site.geometry.places) : [];
   }
 }
 
 /** Each simulated source with the mark that matches it, nearest pairs first; a doubt matches none. */
-function matchTruth(truth, marks) {
+function matchTruth(truth, marks, places) {
+  const apart = (a, b) => Math.hypot(...a.map((v, axis) => v - b[axis]));
+  const cell = (at) => places.reduce((best, place, k) => (apart(place, at) < apart(places[best], at) ? k : best), 0);
   const pairs = truth.flatMap((person, k) =>
     marks
       .filter((mark) => !mark.doubt && mark.at.length && person.at.length)
-      .map((mark) => [Math.hypot(...person.at.map((v, axis) => v - mark.at[axis])), k, mark]),
+      .map((mark) => [apart(person.at, mark.at), k, mark]),
   );
   const matches = truth.map((person) => ({ ...person, matched: null }));
   const taken = new Set();
   for (const [far, k, mark] of pairs.sort((a, b) => a[0] - b[0])) {
     if (matches[k].matched || taken.has(mark.id)) continue;
-    Object.assign(matches[k], { matched: mark, apart: far });
+    Object.assign(matches[k], { matched: mark, apart: far, inside: mark.vicinity.includes(cell(truth[k].at)) });
     taken.add(mark.id);
   }
   return matches;

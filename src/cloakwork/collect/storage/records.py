@@ -92,7 +92,8 @@ class Role(StrEnum):
 class RecoveredSource:
     """A recovered source: place, coordinates, weight, radius of its vicinity and its probability.
 
-    `label` is that of its track, None where sources are not followed.
+    `label` is that of its track, None where sources are not followed. `vicinity` are the numbers of the places where it
+    is, if it exists, with a probability of 90 %; empty where the result is without its map.
     """
 
     place: str
@@ -101,6 +102,7 @@ class RecoveredSource:
     radius: float
     probability: float
     label: int | None = None
+    vicinity: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ def _from_row(row: sa.Row[Any]) -> Result:
     values["counts"] = None if values["counts"] is None else tuple(json.loads(values["counts"]))
     values["settled"] = bool(values["settled"])
     for name, kind in (("sources", RecoveredSource), ("tracks", RecoveredTrack)):
-        values[name] = tuple(kind(**{**record, "at": tuple(record["at"])}) for record in json.loads(values[name]))
+        values[name] = tuple(kind(**_tuples(record)) for record in json.loads(values[name]))
     zones = values["zones"]
     values["zones"] = None if zones is None else tuple(ZoneState(**zone) for zone in json.loads(zones))
     return Result(**{"map": None, **values})
@@ -239,6 +239,10 @@ def _from_row(row: sa.Row[Any]) -> Result:
 
 def _records(records: Sequence[RecoveredSource | RecoveredTrack | ZoneState]) -> str:
     return json.dumps([asdict(record) for record in records], default=float)
+
+
+def _tuples(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
 
 
 def _null_for_nan(value: float) -> float | None:
