@@ -49,7 +49,7 @@ def planned(site: str = "flat") -> Plan:
         mu=0.3,
         schedule=make_schedule(window=3600.0, allowed=60),
         sensors=tuple(
-            PlannedSensor(name, 0.25 * ratio, 0.25, ratio, tables[ratio].digest, 20.0)
+            PlannedSensor(name, 0.25 * ratio, 0.25, ratio, tables[ratio].digest, 20.0, 0.0)
             for name, ratio in SENSORS.items()
         ),
         tables={

@@ -55,7 +55,7 @@ def test_a_cloak_needs_no_sigma_and_refuses_one(line: HeatLine) -> None:
 def test_recovery_reads_only_physics_sigmas_and_roundings(line: HeatLine) -> None:
     class Bare:
         physics = line
-        sigmas = np.full(50, 0.1)
+        total_sigmas = np.full(50, 0.1)
         roundings = np.full(50, 0.001)
 
     found = recover(line.apply(sources(line, [0.3])), Bare())

@@ -121,7 +121,9 @@ def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) ->
         "late_ms",
         "clock_ms",
     }
-    assert [set(sensor) for sensor in values["sensors"]] == 6 * [{"id", "sigma", "step", "ratio", "table", "baseline"}]
+    assert [set(sensor) for sensor in values["sensors"]] == 6 * [
+        {"id", "sigma", "step", "ratio", "table", "baseline", "own_noise"}
+    ]
     for digest, table in values["tables"].items():
         made = noise_table(table["ratio"])
         assert digest == made.digest

@@ -10,7 +10,7 @@ import pytest
 from cloakwork.errors import SiteError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix
 from cloakwork.privacy import Design
-from cloakwork.site import Site, load_site, parse_site
+from cloakwork.site import Site, freeze, load_site, parse_site
 
 LINE = """name = "corridor"
 sensors = 5
@@ -118,6 +118,40 @@ def test_a_sensor_may_have_its_own_baseline() -> None:
     site = parse_site("baseline = 21.5\n" + FLAT)
     assert site.sensor_ids == ("hall", "study")
     assert site.baselines.tolist() == [21.5, 19.0]
+
+
+def test_a_sensor_may_have_its_own_hardware() -> None:
+    text = changed(FLAT, "[privacy]", "[privacy]\nresolution = 0.0625\nown_noise = 0.04")
+    site = parse_site(changed(text, "baseline = 19.0", "baseline = 19.0\nresolution = 0.01\nown_noise = 0.0"))
+    assert site.resolutions is not None
+    assert site.own_noises is not None
+    assert (site.resolutions.tolist(), site.own_noises.tolist()) == ([0.0625, 0.01], [0.04, 0.0])
+    assert (site.resolution_of("hall"), site.resolution_of("study")) == (0.0625, 0.01)
+    cloak, plan = site.cloak(), freeze(site, site.cloak())
+    assert cloak.rests_on_own_noise
+    assert [sensor.own_noise for sensor in plan.sensors] == [0.04, 0.0]
+    assert plan.cloak(site).rests_on_own_noise
+    assert (
+        cloak.resolution_cost < parse_site(changed(text, "own_noise = 0.04", "own_noise = 0.0")).cloak().resolution_cost
+    )
+    assert "own, of at least 0 to 0.04" in " ".join(site.assumptions)
+    assert site.choose_sensors(1).cloak.resolution in (0.0625, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("stated", "of_one", "word"),
+    [
+        ("own_noise = 0.04", "", "own_noise without resolution"),
+        ("", "resolution = 0.01", '"hall" has no resolution'),
+        ("resolution = 0.0625\nown_noise = -0.04", "", "own_noise"),
+        ("resolution = 0.0625\nown_noise = nan", "", "own_noise"),
+        ("resolution = 0.0625", "own_noise = 'much'", "own_noise"),
+    ],
+)
+def test_hardware_that_makes_no_sense_is_refused(stated: str, of_one: str, word: str) -> None:
+    text = changed(FLAT, "[privacy]", f"[privacy]\n{stated}")
+    with pytest.raises(SiteError, match=word):
+        parse_site(changed(text, "baseline = 19.0", f"baseline = 19.0\n{of_one}"))
 
 
 @pytest.mark.parametrize(

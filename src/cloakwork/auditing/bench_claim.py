@@ -11,7 +11,7 @@ from cloakwork.auditing.audit import ANNOUNCED
 from cloakwork.auditing.result import Verdict
 from cloakwork.errors import InputError
 from cloakwork.physics import Family
-from cloakwork.privacy import Profile
+from cloakwork.privacy import Profile, reading_mu
 from cloakwork.site import Plan, Site
 
 FEWEST_REPORTS = 300  # that an audit needs
@@ -94,8 +94,16 @@ def bench_claim(
     slopes = Family(site.physics, site.tolerance).sensor_slopes()
     hidden = plan.claim.alpha * float(slopes[site.sensor_ids.index(sensor)])
     apart = hidden if shift is None else not_negative("shift", shift)
-    rounding = planned.step + (site.spec.privacy.resolution or 0.0)
-    mu = (apart + rounding * (1 + 2.0**-20)) / planned.sigma * (1 + 1e-12)
+    hardware = site.resolution_of(sensor)
+    rounding = planned.step + (hardware or 0.0)
+    mu = reading_mu(
+        apart,
+        sigma=planned.sigma,
+        step=planned.step,
+        resolution=hardware,
+        own_noise=planned.own_noise,
+        count_own_noise=site.spec.privacy.count_own_noise,
+    )
     if mu > _LARGEST_MU:
         raise InputError(
             f"shift={apart:g} is {mu:.3g} standard deviations of the noise, too far for it to hide anything. Give less "

@@ -131,7 +131,7 @@ def _explain(morning: Morning) -> None:
 
 
 def _right(cloak: Cloak, readings: int) -> str:
-    return rounded_up(100 * bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place, 2)
+    return rounded_up(100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=readings).right_place, 2)
 
 
 def _draw(path: Path, morning: Morning) -> None:

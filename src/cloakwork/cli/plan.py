@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from cloakwork._checks import FloatArray, percent, rounded_down, rounded_up
+from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up
 from cloakwork.accuracy import Limits, bayes_risk, limits, papers_bound
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
@@ -21,7 +21,7 @@ from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
 from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
@@ -111,7 +111,10 @@ def plan_values(
         "rank": cloak.physics.range().rank,
         "step": cloak.step,
         "resolution": cloak.resolution,
+        "own_noise": cloak.own_noise,
+        "rests_on_own_noise": cloak.rests_on_own_noise,
         "resolution_cost": cloak.resolution_cost,
+        "resolution_cost_without_own_noise": cloak.resolution_cost_without_own_noise,
         "timing": asdict(cloak.family.timing),
         "timing_cost": cloak.timing_cost,
         "memory_cost": cloak.memory_cost,
@@ -138,7 +141,7 @@ def achieved(report: DesignReport) -> dict[str, float | int | None]:
 
 def _noticed(cloak: Cloak) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
-    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.sigmas, cloak.roundings))))
+    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings))))
 
 
 def _estimator(site: Site) -> str:
@@ -150,7 +153,7 @@ def _limits(cloak: Cloak) -> Limits | None:
     """The limits of any method for a whole window; none if there is only one place."""
     if cloak.physics.places < 2:
         return None
-    return limits(cloak.physics, cloak.sigmas / np.sqrt(cloak.readings_per_window))
+    return limits(cloak.physics, cloak.claimed_sigmas / np.sqrt(cloak.readings_per_window))
 
 
 def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
@@ -165,7 +168,7 @@ def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     if not isinstance(physics, HeatLine):
         return sentences
     middle = float(physics.space.places[physics.places // 2, 0])
-    bound = papers_bound(physics, [middle], float(cloak.sigmas.max()) / np.sqrt(cloak.readings_per_window))
+    bound = papers_bound(physics, [middle], float(cloak.claimed_sigmas.max()) / np.sqrt(cloak.readings_per_window))
     if bound.informative:
         return (*sentences, f"The papers' upper bound for one source in the middle is {rounded_up(bound.value, 3)}.")
     return (*sentences, "The papers' upper bound for one source in the middle is vacuous with this much noise.")
@@ -181,7 +184,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
             continue
         readings = schedule.most(clock_ms(seconds))
         if right is not None and right < FOUND:
-            risk = bayes_risk(cloak.physics, cloak.sigmas, readings=readings)
+            risk = bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=readings)
             right, mean = risk.right_place, risk.mean_distance
         elif right is not None:
             right, mean = 1.0, 0.0
@@ -211,18 +214,25 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
         ("largest reading of one source", f"{peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * _noticed(cloak):.0f} %"),
-        ("step of the hardware", "none" if cloak.resolution is None else f"{cloak.resolution:g}{unit}"),
+        ("step of the hardware", "none" if site.resolutions is None else _range(site.resolutions) + unit),
+        *(("own noise of the sensors, at least", _range(own) + unit) for own in (site.own_noises,) if own is not None),
         ("step in which readings are sent", _range(cloak.steps) + unit),
-        ("cost of the steps", f"{percent(cloak.resolution_cost)} more noise"),
+        ("cost of the steps", more_noise(cloak.resolution_cost)),
         ("cost of measuring within " + _duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
-    if site.spec.privacy.resolution is None:
+    if cloak.resolution is None:
         say(
             "Note: this assumes readings that are exact before they are rounded to the step. Hardware that reads in "
             "steps of its own needs more noise: set resolution under [privacy] to that step before you provision "
             "devices.\n"
+        )
+    elif cloak.resolution_cost > LARGE_COST and not cloak.rests_on_own_noise:
+        say(
+            f"Note: own noise {0 if site.own_noises is None else _range(site.own_noises)}: "
+            f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
+            "own noise, and set own_noise under [privacy].\n"
         )
     for sentence in _rhythm(site, plan.schedule):
         say(f"{sentence}\n")
@@ -366,9 +376,9 @@ def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
         at = _position(site.physics, k)
         if at:
             lines.append(f"at = {at}")
-        baseline = site.spec.sensor[k].baseline if site.spec.sensor else None
-        if baseline is not None:
-            lines.append(f"baseline = {baseline!r}")
+        for key in ("baseline", "resolution", "own_noise") if site.spec.sensor else ():
+            value = getattr(site.spec.sensor[k], key)
+            lines += [] if value is None else [f"{key} = {value!r}"]
         lines.append("")
     return "\n".join(lines)
 

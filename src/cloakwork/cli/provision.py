@@ -49,6 +49,7 @@ def provision(
     frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
     folder = out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
     reached = parse_broker(broker, password_file=password_file, authority=ca)
+    resolution = site.resolution_of(sensor)
     made = provision_device(
         frozen,
         sensor,
@@ -56,7 +57,7 @@ def provision(
         broker=reached,
         keys=keys,
         unit=site.unit,
-        resolution=site.spec.privacy.resolution,
+        resolution=resolution,
         bench=bench,
         period=period,
         time_server=time_server,
@@ -75,7 +76,7 @@ def provision(
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
     if made.configuration > FLASH:
         note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
-    if site.spec.privacy.resolution is None:
+    if resolution is None:
         note(
             "the site file does not state the step of the hardware (resolution under [privacy]), so this device "
             "accepts simulated readings only"
@@ -84,8 +85,8 @@ def provision(
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
     if reached.password is not None and not reached.tls:
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
-    source = "simulated" if site.spec.privacy.resolution is None else "command:./read.sh"
+    source = "simulated" if resolution is None else "command:./read.sh"
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
-    if site.spec.privacy.resolution is not None:
+    if resolution is not None:
         after = "" if keys is None else "; then delete the folder here: it holds a key"
         note(f"on a board: edit measure.py, copy the folder onto it, reset{after}")

@@ -115,7 +115,7 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]
-    combined = replace(part, sigmas=part.sigmas * shrink, roundings=part.roundings * shrink)
+    combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
     recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [max(times)], present)
     return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)

@@ -1,11 +1,11 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
 from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
-from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, sensitivity
+from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, reading_mu, sensitivity
 from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
-from cloakwork.privacy.explain import Explanation
+from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -24,6 +24,7 @@ from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [
     "CUT_BITS",
+    "LARGE_COST",
     "SERVER_TABLES",
     "Allowance",
     "Calibration",
@@ -59,6 +60,7 @@ __all__ = [
     "paper_mu",
     "place_variances",
     "private_words",
+    "reading_mu",
     "sensitivity",
     "simulated_words",
     "table_ratio",

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
@@ -13,6 +14,7 @@ from cloakwork.physics import Family, Physics
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
+from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.variance import mean_variance
 
 RESOLUTION_COST = 0.01
@@ -67,6 +69,24 @@ def exposure(family: Family, *, alpha: float, scope: Scope, sigma: FloatArray, r
     return float(np.max((alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
 
 
+def reading_mu(
+    shift: float,
+    *,
+    sigma: float,
+    step: float,
+    resolution: float | None = None,
+    own_noise: float = 0.0,
+    count_own_noise: bool = False,
+) -> float:
+    """The mu of one reading of one sensor whose true value moves by `shift`, rounded up."""
+    noise, rounding = np.array([sigma]), np.array([step + (resolution or 0.0)])
+    charges = [Charge(noise, rounding)]
+    if resolution is not None:
+        own = OwnNoise(np.array([own_noise]), np.array([resolution]), count_own_noise)
+        charges.append(own.charged(noise, rounding))
+    return min(float((shift + c.rounding[0] * (1 + 2.0**-20)) / c.noise[0]) for c in charges) * (1 + 1e-12)
+
+
 def allowed_mu(
     epsilon: float,
     delta: float,
@@ -112,7 +132,8 @@ class Allowance:
 
     It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in this
     scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
-    are sent; None, for exact readings only, lets it follow the noise.
+    are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
+    hardware rounds, None if it is not stated.
     """
 
     family: Family
@@ -123,6 +144,7 @@ class Allowance:
     sensitivity: float
     resolution: FloatArray | None
     step: FloatArray | None
+    own: OwnNoise | None = None
 
     @property
     def rounding(self) -> FloatArray | None:
@@ -143,8 +165,22 @@ class Allowance:
         """Noise in steps if steps follow it: rounding costs 1 %, unless the tables end before."""
         return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE_TABLES.ratio / 1.001)
 
+    def frame_mu(self, sigma: FloatArray) -> float:
+        """The mu of a frame with this noise, rounded up."""
+        return min(self._costs(sigma))
+
+    def rests_on_own_noise(self, sigma: FloatArray) -> bool:
+        """Whether the cost of this noise holds only with the stated own noise."""
+        return bool(np.argmin(self._costs(sigma)))
+
+    def _costs(self, sigma: FloatArray) -> list[float]:
+        """The mu without own noise, and with it if it is stated; both are upper bounds."""
+        if self.own is None:
+            return [self.cost(sigma, self._covered(sigma))]
+        return [self.cost(sigma, self._covered(sigma)), self.cost(*self.own.charged(sigma, self._covered(sigma)))]
+
     def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
-        """The exact mu of a frame with this noise, rounded up."""
+        """The mu of a frame with this noise and this rounding, rounded up."""
         return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, rounding=rounding)
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
@@ -154,6 +190,8 @@ class Allowance:
 
     def equal(self) -> NoiseLevels:
         """The least noise that is the same for all sensors."""
+        if self.own is not None:
+            return self.scaled(np.full(self.sensors, self.sensitivity / self.mu))
         coarse = self.sensitivity / (self.ratio * self.mu - self._root)
         rounding = np.full(self.sensors, coarse) if self.rounding is None else self.rounding
         added = math.sqrt(float((rounding**2).sum())) if self.scope is Scope.NETWORK else float(rounding.max())
@@ -166,7 +204,9 @@ class Allowance:
             return self._least_each()
         best = self.search().run()
         sigma = best.sigma * math.sqrt(self.number)
-        own = self._scaled(sigma if self.step is None else few_ratios(sigma, self.step))
+        if self.own is not None:
+            sigma = self.own.added(sigma)
+        own = self.scaled(sigma if self.step is None else few_ratios(sigma, self.step))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
         if self.family.timing.travel or self.family.tolerance.memory:
@@ -179,12 +219,16 @@ class Allowance:
         Scaling the noise down by a factor lowers the mean variance by at most the square of that factor.
         """
         if self.rounding is not None:
-            return replace(self, resolution=None, step=None).search(rounded=0.0).run().optimum.bound
+            return replace(self, resolution=None, step=None, own=None).search(rounded=0.0).run().optimum.bound
         return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
-        return mean_variance(self.family.physics, sigma / math.sqrt(self.number))
+        return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number))
+
+    def claimed(self, sigma: FloatArray) -> FloatArray:
+        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts."""
+        return sigma if self.own is None or not self.own.counted else self.own.total(sigma)
 
     def search(self, rounded: float | None = None) -> Search:
         """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
@@ -194,23 +238,50 @@ class Allowance:
         reach = left * math.sqrt(self.number) / (self.alpha * gain)
         if self.rounding is None:
             return Search(self.family, reach)
-        return Search(self.family, reach, (self._covered(np.ones(self.sensors)) / (self.alpha * gain)) ** 2)
+        return Search(self.family, reach, (self._worth / (self.alpha * gain)) ** 2)
+
+    @property
+    def _worth(self) -> FloatArray:
+        """The rounding that a search should cover: without the hardware's where own noise makes that cheaper."""
+        plain = self._covered(np.ones(self.sensors))
+        if self.own is None or not self.rests_on_own_noise(self.equal().sigma):
+            return plain
+        return np.where(self.own.helps, plain - self.own.resolution, plain)
 
     @property
     def _rounded(self) -> float:
         """The mu that rounding takes when steps follow the noise."""
         return self._root / self.ratio * _DIVISION
 
-    def _scaled(self, sigma: FloatArray) -> NoiseLevels:
+    def scaled(self, sigma: FloatArray) -> NoiseLevels:
         """Scale the noise until it meets the exact condition."""
+        if self.own is not None:
+            scaled = self._scaled_with_own(sigma, self.own)
+            return NoiseLevels(scaled, self._covered(scaled))
         fixed = self._rounded if self.rounding is None else 0.0
-        cost = self.cost(sigma, self._covered(sigma))
+        cost = self.frame_mu(sigma)
         for _ in range(5):
             sigma = sigma * ((cost - fixed) / (self.mu - fixed) * (1 + 1e-11))
-            cost = self.cost(sigma, self._covered(sigma))
+            cost = self.frame_mu(sigma)
             if cost <= self.mu:
                 break
         return NoiseLevels(sigma, self._covered(sigma))
+
+    def _scaled_with_own(self, sigma: FloatArray, own: OwnNoise) -> FloatArray:
+        """Scale the noise of sensors with own noise until it just meets the exact condition."""
+        enough = self.cost(sigma, self._covered(sigma)) / self.mu * (1 + 1e-11)
+        ideal = self.cost(sigma, np.zeros_like(sigma)) / self.mu
+        least = float(np.max(own.least(ideal * sigma) / sigma))
+
+        def excess(factor: float) -> float:
+            return math.log(self.frame_mu(sigma * factor) / self.mu)
+
+        if least < enough and excess(least) <= 0:
+            return sigma * least
+        if least >= enough or excess(enough) > -1e-9:
+            return sigma * enough
+        scaled = sigma * float(optimize.brentq(excess, least, enough, rtol=1e-10)) * (1 + 1e-9)
+        return scaled if self.frame_mu(scaled) <= self.mu else sigma * enough
 
     def _least_each(self) -> NoiseLevels:
         """In scope "sensor", each sensor needs the noise that it would need alone."""
@@ -220,21 +291,22 @@ class Allowance:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
             sigma = (moved + self._covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
-        return NoiseLevels(sigma, self._covered(sigma), self.variance(moved / self.mu) * (1 - 1e-12))
+        if self.own is not None:
+            sigma = min(sigma, self._least_each_with_own(moved, sigma, self.own), key=lambda each: np.log(each).sum())
+        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number))
+        return NoiseLevels(sigma, self._covered(sigma), bound * (1 - 1e-12))
+
+    def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: OwnNoise) -> FloatArray:
+        """The noise that each sensor needs alone, to nine digits; `enough` is what it would need without own noise."""
+        low = own.least(moved / self.mu)
+        high = 16 * np.maximum(enough, low)
+        while (high > low * (1 + 1e-9)).any():
+            middle = np.sqrt(low * high)
+            noise, rounding = own.charged(middle, self._covered(middle))
+            meets = (moved + rounding * _DIVISION) / noise * (1 + 1e-11) <= self.mu
+            low, high = np.where(meets, low, middle), np.where(meets, middle, high)
+        return high
 
     def _covered(self, sigma: FloatArray) -> FloatArray:
         """The rounding to cover, or steps that give all sensors the same ratio, so that they share one table."""
         return sigma / self.ratio if self.rounding is None else self.rounding
-
-
-def per_sensor(name: str, values: ArrayLike, m: int) -> FloatArray:
-    """One number for all sensors, or one for each, as an array of shape (m,)."""
-    try:
-        array = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (m,)))
-    except (TypeError, ValueError):
-        raise CalibrationError(
-            f"{name}: give one number, or one for each of the {m} sensors.", name=name, sensors=m
-        ) from None
-    if not (np.isfinite(array).all() and (array > 0).all()):
-        raise CalibrationError(f"{name} holds a value that is not a finite number above 0.", name=name)
-    return array

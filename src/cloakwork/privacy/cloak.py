@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, HardwareStepWarning, ReadingError
 from cloakwork.physics import AT_ONCE, Family, FloorPlan, Physics, Steady, Timing, Tolerance
-from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, per_sensor, sensitivity
-from cloakwork.privacy.design import Design, DesignReport, report
+from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
+from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_ratio
+from cloakwork.privacy.own_noise import per_sensor, stated_own_noise
 from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
 
 MOST_STEPS = 2.0**31
 PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
+FINE_PARTS = 1024  # with own noise, where the step of sending is all that costs
 FINE = 1024  # grids finer than a step by this factor are not looked for
 ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
 
@@ -46,9 +48,14 @@ class Cloak(Immutable):
     resolution
         Step in which the hardware reads, one for all or one per sensor; a larger value is safe. If it is left out,
         readings count as exact.
+    own_noise
+        Standard deviation, at least, of the white Gaussian noise that a sensor has before its hardware rounds, one for
+        all or one per sensor; 0 states none. Half a step or more makes the step of the hardware almost free.
+    count_own_noise
+        Whether own noise also counts towards the noise that hides moves, so that sensors add less.
     step
-        Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution`, or else the
-        step that takes 1 % more noise.
+        Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution` (a 1024th with
+        own noise), or else the step that takes 1 % more noise.
     readings_per_window
         Frames that (epsilon, delta) covers together. Several frames may see one pulse at different times after its
         emission, so the claim then covers the model's time and every later one.
@@ -87,6 +94,8 @@ class Cloak(Immutable):
         scope: Scope | str = Scope.NETWORK,
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
+        own_noise: ArrayLike | None = None,
+        count_own_noise: bool = False,
         step: ArrayLike | None = None,
         readings_per_window: int = 1,
         sigma: ArrayLike | None = None,
@@ -98,8 +107,8 @@ class Cloak(Immutable):
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
-        self.scope = _choice(Scope, "scope", scope)
-        self.calibration = _choice(Calibration, "calibration", calibration)
+        self.scope = member_of(Scope, "scope", scope)
+        self.calibration = member_of(Calibration, "calibration", calibration)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
@@ -109,6 +118,7 @@ class Cloak(Immutable):
         self._refuse_nothing_to_hide()
         self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
         self._resolution = None if resolution is None else self._per_sensor("resolution", resolution)
+        self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
         self.allowance = Allowance(
             self.family,
@@ -119,12 +129,13 @@ class Cloak(Immutable):
             self.sensitivity,
             self._resolution,
             chosen,
+            self._own,
         )
-        self.design = _design(design, sigma)
+        self.design = stated_design(design, sigma)
         levels = self._levels(sigma)
         self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
         self._step = self._rounding if chosen is None else chosen
-        self._frame_mu = self.allowance.cost(self._sigma, self._rounding)
+        self._frame_mu = self.allowance.frame_mu(self._sigma)
         self._refuse_too_little_noise(step_follows_sigma=chosen is None)
         self._ratios = frozen(np.array([table_ratio(ratio) for ratio in self._sigma / self._step]))
         self._refuse_too_fine_a_step()
@@ -146,6 +157,16 @@ class Cloak(Immutable):
         return None if self._resolution is None else _plain(self._resolution)
 
     @property
+    def own_noise(self) -> Any:
+        """Noise that sensors have before their hardware rounds: a float, or one per sensor; None if not stated."""
+        return None if self._own is None else _plain(self._own.own)
+
+    @property
+    def rests_on_own_noise(self) -> bool:
+        """Whether the claim holds only if the sensors have the stated own noise."""
+        return self.allowance.rests_on_own_noise(self._sigma)
+
+    @property
     def step(self) -> Any:
         """Step in which readings are sent: a float, or one per sensor if they differ."""
         return _plain(self._step)
@@ -154,6 +175,16 @@ class Cloak(Immutable):
     def sigmas(self) -> FloatArray:
         """Standard deviation of each sensor's noise, shape (m,)."""
         return self._sigma
+
+    @property
+    def total_sigmas(self) -> FloatArray:
+        """Standard deviation of all noise in what each sensor sends, its stated own noise included, shape (m,)."""
+        return self._sigma if self._own is None else self._own.total(self._sigma)
+
+    @property
+    def claimed_sigmas(self) -> FloatArray:
+        """Noise that an observer faces for certain: with own noise if it counts, otherwise `sigmas`; shape (m,)."""
+        return self.allowance.claimed(self._sigma)
 
     @property
     def steps(self) -> FloatArray:
@@ -182,8 +213,16 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost(self) -> float:
-        """How much more noise the steps take, those of the hardware included, as a fraction."""
+        """How much more noise the steps take, those of the hardware included, as a fraction.
+
+        It is below 0 where own noise counts and saves more than the steps take.
+        """
         return self._frame_mu / self._frame_mu_without_rounding() - 1
+
+    @property
+    def resolution_cost_without_own_noise(self) -> float:
+        """What `resolution_cost` would be if the sensors had no own noise."""
+        return self.allowance.cost(self._sigma, self._rounding) / self._frame_mu_without_rounding() - 1
 
     @property
     def timing_cost(self) -> float:
@@ -211,9 +250,8 @@ class Cloak(Immutable):
     def design_report(self) -> DesignReport:
         """How well one window of readings locates a lone source, against equal noise."""
         root = math.sqrt(self.readings_per_window)
-        return report(
-            self.physics, sigma=self._sigma / root, equal=self.allowance.equal().sigma / root, bound=self._bound
-        )
+        sigma, equal = (self.allowance.claimed(each) / root for each in (self._sigma, self.allowance.equal().sigma))
+        return report(self.physics, sigma=sigma, equal=equal, bound=self._bound)
 
     @property
     def spent(self) -> int:
@@ -278,7 +316,9 @@ class Cloak(Immutable):
         """The step of each sensor, or None if it follows the noise."""
         if step is not None:
             return self._per_sensor("step", step)
-        return None if self._resolution is None else frozen(self._resolution / PARTS)
+        if self._resolution is None:
+            return None
+        return frozen(self._resolution / (PARTS if self._own is None else np.where(self._own.helps, FINE_PARTS, PARTS)))
 
     def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:
@@ -299,6 +339,8 @@ class Cloak(Immutable):
         # the cost of rounding stays the same if the step grows with sigma
         fixed = self._frame_mu - self._frame_mu_without_rounding() if step_follows_sigma else 0.0
         factor = (self._frame_mu - fixed) / (self._mu - fixed)
+        if self._own is not None:
+            factor = float((self.allowance.scaled(self._sigma).sigma / self._sigma).max())
         raise CalibrationError(
             f"this noise gives mu={self._frame_mu:.6g} per frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
             f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
@@ -353,25 +395,6 @@ class Cloak(Immutable):
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)
         return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
-
-
-def _choice(kind: Any, name: str, value: object) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(f'"{choice.value}"' for choice in kind)
-        raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
-
-
-def _design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
-    if sigma is None:
-        return Design.EQUAL if design is None else Design(_choice(Design, "design", design))
-    if design is not None:
-        raise CalibrationError(
-            f'design="{design}" together with sigma: the noise is either designed or given. Leave out one of them.',
-            design=design,
-        )
-    return None
 
 
 def _plain(values: FloatArray) -> float | FloatArray:

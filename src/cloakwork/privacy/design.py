@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
@@ -313,3 +315,24 @@ def _refuse_too_many(sensors: int) -> None:
             sensors=sensors,
             most=MOST_SENSORS,
         )
+
+
+def member_of(kind: Any, name: str, value: object) -> Any:
+    """The member of an enumeration that a caller names."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = " or ".join(f'"{member.value}"' for member in kind)
+        raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
+
+
+def stated_design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+    """The design that a caller names; None if the noise is given."""
+    if sigma is None:
+        return Design.EQUAL if design is None else Design(member_of(Design, "design", design))
+    if design is not None:
+        raise CalibrationError(
+            f'design="{design}" together with sigma: the noise is either designed or given. Leave out one of them.',
+            design=design,
+        )
+    return None

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, percent, rounded_up
+from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Physics, Placement
 from cloakwork.privacy.calibration import Allowance, Scope
@@ -16,6 +16,7 @@ from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.gaussian import Profile
 
 SHOWN_SENSORS = 3
+LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ class ExplainableCloak(Protocol):
     @property
     def resolution_cost(self) -> float: ...
     @property
+    def resolution_cost_without_own_noise(self) -> float: ...
+    @property
+    def own_noise(self) -> Any: ...
+    @property
+    def rests_on_own_noise(self) -> bool: ...
+    @property
+    def claimed_sigmas(self) -> FloatArray: ...
+    @property
     def timing_cost(self) -> float: ...
     @property
     def memory_cost(self) -> float: ...
@@ -91,6 +100,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
         *_memory(cloak),
+        *_own_noise(cloak),
         *_pulse(cloak),
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
@@ -126,6 +136,17 @@ def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
+def _own_noise(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """State what the claim assumes of the sensors' own noise."""
+    if not cloak.rests_on_own_noise:
+        return ()
+    return (
+        "The claim assumes that each sensor has the stated own noise before its hardware rounds: Gaussian, at least as "
+        "large, independent from reading to reading and from the other sensors; and that the hardware rounds in equal "
+        "steps within its range.",
+    )
+
+
 def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
     """State the claim's assumption about the time at which a pulse is read."""
     if not cloak.physics.pulse:
@@ -158,11 +179,22 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
 
 
 def _steps(cloak: ExplainableCloak) -> str:
-    sent, more = f"{float(cloak.steps.min()):.3g}", f"{percent(cloak.resolution_cost, 2)} more noise"
+    sent, more = f"{float(cloak.steps.min()):.3g}", more_noise(cloak.resolution_cost, 2)
     if cloak.resolution is None:
         return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
     hardware = f"{float(np.max(cloak.resolution)):.3g}"
-    return f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
+    alone = more_noise(cloak.resolution_cost_without_own_noise, 2)
+    if cloak.rests_on_own_noise:
+        own = f"{float(np.min(cloak.own_noise)):.3g}"
+        return (
+            f"Hardware that reads in steps of {hardware}, with own noise of at least {own} before it rounds, and "
+            f"sending readings in steps of {sent}, take {more}. Without own noise it would be {alone}."
+        )
+    remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
+    return (
+        f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
+        f"{remedy if cloak.resolution_cost > LARGE_COST else ''}"
+    )
 
 
 def _found(cloak: ExplainableCloak) -> list[str]:
@@ -170,7 +202,9 @@ def _found(cloak: ExplainableCloak) -> list[str]:
     if cloak.physics.places < 2:
         return []
     one, day = (
-        rounded_up(100 * bayes_risk(cloak.physics, cloak.sigmas, readings=k * cloak.readings_per_window).right_place, 3)
+        rounded_up(
+            100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=k * cloak.readings_per_window).right_place, 3
+        )
         for k in (1, 24)
     )
     return [

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import spatial
 from scipy.cluster import vq
 
@@ -61,7 +62,9 @@ def choose_sensors(
     alpha: float,
     scope: Scope | str = Scope.NETWORK,
     calibration: Calibration | str = Calibration.EXACT,
-    resolution: float | None = None,
+    resolution: ArrayLike | None = None,
+    own_noise: ArrayLike | None = None,
+    count_own_noise: bool = False,
     readings_per_window: int = 1,
     tolerance: Tolerance | None = None,
     timing: Timing = AT_ONCE,
@@ -76,7 +79,7 @@ def choose_sensors(
     count
         Number of sensors to keep.
     epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance, timing
-        The claim, as for `Cloak`.
+        The claim, as for `Cloak`, with `own_noise` and `count_own_noise`.
     progress
         Called with the fraction of the work that is done, from 0 to 1.
 
@@ -99,28 +102,33 @@ def choose_sensors(
             f"count={number}: the model has only {physics.sensors} sensors.", count=number, sensors=physics.sensors
         )
 
-    def cloaked(model: Physics) -> Cloak:
+    def cloaked(kept: Sequence[int] | None = None) -> Cloak:
+        def of_kept(values: ArrayLike | None) -> ArrayLike | None:
+            return values if values is None or kept is None or not np.ndim(values) else np.asarray(values)[list(kept)]
+
         return Cloak(
-            model,
+            physics if kept is None else keep_sensors(physics, kept),
             epsilon=epsilon,
             delta=delta,
             alpha=alpha,
             scope=scope,
             calibration=calibration,
-            resolution=resolution,
+            resolution=of_kept(resolution),
+            own_noise=of_kept(own_noise),
+            count_own_noise=count_own_noise,
             readings_per_window=readings_per_window,
             tolerance=tolerance,
             timing=timing,
             design=Design.LEAST_ERROR,
         )
 
-    whole = cloaked(physics)
+    whole = cloaked()
     moves, rows = _conditions(whole)
     seeing = sensors_that_see(rows)
     selected = _filled(_selected(moves, rows, number, progress or (lambda _: None)), number, physics.sensors)
     spread = evenly_spread(keep_sensors(physics, seeing.tolist()), min(number, len(seeing)))
     even = _filled(seeing[spread], number, physics.sensors)
-    cloaks = {sensors: cloaked(keep_sensors(physics, sensors)) for sensors in (selected, even)}
+    cloaks = {sensors: cloaked(sensors) for sensors in (selected, even)}
     best = min(cloaks, key=lambda sensors: cloaks[sensors].design_report.variance)
     return SensorChoice(best, cloaks[best], even, cloaks[even].design_report, whole.design_report)
 

@@ -21,7 +21,7 @@ class PartialCloak:
     """The parts of a cloak that recovery needs, for the sensors that reported."""
 
     physics: Physics
-    sigmas: FloatArray
+    total_sigmas: FloatArray
     steps: FloatArray
     roundings: FloatArray
 
@@ -29,9 +29,9 @@ class PartialCloak:
 def partial_cloak(cloak: Cloak, present: NDArray[np.bool_]) -> PartialCloak:
     """A cloak restricted to the sensors that are present."""
     if present.all():
-        return PartialCloak(cloak.physics, cloak.sigmas, cloak.steps, cloak.roundings)
+        return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings)
     rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
-    return PartialCloak(rows, cloak.sigmas[present], cloak.steps[present], cloak.roundings[present])
+    return PartialCloak(rows, cloak.total_sigmas[present], cloak.steps[present], cloak.roundings[present])
 
 
 @dataclass(frozen=True, eq=False)

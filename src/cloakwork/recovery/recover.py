@@ -178,7 +178,7 @@ def stated_problem(
         if sigma is None:
             raise InputError("recover(readings, physics) needs sigma=..., the noise of each reading.", sigma=None)
         return Problem.with_noise(model, sigma, drift=drift)
-    if not all(hasattr(model, name) for name in ("physics", "sigmas", "roundings")):
+    if not all(hasattr(model, name) for name in ("physics", "total_sigmas", "roundings")):
         raise InputError(
             f"the second argument is a {type(model).__name__}: call recover(readings, cloak), or "
             "recover(readings, physics, sigma=...).",
@@ -186,4 +186,4 @@ def stated_problem(
         )
     if sigma is not None:
         raise InputError("a cloak has its own sigma: leave sigma out, or give the physics instead.", sigma=sigma)
-    return Problem.with_noise(model.physics, model.sigmas, model.roundings, drift)
+    return Problem.with_noise(model.physics, model.total_sigmas, model.roundings, drift)

@@ -69,6 +69,28 @@ class Site:
             return np.full(self.physics.sensors, default)
         return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
 
+    @cached_property
+    def resolutions(self) -> FloatArray | None:
+        """The step of each sensor's hardware, shape (m,); None if the site file states none."""
+        return self._per_sensor("resolution")
+
+    @cached_property
+    def own_noises(self) -> FloatArray | None:
+        """The noise that each sensor has before its hardware rounds, shape (m,); None if the site file states none."""
+        return self._per_sensor("own_noise")
+
+    def resolution_of(self, sensor_id: str) -> float | None:
+        """The step of one sensor's hardware."""
+        steps = self.resolutions
+        return None if steps is None else float(steps[self.sensor_ids.index(sensor_id)])
+
+    def _per_sensor(self, key: str) -> FloatArray | None:
+        """A key of [privacy] that each sensor may replace; 0 for sensors without one if others have it."""
+        usual = getattr(self.spec.privacy, key)
+        values = [getattr(sensor, key) for sensor in self.spec.sensor] or [None] * self.physics.sensors
+        stated = [usual if value is None else value for value in values]
+        return None if all(value is None for value in stated) else np.array([value or 0.0 for value in stated])
+
     @property
     def unit(self) -> str:
         """Unit of the readings; empty if the site file gives none."""
@@ -171,10 +193,11 @@ class Site:
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the claim besides the model, one sentence each."""
         told = self.spec.privacy
+        steps = self.resolutions
         step = (
             "It assumes exact readings: no step of the hardware is covered."
-            if told.resolution is None
-            else f"It assumes that the hardware reads in steps of {f'{told.resolution:g} {self.unit}'.strip()}."
+            if steps is None
+            else f"It assumes that the hardware reads in steps of {self._shown(steps)}."
         )
         together = [self.timing.sentence()] if told.scope == "network" else []
         if self.spec.sources.kind == "pulse":
@@ -185,14 +208,30 @@ class Site:
         return (
             *together,
             step,
+            *self._own_noise(),
             "It assumes that each device draws fresh noise for each reading, which no one else knows.",
         )
+
+    def _own_noise(self) -> tuple[str, ...]:
+        if self.own_noises is None or not self.own_noises.any():
+            return ()
+        return (
+            f"It assumes that each sensor has white Gaussian noise of its own, of at least "
+            f"{self._shown(self.own_noises)}, before its hardware rounds in equal steps.",
+        )
+
+    def _shown(self, values: FloatArray) -> str:
+        """Values of the sensors with their unit, as one number or a range."""
+        low, high = float(values.min()), float(values.max())
+        return f"{low:g}{'' if low == high else f' to {high:g}'} {self.unit}".strip()
 
     @property
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
-        keys = ("epsilon", "delta", "alpha", "scope", "calibration", "resolution", "readings_per_window")
+        keys = ("epsilon", "delta", "alpha", "scope", "calibration", "count_own_noise", "readings_per_window")
         return {key: getattr(self.spec.privacy, key) for key in keys} | {
+            "resolution": self.resolutions,
+            "own_noise": self.own_noises,
             "tolerance": self.tolerance,
             "timing": self.timing,
         }

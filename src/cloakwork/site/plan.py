@@ -21,7 +21,7 @@ from cloakwork.privacy import Cloak, NoiseTable, noise_table
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.schedule import Schedule
-from cloakwork.site.schema import Name, Number, Positive, Whole
+from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
 
 VERSION = 1
 PADDING = 1e-9  # extra noise for machines that round differently, as a fraction
@@ -51,7 +51,10 @@ class SiteClaim:
 
 @dataclass(frozen=True)
 class PlannedSensor:
-    """One sensor: noise, step and baseline in the unit of the readings; noise over step, and the table for that."""
+    """One sensor: noise, step and baseline in the unit of the readings; noise over step, and the table for that.
+
+    `own_noise` is the noise that the claim needs the sensor to have before its hardware rounds, 0 if it needs none.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     id: Name
@@ -60,6 +63,7 @@ class PlannedSensor:
     ratio: Positive
     table: Hex
     baseline: Number
+    own_noise: NotNegative
 
 
 @dataclass(frozen=True)
@@ -186,10 +190,11 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         raise SiteError(f"this cloak is not one of {site.name}. Make it with site.cloak().", site=site.name)
     frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps)
     tables = {ratio: noise_table(ratio) for ratio in frozen.ratios.tolist()}
-    columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist())
+    own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
+    columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())
     sensors = tuple(
-        PlannedSensor(sensor_id, sigma, step, ratio, tables[ratio].digest, baseline)
-        for (sensor_id, baseline), sigma, step, ratio in zip(_sensors(site), *columns, strict=True)
+        PlannedSensor(sensor_id, sigma, step, ratio, tables[ratio].digest, baseline, noise)
+        for (sensor_id, baseline), sigma, step, ratio, noise in zip(_sensors(site), *columns, strict=True)
     )
     return Plan(
         site=site.name,

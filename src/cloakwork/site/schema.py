@@ -130,11 +130,13 @@ class MatrixSpec(_Table):
 
 
 class SensorSpec(_Table):
-    """`[[sensor]]`: its id, where it is, and what it reads with no source near."""
+    """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others."""
 
     id: Name
     at: Number | Point | str | int | None = None
     baseline: Number | None = None
+    resolution: Positive | None = None
+    own_noise: NotNegative | None = None
 
 
 def _strength(strength: Any) -> Any:
@@ -185,6 +187,8 @@ class PrivacySpec(_Table):
     calibration: Literal["exact", "paper"] = "exact"
     design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
+    own_noise: NotNegative | None = None
+    count_own_noise: bool = False
     window: Seconds = 3600.0
     readings_per_window: Whole = 1
     period: Period | None = None
@@ -279,6 +283,16 @@ class SiteSpec(_Table):
         if (self.sensors is None) == (not self.sensor):
             both = "both are given" if self.sensor else "neither is given"
             raise ValueError(f"give either sensors = N for even spacing, or one [[sensor]] for each; {both}")
+        steps = [self.privacy.resolution if s.resolution is None else s.resolution for s in self.sensor]
+        if None in steps and any(steps):
+            number = steps.index(None)
+            raise ValueError(
+                f'sensor "{self.sensor[number].id}" has no resolution, and others have one; state it for each of them, '
+                "or under [privacy]"
+            )
+        stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.sensor]
+        if any(s.own_noise is not None for s in stated) and not any(s.resolution is not None for s in stated):
+            raise ValueError("own_noise without resolution: state the step of the hardware too")
         pulse = self.physics.kind in {"line", "plane", "graph"} or (
             isinstance(self.physics, FloorPlanSpec) and self.physics.regime == "pulse"
         )

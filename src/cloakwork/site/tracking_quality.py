@@ -114,11 +114,13 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
     )
     truth = day.places_at(times)
     readings = np.array([physics.matrix[:, row[row >= 0]].sum(axis=1) for row in truth])
-    if (step := site.spec.privacy.resolution) is not None:
-        readings = np.rint(readings / step) * step
+    own = np.zeros_like(sigmas) if site.own_noises is None else site.own_noises
+    if site.resolutions is not None:
+        readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
+        readings = np.rint(readings / site.resolutions) * site.resolutions
     readings = readings + sigmas * np.random.default_rng([seed, 1]).standard_normal(readings.shape)
     lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
-    tracker = Tracker(physics, sigma=sigmas, motion=site.motion, most=most, seed=seed, lag=lag)
+    tracker = Tracker(physics, sigma=np.hypot(sigmas, own), motion=site.motion, most=most, seed=seed, lag=lag)
     live: list[Tracked] = []
     settled: list[Tracked] = []
     with threadpool_limits(1):  # several simulations run beside each other

@@ -209,7 +209,9 @@ def _grid(
 ) -> list[Setting]:
     """All combinations of what is given; by default claims around the site's, and fewer readings and sensors."""
     privacy = site.spec.privacy
-    own = Setting(privacy.alpha, privacy.epsilon, privacy.readings_per_window, site.physics.sensors, privacy.resolution)
+    own = Setting(
+        privacy.alpha, privacy.epsilon, privacy.readings_per_window, site.physics.sensors, _coarsest_step(site)
+    )
     steps: Sequence[float | None] = resolution or [own.resolution]
     if any(map(len, (alpha, epsilon, readings, sensors, resolution))):
         combined = product(
@@ -224,15 +226,27 @@ def _grid(
     return list(dict.fromkeys([*claims, *fewer]))
 
 
+def _coarsest_step(site: Site) -> float | None:
+    return None if site.resolutions is None else float(site.resolutions.max())
+
+
+def _with_step(site: Site, resolution: float) -> Site:
+    """The site with another step of the hardware; the sensors' own noise stays what it is."""
+    privacy = site.spec.privacy.model_copy(update={"resolution": resolution})
+    sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.sensor]
+    return replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
+
+
 def _with(site: Site, setting: Setting) -> Site:
     """The site with another setting."""
+    if setting.resolution is not None and setting.resolution != _coarsest_step(site):
+        site = _with_step(site, setting.resolution)
     spec = site.spec
     privacy = spec.privacy.model_copy(
         update={
             "alpha": setting.alpha,
             "epsilon": setting.epsilon,
             "readings_per_window": setting.readings,
-            "resolution": setting.resolution,
         }
     )
     update: dict[str, object] = {"privacy": privacy}

@@ -218,7 +218,8 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     if watched.site.physics.space.places.shape[1]:
         radius = claim.alpha / (cloak.frame_mu * math.sqrt(readings))
         return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
-    found = bayes_risk(cloak.physics, cloak.sigmas, readings=readings).right_place if cloak.physics.places > 1 else 1.0
+    places, noise = cloak.physics.places, cloak.claimed_sigmas
+    found = bayes_risk(cloak.physics, noise, readings=readings).right_place if places > 1 else 1.0
     return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
 
 
