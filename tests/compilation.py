@@ -1,12 +1,7 @@
-"""Shares the work of compiling inner loops between the workers of a test run, where no cache has them yet.
+"""Shares the work of compiling inner loops between the workers of a test run, where no cache has them yet."""
 
-`python -m tests.compilation` compiles them all.
-"""
-
-import time
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -16,29 +11,23 @@ from cloakwork.accuracy import emd
 from cloakwork.physics import HeatLine, Space
 from cloakwork.recovery import BasisPursuit, PointSources, Tracker, recover
 
-PATIENCE = 300.0  # seconds; a worker that waits longer compiles by itself
-
 
 @cache  # the first answer counts: a worker may have begun to compile when another is started
-def shared_folder() -> TemporaryDirectory[str] | None:
-    """A folder for all workers of a run, made by the process that starts them; None if everything is compiled."""
-    cached = any((Path(cloakwork.__file__).parent / "recovery").rglob("*.nbi"))
-    return None if cached else TemporaryDirectory(prefix="cloakwork-tests-")
+def needs_compiling() -> bool:
+    """Whether no run has compiled the loops of this tree yet."""
+    return not any((Path(cloakwork.__file__).parent / "recovery").rglob("*.nbi"))
 
 
 def compile_together(config: pytest.Config) -> None:
-    """Let two workers compile half of the loops each, while the others wait: all would compile the same otherwise."""
+    """Let the first two workers compile half of the loops each: all would compile the same otherwise.
+
+    No test starts before every worker has collected all tests, so none finds the cache incomplete. The other workers
+    collect meanwhile, and leave the rewritten test files in the cache for these two.
+    """
     worker = getattr(config, "workerinput", {})
-    if "shared_folder" not in worker or worker["workercount"] < len(_SHARES):
-        return
-    folder = Path(worker["shared_folder"])
-    number = int(worker["workerid"].removeprefix("gw"))
-    if number < len(_SHARES):
-        _SHARES[number]()
-        (folder / str(number)).touch()
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and len(list(folder.iterdir())) < len(_SHARES):
-        time.sleep(0.1)
+    if worker.get("needs_compiling") and worker["workercount"] >= len(_SHARES):
+        for share in _SHARES[int(worker["workerid"].removeprefix("gw")) :][:1]:
+            share()
 
 
 def _compile_posterior() -> None:

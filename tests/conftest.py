@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from cloakwork.physics import HeatLine
 from tests import parts
-from tests.compilation import compile_together, shared_folder
+from tests.compilation import compile_together, needs_compiling
 
 # how long an example takes, or how long it takes to make one, says how busy this machine is and nothing else
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,8 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Called by pytest-xdist for each worker, in the process that starts them."""
-    if (folder := shared_folder()) is not None:
-        node.workerinput["shared_folder"] = folder.name
+    node.workerinput["needs_compiling"] = needs_compiling()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
