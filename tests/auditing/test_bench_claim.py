@@ -11,19 +11,7 @@ from scipy.stats import norm
 from cloakwork.auditing import BenchClaim, SetupComparison, Verdict, audit, bench_claim, compare
 from cloakwork.errors import InputError
 from cloakwork.site import Plan, Site
-
-CLAIM = BenchClaim(
-    sensor="s2",
-    unit="°C",
-    sigma=2.0,
-    step=0.5,
-    rounding=0.5,
-    shift=4.0,
-    hidden_shift=1.0,
-    mu=2.25,
-    epsilon=1.0,
-    delta=0.5,
-)
+from tests.auditing.conftest import CLAIM
 
 
 def seen(*, apart: float, scatter: float = 2.0, size: int = 2000, claim: BenchClaim = CLAIM) -> SetupComparison:

@@ -37,23 +37,29 @@ class Outcome(NamedTuple):
 Run = Callable[..., Outcome]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command, however it ends."""
+def runner(
+    program: str, start: Callable[[], object], patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Make a function that runs one command of a program, however it ends."""
 
     def call(*words: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, words)])
+        patch.setattr(sys, "argv", [program, *map(str, words)])
         capsys.readouterr()
         code: object = 0
         try:
-            main()
+            start()
         except SystemExit as stop:
             code = stop.code or 0
-        said = capsys.readouterr()
         assert isinstance(code, int)
-        return Outcome(code, said.out, said.err)
+        return Outcome(code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run one command, however it ends."""
+    return runner("cloakwork", main, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import noise_table
 from cloakwork.site import Plan, load_plan
+from tests.auditing.conftest import CLAIM
 from tests.broker import Broker, running_broker
 from tests.cli.conftest import Outcome, Run
 from tests.cli.test_story import SITE
@@ -174,20 +175,8 @@ def test_a_set_up_that_was_not_changed_is_not_taken_for_privacy(
     ],
 )
 def test_a_number_of_steps_is_told_in_the_unit_of_the_site(event: str | None, said: tuple[str, ...]) -> None:
-    claim = BenchClaim(
-        sensor="s2",
-        unit="°C",
-        sigma=2.0,
-        step=0.5,
-        rounding=0.5,
-        shift=4.0,
-        hidden_shift=1.0,
-        mu=2.25,
-        epsilon=1.0,
-        delta=0.5,
-    )
     witness = event and Witness(event=event, direction="0->1", counts=(3, 2), reports=9, source="half-lines")
-    notes = steps(claim, witness or None)
+    notes = steps(CLAIM, witness or None)
     assert len(notes) == bool(said)
     assert all(part in notes[0] for part in said)
 
@@ -299,18 +288,7 @@ def test_an_audit_that_is_interrupted_says_how_to_go_on(
 
 
 def test_a_larger_shift_is_advised_only_where_it_is_larger() -> None:
-    claim = BenchClaim(
-        sensor="s2",
-        unit="°C",
-        sigma=2.0,
-        step=0.5,
-        rounding=0.5,
-        shift=1.0,
-        hidden_shift=1.0,
-        mu=0.75,
-        epsilon=0.3,
-        delta=0.1,
-    )
+    claim = replace(CLAIM, shift=1.0, mu=0.75, epsilon=0.3, delta=0.1)
     assert advice(claim, 5000) == "feed it readings further apart, such as by 4 °C with --shift 4"
     assert advice(replace(claim, shift=4.0), 5000) == "give --reports 5200"
     assert "--epsilon" in advice(replace(claim, shift=5.0), math.inf)

@@ -11,12 +11,6 @@ from tests.deploy.installation import DEPLOY, Site, running_site
 OWN = "cloakwork/v1/hall/s1/reading"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("installation")) as one:
-        yield one
-
-
 @pytest.fixture
 def site(running: Site) -> Iterator[Site]:
     yield running

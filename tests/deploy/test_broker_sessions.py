@@ -4,18 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy.installation import Person, Site, running_site
+from tests.deploy.installation import Person, Site
 
 NAMES = ["cloakwork-collector", "collector"]
 READINGS = 20
 FROM_S2 = "cloakwork/v1/hall/s2/reading"
 END = "cloakwork/v1/hall/s1/status"
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("installation")) as one:
-        yield one
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError
+from cloakwork.keys import key_file as keyfile
 from cloakwork.keys import (
-    FIRST_SECOND,
     load_keys,
     load_unveiling_keys,
     new_keys,
@@ -23,17 +23,7 @@ from cloakwork.keys import (
     rotate,
     save_keys,
 )
-from cloakwork.keys import key_file as keyfile
-
-PLAN = "ab" * 32
-NOW = FIRST_SECOND + 60 * 400_000
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    path = tmp_path / "keys.json"
-    save_keys(new_keys("flat"), path)
-    return path
+from tests.keys.conftest import NOW, PLAN
 
 
 def mode(path: Path) -> int:

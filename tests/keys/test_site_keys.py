@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError
 from cloakwork.keys import (
-    FIRST_SECOND,
     DeviceKind,
     KeyRing,
     SensorKeys,
@@ -28,16 +27,7 @@ from cloakwork.keys import (
     wire_site,
 )
 from cloakwork.sensor import keystream
-
-PLAN = "ab" * 32
-NOW = FIRST_SECOND + 60 * 400_000
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    path = tmp_path / "keys.json"
-    save_keys(new_keys("flat"), path)
-    return path
+from tests.keys.conftest import NOW, PLAN
 
 
 def test_a_device_key_is_the_one_that_the_device_has(keys: Path) -> None:

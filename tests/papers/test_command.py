@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from cloakwork.demo import INFRARED
 from papers import EXPERIMENTS, Experiment, Finding, Run, __main__, experiments, read_result
 from papers.__main__ import app
 from papers.experiment import Size
-from tests.cli.conftest import Outcome
+from tests.cli.conftest import Outcome, runner
 from tests.papers.kit import DICE
 
 Command = Callable[..., Outcome]
@@ -25,19 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run one command of the laboratory, however it ends."""
-
-    def call(*words: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["papers", *map(str, words)])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            run_app(app)
-        except SystemExit as stop:
-            code = stop.code or 0
-        assert isinstance(code, int)
-        return Outcome(code, *capsys.readouterr())
-
-    return call
+    return runner("papers", lambda: run_app(app), monkeypatch, capsys)
 
 
 def test_list_names_every_experiment_its_time_and_what_it_repeats(run: Command) -> None:

@@ -15,9 +15,9 @@ from cloakwork.errors import PlanError, SiteError
 from cloakwork.privacy import Allowance, Cloak, noise_table
 from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
 from cloakwork.site.installation import canonical_json
+from tests.site.conftest import LINE
 
 TAIL = '[sources]\nkind = "pulse"\n[privacy]\nepsilon = 4.0\ndelta = 1e-4\nalpha = 0.05\n'
-LINE = 'name = "pipe"\nbaseline = 20.5\nsensors = 6\n[physics]\nkind = "line"\nplaces = 20\nT = 0.01\n' + TAIL
 GRAPH = 'name = "feeders"\nsensors = 3\n[physics]\nkind = "graph"\ntau = 0.5\nedges = "edges.csv"\n' + TAIL
 MATRIX = 'name = "kitchen"\nsensors = 3\n[physics]\nkind = "matrix"\nfile = "m.csv"\npairs = "pairs.csv"\n' + TAIL
 SITES = {
@@ -40,20 +40,6 @@ def written(folder: Path, text: str) -> Site:
     (folder / "edges.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
     (folder / "site.toml").write_text(text)
     return load_site(folder / "site.toml")
-
-
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    site = parse_site(LINE, name="site.toml")
-    return freeze(site, site.cloak())
-
-
-@pytest.fixture
-def values(plan: Plan, tmp_path: Path) -> dict[str, Any]:
-    """The content of the plan file."""
-    plan.write(tmp_path / "values.json")
-    found: dict[str, Any] = json.loads((tmp_path / "values.json").read_text())
-    return found
 
 
 def loaded(text: str, folder: Path) -> Plan:

@@ -1,4 +1,4 @@
-"""How far a recovered map is from the truth, and how near any map can come."""
+"""Distances of recovered maps from the truth, and the least distance that any map can reach."""
 
 from cloakwork.accuracy.bayes_risk import BayesRisk, bayes_risk
 from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao

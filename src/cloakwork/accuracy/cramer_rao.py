@@ -1,4 +1,4 @@
-"""How exactly sources can be located: the information in the readings."""
+"""The precision with which sources can be located: the information in the readings."""
 
 import math
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ AWAY = -1
 
 @dataclass(frozen=True)
 class Habits:
-    """What simulated people do; times in seconds, each drawn evenly between two ends.
+    """The habits of simulated people; times in seconds, each drawn evenly between two ends.
 
     A person sits for a time in `sit`, then walks at `speed` (units of the space a second) to a seat that is anywhere in
     the space with equal probability. After a time in `present` the person leaves, and returns after a time in `away`;
@@ -42,7 +42,7 @@ class Habits:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedDay:
-    """Where simulated people are at any time from 0 s to `seconds`.
+    """The positions of simulated people at any time from 0 s to `seconds`.
 
     `times` and `places` have one array for each person: the moments at which they pass a place, and that place; -1
     means that they are away from then on. Between two moments they walk evenly.
@@ -195,7 +195,7 @@ class _Life:
         return float(self.rng.uniform(*ends))
 
     def _rest_of(self, ends: tuple[float, float]) -> float:
-        """What remains of a time at a random moment in it: longer times hold more moments."""
+        """Draw the remainder of a time at a random moment in it; longer times hold more moments."""
         while True:
             length = self._time(ends)
             if self.rng.random() * ends[1] < length:

@@ -1,4 +1,4 @@
-"""How close two sources can be before they look like both in the middle."""
+"""The distance below which two sources look like both in the middle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

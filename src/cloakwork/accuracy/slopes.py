@@ -1,4 +1,4 @@
-"""How readings change when a source moves: exact derivatives, or differences between neighbours."""
+"""Changes of the readings when a source moves: exact derivatives, or differences between neighbours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ def rays(straight: AxisNeighbours, metric: Metric) -> list[Ray]:
 
 
 class Method(StrEnum):
-    """How a limit on locating a source is computed."""
+    """The way a limit on locating a source is computed."""
 
     DERIVATIVES = "exact derivatives"
     DIFFERENCES = "differences between neighbouring places"

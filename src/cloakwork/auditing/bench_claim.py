@@ -196,7 +196,7 @@ class SetupComparison:
         return tuple(sentences)
 
     def doubt(self) -> str:
-        """Why a violation may have another cause than the device; empty if nothing suggests that."""
+        """Reasons why a violation may have another cause than the device; empty if there are none."""
         if self.noise_missing or not self.farther(SUSPECT):
             return ""
         return (
@@ -206,7 +206,7 @@ class SetupComparison:
         )
 
     def cautions(self, verdict: Verdict, *, reports: int, confidence: float) -> tuple[str, ...]:
-        """Why the absence of a violation means little, as sentences."""
+        """Reasons why the absence of a violation means little, as sentences."""
         if verdict is not Verdict.NONE_FOUND:
             return ()
         sentences = []

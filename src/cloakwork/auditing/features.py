@@ -135,7 +135,7 @@ def low_bits(bits: int, index: int = 0, width: int = 1) -> Feature:
 
 
 def residue(spacing: float) -> Feature:
-    """Where between two points of a lattice the number lies: 0 is on the lattice, 0.5 half way to the next."""
+    """The position of the number between two points of a lattice: 0 on the lattice, 0.5 half way to the next."""
     return Feature(f"the place of the output between multiples of {spacing:.6g}", _residue, (spacing,))
 
 

@@ -68,7 +68,7 @@ class LearnedScore:
 
     @staticmethod
     def _products(size: int) -> list[tuple[int, int]]:
-        """Which entries are multiplied."""
+        """The pairs of entries to multiply."""
         return [(j, k) for j in range(size) for k in range(j, size)] if size <= _FEW else []
 
     def features(self, rows: FloatArray) -> FloatArray:

@@ -151,7 +151,7 @@ def _readings_command(files: Files, claim: BenchClaim, options: AuditOptions) ->
 
 
 def _note_kept(files: Files, claim: BenchClaim, options: AuditOptions) -> None:
-    """What to do with the recordings of an audit that did not end."""
+    """Say what to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
     if min(sizes) >= FEWEST_REPORTS:
         note(f"{sizes[0]:,} and {sizes[1]:,} readings are recorded. To audit them:")
@@ -185,7 +185,7 @@ def _announce(claim: BenchClaim, options: AuditOptions) -> None:
 
 
 def advice(claim: BenchClaim, reports: float) -> str:
-    """What to change where the audit needs too many readings."""
+    """Say what to change where the audit needs too many readings."""
     strong = f"{claim.strong_shift:.3g}"
     if float(strong) > claim.shift:
         return f"feed it readings further apart, such as by {claim.shown(claim.strong_shift, 3)} with --shift {strong}"

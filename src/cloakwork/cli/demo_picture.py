@@ -189,7 +189,7 @@ def _found(axes: Any, morning: Morning, moment: MorningFrame) -> None:
 
 
 def _timeline(axes: Any, morning: Morning, moment: MorningFrame) -> None:
-    """How likely each room is occupied, as shade, and whether it is, as a line above."""
+    """Draw the probability that each room is occupied as a shade, and the truth as a line above."""
     views = [(one, (one.settled or one.live).tracked) for one in morning.moments]
     hours = np.array([_hour(one.time) for one in morning.moments])
     labels = []

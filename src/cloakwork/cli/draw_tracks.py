@@ -96,7 +96,7 @@ class FreeWays:
             self.near[b].add(a)
 
     def turns(self, start: int, end: int) -> list[tuple[float, float]]:
-        """Where a short way from one cell to another turns: at doors and corners."""
+        """Return the turns of a short way from one cell to another: at doors and corners."""
         space, back = self.rooms.space, self.rooms.space.distances(end)
         turns: list[tuple[float, float]] = []
         while not self._free(start, end):

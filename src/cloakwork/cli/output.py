@@ -56,7 +56,7 @@ def _wrapped(text: str, console: Console) -> str:
 
 
 def program() -> str:
-    """How to call this program: by its name if that is on the path, otherwise as it was called."""
+    """The command that calls this program: its name if that is on the path, otherwise as it was called."""
     called = Path(sys.argv[0])
     return "cloakwork" if called.name != "cloakwork" or shutil.which("cloakwork") else str(called)
 

@@ -29,7 +29,7 @@ class Trail:
 
 
 class FrameSource(Protocol):
-    """Where frames come from: the number of readings, and the problems of those left out."""
+    """The origin of frames: the number of readings, and the problems of those left out."""
 
     @property
     def rows(self) -> int: ...

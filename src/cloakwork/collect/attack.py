@@ -1,4 +1,4 @@
-"""What an attacker who keeps the readings of a longer time can compute from them."""
+"""An attacker who keeps the readings of a longer time, and what these reveal."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ MOST_ATTACKS = 32
 
 
 class Span(StrEnum):
-    """How long an attacker has kept readings: one window of the claim, or longer."""
+    """The time for which an attacker has kept readings: one window of the claim, or longer."""
 
     WINDOW = "window"
     HOUR = "hour"
@@ -40,7 +40,7 @@ class Span(StrEnum):
 
 @dataclass(frozen=True)
 class Attack:
-    """What the readings of a span reveal together.
+    """The sources that all readings of a span reveal together.
 
     `since` is the time of the first frame; the result has the time of the last. `cut` says that the span has more
     frames than were used: the last.

@@ -34,7 +34,7 @@ class PendingWrite:
 
     @property
     def size(self) -> int:
-        """How much of the queue's capacity it takes."""
+        """Its share of the queue's capacity."""
         return len(self.readings) or 1
 
     def finish(self, statuses: list[ReadingStatus] | None) -> None:

@@ -60,7 +60,7 @@ class CollectedSite:
 
     @property
     def schedule(self) -> Schedule:
-        """When the devices measure."""
+        """The times at which the devices measure."""
         return self.plan.schedule
 
     @property
@@ -70,7 +70,7 @@ class CollectedSite:
 
     @property
     def ahead_ms(self) -> int:
-        """How far ahead of the clock a stamp may be; later stamps mean a wrong clock."""
+        """The time by which a stamp may be ahead of the clock; later stamps mean a wrong clock."""
         return PERIODS_AHEAD * self.schedule.period_ms
 
     @cached_property
@@ -89,7 +89,7 @@ class CollectedSite:
 
     @property
     def hold_ms(self) -> int:
-        """How long a zone stays occupied after its last sign."""
+        """The time for which a zone stays occupied after its last sign."""
         return round(1000 * self.site.hold_s)
 
     @property
@@ -131,7 +131,7 @@ class CollectedSite:
         return _frame(time, values, self.index)
 
     def unusable(self, frame: Frame) -> str:
-        """Why recovering a frame is not worthwhile; empty if it is."""
+        """The reason why recovering a frame is not worthwhile; empty if it is."""
         sensors, period = int(frame.present.sum()), self.schedule.period_ms
         if not sensors:
             return "no reading is of a sensor of the site"

@@ -1,4 +1,4 @@
-"""Which connections a server keeps when more arrive than it can hold.
+"""Limits on the connections of a server, and which to close when more arrive.
 
 A connection is free for whoever opens it, so a limit alone lets a few clients shut out all others. When all places are
 taken, a newcomer therefore displaces a connection of the address that holds the most, unless its own holds as many.

@@ -1,4 +1,4 @@
-"""How many readings of one device the store keeps: what its plan allows, and what can have waited on the way."""
+"""The most readings of one device that the store keeps: its plan's, and those that can have waited on the way."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

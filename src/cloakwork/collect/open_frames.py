@@ -125,7 +125,7 @@ class OpenFrames:
         return min(shared, default=None)
 
     def next_due(self) -> float | None:
-        """When to call `take` next if no reading arrives; zero if a frame is ready, None if none is open."""
+        """The time of the next call of `take` if no reading arrives; zero if a frame is ready, None if none is open."""
         return 0.0 if self._complete else self._first_due()
 
     def _first_due(self) -> float | None:

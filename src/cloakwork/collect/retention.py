@@ -91,7 +91,7 @@ class Retention(Thread):
             log.warning(DOUBT, site)
 
     def _offset(self) -> float:
-        """How many seconds the wall clock is ahead of the steady one."""
+        """The seconds by which the wall clock is ahead of the steady one."""
         return self._clock() / 1000 - self._steady()
 
     def _notice_jump(self) -> None:

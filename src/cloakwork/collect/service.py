@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """Where people and devices reach the collector; with a certificate, by https.
+    """The address at which people and devices reach the collector; with a certificate, by https.
 
     `proxied` says that a proxy on this machine terminates https: its forwarded client address is trusted.
     """
@@ -260,7 +260,7 @@ def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket
 
 
 def _open_files() -> int:
-    """How many files this process may open."""
+    """Return the number of files that this process may open."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:

@@ -1,4 +1,4 @@
-"""How simulated people move: as recorded in an office, or on walks through the rooms."""
+"""The movement of simulated people: recorded in an office, or on walks through the rooms."""
 
 import math
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _placed(pixel: Position, rooms: Rooms) -> Position:
 
 
 def _moves(frames: Sequence[Sequence[Position]], rooms: Rooms) -> int:
-    """How often someone entered another square of the floor."""
+    """Count how often someone entered another square of the floor."""
     places = [[_placed(pixel, rooms) for pixel in frame] for frame in frames]
     squares = [{(int(x / SQUARE), int(y / SQUARE)) for x, y in frame} for frame in places]
     return sum(len(after - before) for before, after in pairwise(squares))

@@ -53,7 +53,7 @@ class _KeyStream:
         return Keystream(self.generation.key, self.site, self.sensor.id, self.generation.number)
 
     def refusal(self, time: int, plan: str) -> str | None:
-        """Why a reading of this time cannot be unveiled under a plan, None if it can."""
+        """The reason why a reading of this time cannot be unveiled under a plan, None if it can."""
         if self.generation.plan != plan:
             return f"made under another plan, {self.generation.plan[:12]}: give that plan"
         if self.generation.revoked is not None and (time == 0 or time > 1000 * self.generation.revoked):
@@ -227,7 +227,7 @@ class _SeenValues:
         page[place] = fingerprint if page[place] in {_NOTHING, fingerprint} else _CONFLICT
 
     def refusal(self, stream: int, row: ReadingRow) -> str | None:
-        """Why a row must not be used, None if it may; a row that is used may not be used again."""
+        """The reason why a row must not be used, None if it may; no row may be used twice."""
         page, place = self._place(stream, row.seq)
         noted = page[place]
         if noted == _CONFLICT:

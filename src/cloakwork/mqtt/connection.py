@@ -269,7 +269,7 @@ class _ClosingSocket(ssl.SSLSocket):
 
 
 def tls_context(broker: BrokerAddress) -> ssl.SSLContext | None:
-    """Which certificates to trust, None without TLS; refuses a file of certificates that cannot be read."""
+    """Make the TLS context with the certificates to trust, None without TLS; refuses an unreadable file."""
     if not broker.tls:
         return None
     try:

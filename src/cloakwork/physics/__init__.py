@@ -1,4 +1,4 @@
-"""How sources become readings: linear models, and the space the sources live in."""
+"""Linear models of how sources become readings, and the space the sources live in."""
 
 from cloakwork.physics.base import Physics, Slope, column_differences, sources
 from cloakwork.physics.continuum import heat_kernel

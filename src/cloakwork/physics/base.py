@@ -181,7 +181,7 @@ class Physics(ABC):
 
     @property
     def stretch(self) -> float:
-        """How much longer a straight line can be when it is measured in the metric of the space."""
+        """The factor by which a straight line can be longer when measured in the metric of the space."""
         return 1.0
 
     def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:

@@ -48,7 +48,7 @@ def steepest_kernel(T: float) -> float:
 
 
 def margin(T: float, sensors: int) -> float:
-    """How far beyond its sensors a space holds the steepest slope of all sources, wherever they are.
+    """The margin beyond its sensors within which a space holds the steepest slope of all sources.
 
     Notes
     -----

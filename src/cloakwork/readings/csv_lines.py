@@ -112,7 +112,7 @@ class CsvLines:
 
 
 def _after_line(data: bytes) -> bytes:
-    """What follows a line that began in earlier data."""
+    """Return what follows a line that began in earlier data."""
     end = _LINE_END.search(data)
     return b"" if end is None else data[end.start() :]
 

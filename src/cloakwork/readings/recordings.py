@@ -318,7 +318,7 @@ class _SequenceNumbers:
         return int(number) if _USUAL_NUMBER(number) else self.unusual.setdefault(number, -1 - len(self.unusual))
 
     def look_up(self, numbers: IntArray, expected: IntArray) -> NDArray[np.bool_]:
-        """Which of these sorted numbers are known; the hashes of their values are written to `expected`."""
+        """Look up which of these sorted numbers are known; write the hashes of their values to `expected`."""
         known = np.zeros(len(numbers), dtype=bool)
         for have, hashes in self._runs:
             if numbers[0] > have[-1] or numbers[-1] < have[0]:

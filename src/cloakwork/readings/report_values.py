@@ -22,7 +22,7 @@ ReportPart: TypeAlias = Sequence[str] | NDArray[Any]
 
 
 class ReportForm(StrEnum):
-    """How lines are read."""
+    """The form of lines."""
 
     WHOLE = "whole"
     """Whole numbers of any size, exactly."""

@@ -49,7 +49,7 @@ class TableFile:
             raise InputError(f"{path.name}: the name tells the format. Give a file that ends in .csv or .parquet.")
 
     def place(self, row: int) -> str:
-        """Where in the file a row is, counted from 0 as it was read, for messages."""
+        """The place of a row in the file, for messages; rows are counted from 0 as they were read."""
         return f"row {row + 1}" if self._header is None else f"line {self._line_of(row, self._header)}"
 
     def read(self, names: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class NetworkTime:
         return now + (low + high) // 2 if not self._doubted and self._error(low, high) <= self._allowed else 0
 
     def error(self) -> int:
-        """How far `unix` may be off, in milliseconds."""
+        """Return the largest error of `unix` in milliseconds."""
         return self._error(*self._at(self._clock.now()))
 
     def serve(self, ask: bool) -> int:

@@ -101,7 +101,7 @@ def _delta(logarithm: float) -> float:
 
 @dataclass(frozen=True)
 class _Line:
-    """Where the integrand is evaluated, c + i t, t = 0, tau, 2 tau, ..., and its damping v."""
+    """The line on which the integrand is evaluated, c + i t, t = 0, tau, 2 tau, ..., and its damping v."""
 
     c: float
     tau: float

@@ -68,12 +68,12 @@ class Bins:
 
     @property
     def end(self) -> int:
-        """When the last bin ends."""
+        """The end of the last bin."""
         return self.start + self.n * self.every
 
     @property
     def times(self) -> IntArray:
-        """When each bin begins, shape (n,)."""
+        """The start of each bin, shape (n,)."""
         return self.start + self.every * np.arange(self.n, dtype=np.int64)
 
     def places(self, times: ArrayLike) -> IntArray:

@@ -364,7 +364,7 @@ def _person_column(persons: ArrayLike) -> TextColumn:
 
 
 def _within_limit(persons: ArrayLike | TextColumn, times: IntArray, amounts: IntArray, limit: int) -> IntArray:
-    """What of each amount counts if each person spends `limit` in all, in a pseudo-random order of times.
+    """The part of each amount that counts if each person spends `limit` in all, in a pseudo-random order of times.
 
     The order is a permutation of the times of each person, without any pattern: SplitMix64's finaliser (Steele, Lea and
     Flood), seeded with a hash of the person's label.

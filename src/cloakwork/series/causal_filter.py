@@ -113,7 +113,7 @@ class Recursion:
 
     @property
     def memory(self) -> int:
-        """How many numbers of the past are kept."""
+        """The number of past values that are kept."""
         return self._inputs.size + self._noisy.size
 
     def next(self, step: int, noise: int) -> float:

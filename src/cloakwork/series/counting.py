@@ -70,7 +70,7 @@ class CountedSeries:
 
     @property
     def remarks(self) -> list[str]:
-        """Which data were left out or reduced, in sentences. Not private."""
+        """Sentences about data that were left out or reduced. Not private."""
         losses = self.series.losses
         rows = f"of {losses.rows:,} {'results' if self.level == 'visit' else 'rows'}"
         counted_as_0 = "counted as 0, because nothing was recovered from them, or for other places than the site has"

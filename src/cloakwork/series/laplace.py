@@ -149,7 +149,7 @@ class LaplaceNoise:
         return min(1.0, largest_delta(self.shifts, epsilon) + self.loss(epsilon))
 
     def loss(self, epsilon: float) -> float:
-        """What the error of the tables adds to delta."""
+        """The amount that the error of the tables adds to delta."""
         return table_loss(epsilon, draws=self.draws, error=self.table.error)
 
 

@@ -23,7 +23,7 @@ class Mechanism(Protocol):
     """Chooses a strategy for a task, and the noise for a claim."""
 
     def strategy(self, task: Task) -> Strategy:
-        """What to release; raises an `InputError` if this mechanism does not serve the task."""
+        """Choose what to release; raises an `InputError` if this mechanism does not serve the task."""
 
     def noise(self, strategy: Strategy, claim: ReleaseClaim) -> ReleaseNoise:
         """The noise with which the strategy meets the claim."""

@@ -46,7 +46,7 @@ class FilterCost:
 
 
 def filter_costs(published: Published) -> list[FilterCost]:
-    """What privacy cost each filter, from public numbers only."""
+    """The cost of privacy for each filter, from public numbers only."""
     cloak = published.cloak
     return [
         FilterCost(made.name, math.sqrt(mse), float(np.abs(values).mean()))

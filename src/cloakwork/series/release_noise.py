@@ -88,7 +88,7 @@ class Publication:
 
 
 def table_loss(epsilon: float, *, draws: int, error: float) -> float:
-    """What this number of draws from tables with this error adds to delta, rounded up."""
+    """Return the amount that draws from tables with this error add to delta, rounded up."""
     return math.exp(min(math.log(error * draws) + float(np.logaddexp(0.0, epsilon)), 0.0)) * (1 + 1e-12)
 
 
@@ -157,7 +157,7 @@ class GaussianNoise:
 
 
 def odds_text(epsilon: float, delta: float) -> str:
-    """What (epsilon, delta) means for an observer, as the end of a sentence."""
+    """Explain (epsilon, delta) for an observer, as the end of a sentence."""
     factor = rounded_up(math.exp(min(epsilon, 700)), 3)
     return f"any outcome is at most e^{epsilon:g} = {factor} times as likely with it as without, plus {delta:g}"
 
@@ -172,7 +172,7 @@ def percent_text(share: float) -> str:
 
 
 def band_factor(confidence: float) -> float:
-    """How many standard deviations an error stays within with this confidence.
+    """Return the number of standard deviations within which an error stays with this confidence.
 
     >>> round(band_factor(0.95), 4)
     1.96

@@ -133,7 +133,7 @@ class SeriesCloak(Immutable):
 
     @property
     def units(self) -> int:
-        """How many steps one event or person may change in all, including rounding.
+        """The number of steps that one event or person may change in all, including rounding.
 
         A contribution that is not a multiple of the step is rounded up, which leaves room for the error of dividing
         floats by the step.

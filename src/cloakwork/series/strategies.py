@@ -225,7 +225,7 @@ class CausalStrategy:
 
 
 def multiplicity(period: int) -> FloatArray:
-    """How many of the `period` frequencies each of the `period // 2 + 1` stored ones represents."""
+    """The number of the `period` frequencies that each of the `period // 2 + 1` stored ones represents."""
     twice = np.full(period // 2 + 1, 2.0)
     twice[0] = 1.0
     if period % 2 == 0:

@@ -35,7 +35,7 @@ class RecoveredSources:
 
 @dataclass(frozen=True, eq=False)
 class SourceCount:
-    """What to count at a site: the expected number of sources in some zones, or in all of the site without any.
+    """The expected number of sources to count at a site: in some zones, or in all of the site without any.
 
     At most `most` counts at once.
     """

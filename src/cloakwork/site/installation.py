@@ -53,7 +53,7 @@ class Site:
 
     @property
     def physics(self) -> Physics:
-        """How sources become readings here."""
+        """The model of how sources become readings here."""
         return self._model.physics
 
     @property
@@ -63,7 +63,7 @@ class Site:
 
     @cached_property
     def baselines(self) -> FloatArray:
-        """What each sensor reads with no source near, shape (m,)."""
+        """The reading of each sensor with no source near, shape (m,)."""
         default = self.spec.baseline
         if not self.spec.sensor:
             return np.full(self.physics.sensors, default)
@@ -103,7 +103,7 @@ class Site:
 
     @property
     def not_followed(self) -> str:
-        """Why the site's sources are not followed from frame to frame; empty if they are."""
+        """The reason why sources are not followed from frame to frame; empty if they are."""
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
@@ -118,7 +118,7 @@ class Site:
 
     @cached_property
     def motion(self) -> Motion:
-        """How the site's sources move."""
+        """The movement of the site's sources."""
         return make_motion(self.spec, self.physics, self.not_followed)
 
     @property
@@ -128,7 +128,7 @@ class Site:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """When a device of the site reads."""
+        """The times at which a device of the site reads."""
         privacy = self.spec.privacy
         return make_schedule(
             window=privacy.window,
@@ -167,7 +167,7 @@ class Site:
 
     @property
     def tolerance(self) -> Tolerance:
-        """How wrong the model may be.
+        """The largest error of the model.
 
         Devices read on a schedule, whenever a pulse was emitted, and windows follow each other. So a pulse may be read
         at the model's time after its emission, and at every later time.
@@ -177,7 +177,7 @@ class Site:
 
     @property
     def timing(self) -> Timing:
-        """How far apart the sensors of a frame measure, and how fast sources move.
+        """The largest time between sensors of a frame, and the speed of sources.
 
         People on a floor plan walk; a pulse stays where it was emitted. The unit of a matrix is not known, so its
         lasting sources may move at any speed.

@@ -1,4 +1,4 @@
-"""When the devices of a site read, and how many frames any stretch of time can hold.
+"""The times at which the devices of a site read, and the most frames in any stretch of time.
 
 Powered time is cut into slots of one period. A device takes at most one reading in a slot, at most `late_ms` after the
 slot begins, and sends it when `offset_ms` of the slot have passed, whatever the reading is.
@@ -31,7 +31,7 @@ LARGEST = 2**53 - 1  # exact on every device and in every JSON reader
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a device reads; times are milliseconds of powered time.
+    """The times at which a device reads, in milliseconds of powered time.
 
     Attributes
     ----------

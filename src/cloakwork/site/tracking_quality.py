@@ -1,4 +1,4 @@
-"""How well simulated people are followed at a site: right room, right count, how near."""
+"""The quality with which simulated people are followed at a site: right room, right count, distance."""
 
 import math
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Quality:
-    """How well people are followed, over all moments of a simulation.
+    """The quality with which people are followed, over all moments of a simulation.
 
     `room` is the share of people who are found in their room, `rooms` the share of moments at which each room has as
     many as are really there, `count` the share of moments with the right total. `spot` is the median distance of a
@@ -61,7 +61,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Guess:
-    """What always giving the same answer achieves in the long run.
+    """The long-run quality of always giving the same answer.
 
     `room` is the share of people who are in the largest room, `where`; `count` that of moments with the usual number of
     people.
@@ -157,11 +157,11 @@ class ZoneNumbers:
         return cls(number, (*(zone.label for zone in site.zones), "elsewhere"), kind)
 
     def tally(self, places: IntArray) -> IntArray:
-        """How many of these places are in each zone."""
+        """Count these places by zone."""
         return np.bincount(self.number[places], minlength=len(self.names))
 
     def found(self, moment: Tracked) -> IntArray:
-        """How many sources are in each zone: each source in its most likely one."""
+        """Count the sources by zone, each in its most likely one."""
         certain = moment.presence[moment.presence.sum(axis=1) >= PRESENT]
         inside = np.array([np.bincount(self.number, weights=law, minlength=len(self.names)) for law in certain])
         return np.bincount(inside.argmax(axis=1) if len(inside) else [], minlength=len(self.names))

@@ -1,4 +1,4 @@
-"""Which claim is still useful: how well people are followed at many settings of a site."""
+"""The trade-off between privacy and use: the quality of following people at many settings of a site."""
 
 import math
 import re
@@ -49,7 +49,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Need:
-    """What a map is for: the least share from 0 to 1, or for `spot` the largest distance.
+    """A requirement of a map: the least share from 0 to 1, or for `spot` the largest distance.
 
     >>> Need.parse("room 95%"), Need.parse("spot 0.5 live")
     (Need(figure='room', value=0.95, live=False), Need(figure='spot', value=0.5, live=True))
@@ -106,7 +106,7 @@ class TradeoffRow:
 
     @property
     def strength(self) -> float:
-        """How strong the claim is: alpha over mu, the standard deviation to which a window may locate a source."""
+        """The strength of the claim: alpha over mu, the standard deviation to which a window may locate a source."""
         return self.setting.alpha / self.mu
 
 

@@ -211,7 +211,7 @@ def _count_malformed(request: Request) -> None:
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
-    """Where something is wrong, and what is allowed there. It names only keys that are ours."""
+    """Say where something is wrong, and what is allowed there; names only keys that are ours."""
     where: Sequence[int | str] = error["loc"]
     kind = error["type"]
     if kind == "extra_forbidden":

@@ -49,7 +49,7 @@ class EventKind(StrEnum):
 
 
 class StreamEnd(StrEnum):
-    """Why a stream ended, for people; `code` is for programs."""
+    """The reason why a stream ended, for people; `code` is for programs."""
 
     SLOW = "too slow: events arrived faster than the client read them. Reconnect, and fetch what was missed"
     REVOKED = "the token was revoked, or the session ended"

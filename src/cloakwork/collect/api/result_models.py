@@ -87,7 +87,7 @@ class ResultBody(ResponseModel):
 
 
 class AttackBody(ResultBody):
-    """What an attacker who kept all frames of a span, `since` the first of them, knows of its last moment.
+    """An attacker's knowledge of the last moment of a span, from all its frames `since` the first.
 
     Sources are followed through all of them; where a site's sources cannot be followed, the frames are combined as if
     no source had moved. Where all would take too long (`cut`), only the last are used.

@@ -23,7 +23,7 @@ router = APIRouter(route_class=GuardedRoute)
 
 
 class BrokenBody(ResponseModel):
-    """Why the claim does not hold for a sensor, and when that was last seen; `code` is for programs."""
+    """The reason why the claim does not hold for a sensor, and when it was last seen; `code` is for programs."""
 
     reason: str = Field(examples=[Reason.OVER.value])
     last: int
@@ -196,7 +196,7 @@ def _frame_times(context: ApiContext, watched: CollectedSite, now: int) -> list[
 def _used(
     context: ApiContext, watched: CollectedSite, rules: BudgetRules, reports: Mapping[str, DeviceReport], now: int
 ) -> dict[str, int | None]:
-    """How much of the window each sensor has used: its own count, or the stored readings if there are more.
+    """Return the use of the window by each sensor: its own count, or the stored readings if there are more.
 
     Where a window has very many readings only its end is counted.
     """
@@ -218,7 +218,7 @@ def _largest(*numbers: int | None) -> int | None:
 
 
 def _broken(sensor: str, problems: Sequence[ProblemCount], over: bool, now: int) -> list[BrokenBody]:
-    """Why the claim does not hold for a sensor, as far as that shows."""
+    """Return the visible reasons why the claim does not hold for a sensor."""
     seen = {problem.reason: problem.last for problem in problems if problem.sensor == sensor}
     if over:
         seen[Reason.OVER] = now

@@ -40,7 +40,7 @@ class ZoneLane(ResponseModel):
 
 
 class TimelineBody(ResponseModel):
-    """What the last result of each step says: `counts` are the most likely numbers of sources, null without a result.
+    """The last result of each step: `counts` are the most likely numbers of sources, null without a result.
 
     Where a step is shorter than the time between two frames, most steps have no result.
     """
@@ -53,7 +53,7 @@ class TimelineBody(ResponseModel):
 
 
 class TrackPoint(ResponseModel):
-    """Where a track was at the time of a result."""
+    """The position of a track at the time of a result."""
 
     time: int
     place: str
@@ -95,7 +95,7 @@ class _Period:
 async def timeline(
     site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
-    """Who was in each zone over a period, in at most `steps` steps."""
+    """Return the occupancy of each zone over a period, in at most `steps` steps."""
     zones = [zone.id for zone in context.site(site, caller).site.zones]
     context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
     async with context.access.one_at_a_time(caller, "history"):

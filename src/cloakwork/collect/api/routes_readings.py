@@ -66,7 +66,7 @@ class ReadingsQuery(PageQuery):
 
 
 def _form(body: object) -> str:
-    """Which of the two forms a body has, so that an error speaks of that one only."""
+    """Tell which of the two forms a body has, so that an error speaks of that one only."""
     return "MANY" if isinstance(body, list) else "ONE"
 
 

@@ -96,7 +96,7 @@ async def attack(
         Span.WINDOW
     ),
 ) -> Response:
-    """What an attacker who kept every reading of a span up to a time knows; may take a minute for a day."""
+    """Return what an attacker knows who kept every reading of a span up to a time; a day may take a minute."""
     watched = context.site(site, caller)
     async with context.access.one_at_a_time(caller, "attack"):
         found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
@@ -130,7 +130,7 @@ def _results_body(page: Page[Result]) -> ResultsBody:
 
 @dataclass(frozen=True)
 class Truth:
-    """Where simulated sources were at a time."""
+    """The positions of simulated sources at a time."""
 
     time: int
     sources: Sequence[tuple[float, ...]]
@@ -164,7 +164,7 @@ def truth_router(simulation: Simulation) -> APIRouter:
         caller: CallerDep,
         time: Annotated[Moment | None, Query(description="Unix milliseconds; the newest if left out.")] = None,
     ) -> TruthBody:
-        """Where simulated sources really are, for a demonstration."""
+        """Return the true positions of simulated sources, for a demonstration."""
         context.site(site, caller)
         known = await context.workers.read(simulation, site, time)
         if known is None:

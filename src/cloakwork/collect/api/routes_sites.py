@@ -80,7 +80,7 @@ class NamedZone(ResponseModel):
 
 
 class LongerBody(ResponseModel):
-    """What the plan lets an attacker know who keeps the readings of eight hours, or of seven windows if longer.
+    """The knowledge of an attacker who keeps the readings of eight hours, or of seven windows if longer.
 
     A lone source that stays so long in one place can be located with a standard deviation of about `radius` metres, in
     the direction in which sensors see it best. On a network, which has no metres, the best guess of its place is right
@@ -204,7 +204,7 @@ def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
 
 @lru_cache
 def longer_window(watched: CollectedSite) -> LongerBody:
-    """What eight hours of readings reveal, or seven windows where that is longer.
+    """Compute what eight hours of readings reveal, or seven windows where that is longer.
 
     Notes
     -----
@@ -224,7 +224,7 @@ def longer_window(watched: CollectedSite) -> LongerBody:
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:
-    """Where each sensor is: coordinates, the name of a node, or unknown."""
+    """Return the position of each sensor: coordinates, the name of a node, or unknown."""
     if isinstance(physics, FloorPlan | HeatPlane):
         return [[float(x), float(y)] for x, y in physics.sensor_positions]
     if isinstance(physics, HeatLine):

@@ -1,4 +1,4 @@
-// The collector's HTTP interface. All addresses are relative to the page, so it also works behind a proxy's path.
+// The collector's HTTP interface. Addresses are relative, so it also works behind a proxy's path.
 
 const WAIT_MS = 10_000;
 const LONG_WAIT_MS = 90_000; // following people through a whole day takes a while
@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The site's time in Unix milliseconds: a wall screen's clock may be wrong, and a simulated clock may be fast. */
+/** The site's time in Unix milliseconds: this screen's clock may be wrong, a simulated one fast. */
 export function now() {
   return clock.time + Math.min(clock.speed * (performance.now() - clock.at), clock.most);
 }

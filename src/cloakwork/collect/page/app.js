@@ -20,7 +20,7 @@ const page = { connected: null, lostAt: null, timeline: null, table: null, annou
 const announcements = new Map();
 let announcedAt = 0;
 
-/** Announces a change to screen readers, at a pace they can follow; `makeText` is called when it is due. */
+/** Announces a change to screen readers at a pace they can follow; `makeText` runs when due. */
 function announce(topic, makeText) {
   if (!announcements.size) setTimeout(flushAnnouncements, Math.max(0, announcedAt + ANNOUNCE_MS - Date.now()));
   announcements.set(topic, makeText);
@@ -130,7 +130,7 @@ function codeOfAddress() {
   return code;
 }
 
-/** Signs in with a code, if there is one; a used code matters only where there is no session either. */
+/** Signs in with a code, if any; a used one matters only where there is no session. */
 async function begin(code) {
   let refused = "";
   try {

@@ -1,4 +1,4 @@
-// The attacker's view beside the map: where someone who kept every reading of a span of time puts everyone.
+// The attacker's view: where someone who kept every reading of a span locates everyone.
 
 import * as api from "./api.js";
 import { $, setText, setVisible } from "./elements.js";

@@ -1,4 +1,4 @@
-// The drawing of a floor plan or a plane: colour on a canvas, with lines and marks as SVG above it.
+// The drawing of a floor plan or a plane: colour on a canvas, lines and marks as SVG above.
 
 import { h, isDark, s, unit } from "./elements.js";
 import { FloorGrid } from "./floor_grid.js";

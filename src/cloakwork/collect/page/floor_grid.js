@@ -48,7 +48,7 @@ export class FloorGrid {
     return this.grid[column + this.columns * row];
   }
 
-  /** Whether a person can step from a cell to the one on its right (`up` = 0) or above it (`up` = 1). */
+  /** Whether a cell is open to the one on its right (`up` = 0) or above it (`up` = 1). */
   passes(column, row, up) {
     return this._pass[2 * (column + this.columns * row) + up] > 0;
   }
@@ -121,7 +121,7 @@ export class FloorGrid {
     return true;
   }
 
-  /** A way on foot between two points, through doors and never through a wall: its corners. */
+  /** The corners of a way on foot between two points, never through a wall. */
   way(from, to) {
     if (!this.small || this.clear(from, to)) return [from, to];
     const [start, end] = [this.cell(from), this.cell(to)];

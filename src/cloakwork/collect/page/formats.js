@@ -76,7 +76,7 @@ export function moment(time, now) {
   return day(time) === day(now) ? clock(time) : `${day(time)}, ${clock(time)}`;
 }
 
-/** A duration without the seconds where it has minutes: enough for a glance, and it does not flicker. */
+/** A duration without seconds where it has minutes, so that it does not flicker. */
 export function rough(ms) {
   return duration(ms < 60_000 || ms >= 3_600_000 ? ms : 60_000 * Math.floor(ms / 60_000));
 }

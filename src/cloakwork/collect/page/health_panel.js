@@ -1,4 +1,4 @@
-// The health of the sensors and the service: a summary, a table that sorts, problems and alarms.
+// The health of sensors and service: a summary, a sortable table, problems and alarms.
 
 import { fill, h, setText } from "./elements.js";
 import { ago, count, duration, moment, number, rough } from "./formats.js";
@@ -180,7 +180,7 @@ const PROBLEM_TEXTS = {
   flood: "more readings than the plan allows and an outbox holds: a copy of the device, or someone who sends in its name",
 };
 
-/** Counted problems, one entry for each code: how often, of which sensors, and when last. */
+/** Problems by code: how often, of which sensors, and when last. */
 function byCode(problems) {
   const entries = new Map();
   for (const problem of problems) {
@@ -194,7 +194,7 @@ function byCode(problems) {
   return [...entries.values()].sort((a, b) => b.last - a.last);
 }
 
-/** The newest alarm of each sensor: one with many alarms must not hide those of others. */
+/** The newest alarm of each sensor, so that none hides another's. */
 function newestAlarms(alarms) {
   const newest = new Map();
   for (const alarm of alarms) {

@@ -1,4 +1,4 @@
-// The heat layer: expected sources of each place as colour, smooth inside a room and sharp at walls.
+// The heat layer: expected sources as colour, smooth inside a room and sharp at walls.
 
 const RAMPS = {
   light: [

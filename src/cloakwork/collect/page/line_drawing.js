@@ -1,4 +1,4 @@
-// The drawing of a line: expected sources as an area above it, vicinities as bands, sensors as ticks below.
+// The drawing of a line: expected sources as an area, vicinities as bands, sensors as ticks.
 
 import { s, unit } from "./elements.js";
 import { labelSize, sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";

@@ -1,4 +1,4 @@
-// Symbols that all drawings share. Shapes differ as well as colours, for people who cannot see the colours.
+// Symbols that all drawings share; shapes differ as well as colours.
 
 import { s, unit } from "./elements.js";
 
@@ -11,7 +11,7 @@ export function labelSize(text) {
   return { wide: text ? (LETTER * text.length + 18) * u : 0, high: LABEL * u };
 }
 
-/** A mark: filled with its number where a source is more likely than not, hollow and dashed where it is a doubt. */
+/** A mark: filled and numbered where a source is more likely than not, dashed for a doubt. */
 export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   const u = unit();
   const at = mark.at.map((value) => value.toFixed(3)).join(" ");
@@ -38,7 +38,7 @@ export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   return group;
 }
 
-/** The way of a track, fading with age: `points` have a time and a place `at`, `way` gives corners in pixels. */
+/** The way of a track, fading with age; `way` gives corners in pixels between points. */
 export function trail(points, way, now, span) {
   const moves = points.slice(1).map((point, k) => [points[k], point]);
   return moves.flatMap(([from, to]) => {

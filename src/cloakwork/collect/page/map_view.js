@@ -1,4 +1,4 @@
-// A map of a site: fits the drawing to the page, moves marks from frame to frame, and describes itself.
+// A map of a site: fits its drawing to the page, moves marks, and describes itself.
 
 import { h, prefersLessMotion, unit } from "./elements.js";
 import { FloorDrawing } from "./floor_drawing.js";
@@ -85,7 +85,7 @@ export class MapView {
     this._draw(this.frame);
   }
 
-  /** Shows a frame; marks walk to their new positions unless the person prefers less motion. */
+  /** Shows a frame; marks walk there unless the person prefers less motion. */
   show(frame, label) {
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
     const from = this._seen ?? this.frame;
@@ -109,7 +109,7 @@ export class MapView {
     this._running = requestAnimationFrame(step);
   }
 
-  /** The way of a mark since the last frame; null for one that was not there, or that is not followed. */
+  /** The way of a mark since the last frame; null for one that is new or not followed. */
   _route(from, { id, label, at }) {
     const old = from.marks.find((mark) => mark.id === id);
     if (!old || label === undefined || label === null || !at.length) return null;

@@ -1,4 +1,4 @@
-// The drawing of a network: a spring layout, the same each time; or, if it is large, a list of its heaviest places.
+// The drawing of a network: a spring layout, or a list of its heaviest places where it is large.
 
 import { isDark, s, unit } from "./elements.js";
 import { tint } from "./heat_layer.js";
@@ -94,7 +94,7 @@ export class NetworkDrawing {
       .map(([sensor, [x, y]]) => sensorDot([x + size, y - size], sensor, frame.sensors.get(sensor.id)));
   }
 
-  /** All nodes that can be reached from one: how far along the edges, and the node before on the way. */
+  /** Nodes within reach of one: the distance along edges, and the node before on the way. */
   _reached(start) {
     const found = new Map(start < 0 ? [] : [[start, { far: 0, before: null }]]);
     for (let changed = true; changed;) {

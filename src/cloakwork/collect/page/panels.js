@@ -89,7 +89,7 @@ export function pictureText(result, marks, space, where, now) {
   return [`Map of ${moment(result.time, now)}.`, texts.headlineSentence(result, space), ...sentences].join(" ");
 }
 
-/** The claim, or a warning where it does not hold for the period in view, which begins at `from`. */
+/** The claim, or a warning where it does not hold from `from` on. */
 export function showPrivacy(info, kind, sensors, from) {
   const warning = texts.warning(info, sensors, from);
   setText($("claim"), warning || texts.claim(info, kind));

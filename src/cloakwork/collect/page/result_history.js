@@ -1,4 +1,4 @@
-// Results of a site by time: the newest ones as they arrive, and those around a moment of the past.
+// Results of a site by time: the newest as they arrive, and those around a past moment.
 
 import * as api from "./api.js";
 
@@ -17,7 +17,7 @@ class Stretch {
     return from >= this.from && to <= this.to;
   }
 
-  /** Adds a result, or replaces the one of its time: the settled one replaces the live one. */
+  /** Adds a result; the settled one of a time replaces the live one. */
   add(result) {
     const before = this.items.findLastIndex(({ time }) => time <= result.time);
     const again = this.items[before]?.time === result.time;
@@ -35,7 +35,7 @@ export class ResultHistory {
     this.whole = new Map();
   }
 
-  /** Loads the newest results: as many as trails need, also those of the settled view. */
+  /** Loads the newest results, as many as trails need. */
   async load() {
     const from = Math.max(0, Math.floor(api.now() - this.trail - (this.lag + 3) * this.period));
     const until = Math.ceil(api.now() + this.ahead); // later ones have a wrong clock

@@ -137,7 +137,7 @@ export class SiteView {
     });
   }
 
-  /** Adds a result from an event, live or settled; of many at once only the newest is drawn. */
+  /** Adds a result from an event; of many at once only the newest is drawn. */
   async addResult(result) {
     if (!this.open || result.failed) return; // one device can make frames fail: they must not hide others
     if (!result.settled && result.solved > this.solved) {
@@ -154,7 +154,7 @@ export class SiteView {
     await this.fetching;
   }
 
-  /** Draws the newest result, in the live view, or the newest settled one, in the settled view. */
+  /** Draws the newest result of the view, live or settled. */
   async _catchUp() {
     const { timeline } = this.page;
     while (this.open && this.latest?.time !== this.newest) {
@@ -237,7 +237,7 @@ export class SiteView {
     };
   }
 
-  /** Where a mark is, in words; "near" a zone that is more likely empty than not. */
+  /** Where a mark is, in words. */
   where(mark, result) {
     return texts.whereText(mark, zoneOf(mark, this.geometry), result?.zones, this.kind);
   }

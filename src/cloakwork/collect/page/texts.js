@@ -27,8 +27,8 @@ export function followed({ since, same }, time) {
   return Number.isFinite(same) ? `${long}, ${percent(same)} sure it is the same one` : long;
 }
 
-/** The fewest neighbouring counts that are together more likely than not: [low, high, probability]. */
-export function likelyCounts(counts) {
+/** The shortest range of counts that is more likely than not: [low, high, probability]. */
+function likelyCounts(counts) {
   let low = counts.indexOf(Math.max(...counts));
   let [high, p] = [low, counts[low]];
   while (p < 0.5 && (low > 0 || high < counts.length - 1)) {
@@ -104,7 +104,7 @@ export function laneTexts(result, { kind, zones: named }) {
   return [total, ...rows];
 }
 
-/** Whether someone is in a zone, and how sure that is; an occupied zone is held for a while after its last sign. */
+/** Whether someone is in a zone, and how sure that is; occupied zones are held for a while. */
 export function zoneText({ probability, expected, occupied }, kind) {
   if (probability === null) return `weight ${number(expected)}`;
   const [someone, noOne] = isFloor(kind) ? ["someone", "no one"] : ["a source", "no source"];
@@ -168,7 +168,7 @@ export function few(names) {
   return rest > 1 ? `${names.slice(0, NAMED).join(", ")} and ${rest} more` : names.join(", ");
 }
 
-/** Why the claim does not hold for the period in view, which begins at `from`; nothing where it holds. */
+/** Why the claim does not hold from `from` on; empty where it holds. */
 export function warning(info, sensors, from) {
   const since = from - 1000 * info.window_s; // a window that begins earlier may reach into the period in view
   const reasons = Object.entries(BROKEN).map(([code, [one, many, what]]) => {
@@ -225,7 +225,7 @@ export function notHidden(info, kind) {
   return sentences;
 }
 
-/** What an attacker who follows people knows, how well that fits, and what it leaves out. */
+/** What an attacker who follows people knows, and how well that fits. */
 export function attackText(attack, info, space, now) {
   const radii = attack.sources.map((source) => source.radius);
   const ends = [...new Set([Math.min(...radii), Math.max(...radii)].map((radius) => size(radius, space)))];
@@ -264,7 +264,7 @@ export function truthText(matched, kind) {
   return `The simulated truth is ${distance(matched.apart, kind)} away, ${where} the vicinity.`;
 }
 
-/** The changes between two results, for screen readers: the headline, and marks that came, went or changed rooms. */
+/** Changes between two results, for screen readers: headline, and marks that came, went or moved. */
 export function changes(before, after, where, space) {
   if (!after) return "";
   const followed = ({ sources }) => sources.filter(({ label }) => label !== null);

@@ -1,4 +1,4 @@
-// Runs before the first paint, so that the page does not flash in the wrong theme. The choice stays in this browser.
+// Runs before the first paint, so that the page does not flash in the wrong theme.
 (() => {
   let chosen = null;
   try {

@@ -1,4 +1,4 @@
-// The timeline: a lane for each room that shows how sure it is that someone was there, and a slider over all lanes.
+// The timeline: a lane for each room with the probability of someone there, and a slider.
 
 import { $, h, s, setText, setVisible } from "./elements.js";
 import { moment } from "./formats.js";
@@ -188,7 +188,7 @@ export class Timeline {
   }
 }
 
-/** Values with gaps filled that are not longer than between two frames: steps can be shorter than that. */
+/** Values with gaps filled that are no longer than between two frames. */
 function spread(values, reach) {
   let left = 0;
   return values.map((value, k, all) => {

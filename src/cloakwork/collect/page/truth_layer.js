@@ -20,13 +20,13 @@ export class TruthLayer {
     });
   }
 
-  /** The truth at a time, each source with the mark that matches it; nothing where it is not shown. */
+  /** The truth at a time, each source with its mark; nothing where it is not shown. */
   match(time, marks) {
     return this.site.layers.truth && this.time === time ? matchTruth(this.sources, marks, this.site.geometry.places) : [];
   }
 }
 
-/** Each simulated source with the mark that matches it, nearest pairs first; a doubt matches none. */
+/** Pairs of sources and marks, nearest first; a doubt matches none. */
 function matchTruth(truth, marks, places) {
   const apart = (a, b) => Math.hypot(...a.map((v, axis) => v - b[axis]));
   const cell = (at) => places.reduce((best, place, k) => (apart(place, at) < apart(places[best], at) ? k : best), 0);

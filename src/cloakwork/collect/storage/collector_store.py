@@ -107,7 +107,7 @@ class Store:
         return self.erase(site, until=self._now() - round(days * DAY_MS))
 
     def erasures(self, site: str) -> int:
-        """How often readings of a site were erased; ask before reading those that something is computed from."""
+        """Count the erasures at a site; ask before reading what a result is computed from."""
         query = sa.select(tables.erasures.c.count).where(tables.erasures.c.site == site)
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar() or 0)

@@ -50,7 +50,7 @@ class DeviceReport(NamedTuple):
 
 @dataclass(frozen=True)
 class ProblemCount:
-    """How often a problem occurred; `reason` is one of a fixed set of texts, `last` the time of the last message.
+    """The count of a problem; `reason` is one of a fixed set of texts, `last` the time of the last message.
 
     `site` and `sensor` are empty where they are not from the site files: they never hold what a stranger wrote.
     """
@@ -125,7 +125,7 @@ class RecoveredTrack:
 
 @dataclass(frozen=True)
 class ZoneState:
-    """What a result says about a zone: the expected number of sources there, and the probability of any.
+    """The state of a zone in a result: the expected number of sources there, and the probability of any.
 
     `occupied` includes the hold: it has been what it is `since` the last change, None before the first; `seen` is when
     somebody was last likely there. Where the estimator gives no probabilities, `expected` is the recovered weight, in
@@ -208,7 +208,7 @@ class Page(Generic[Item]):
 
 @dataclass(frozen=True)
 class Erased:
-    """How many rows an erasure removed."""
+    """The numbers of rows that an erasure removed."""
 
     readings: int
     results: int

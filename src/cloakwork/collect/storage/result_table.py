@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class _Rank(NamedTuple):
-    """Which of two results of a frame is better: the larger."""
+    """The rank of a result among those of its frame: the largest is the best."""
 
     good: bool
     settled: bool

@@ -1,0 +1,180 @@
+"""Erasing while others write, solve and erase: everyone gets a turn, and no result outlives its readings."""
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from cloakwork.collect.storage import Result, Store, collector_store, open_store, result_table, tables
+from cloakwork.collect.storage.database import Database
+from tests.collect.store_rows import SITE, START, frames, moment, reading, result
+
+
+def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
+        monkeypatch.setattr(collector_store, "STEP", 100)
+        store.readings.add(frames(800, 1))
+        left: list[int] = []
+
+        def pause(seconds: float) -> None:
+            """Between two steps, at the latest, the other one writes."""
+            other.readings.add([reading("s2", 100_000 + len(left))])
+            left.append(sum(1 for row in other.readings.iterate(SITE) if row.sensor == "s1"))
+            assert 0 <= seconds <= collector_store.LONGEST_PAUSE_S
+
+        monkeypatch.setattr(collector_store, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+        erased = store.erase(SITE, "s1")
+        monkeypatch.undo()
+        assert erased.readings == 800
+        assert len({count for count in left if 0 < count < 800}) >= 2
+        assert len(list(store.readings.iterate(SITE))) == len(left)
+
+
+def test_writers_get_their_turn_while_many_readings_are_erased(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in its own thread, as fast as it can."""
+    monkeypatch.setattr(collector_store, "STEP", 100)
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
+        store.readings.add(frames(600, 1))
+        eraser = threading.Thread(target=lambda: store.erase(SITE, "s1"))
+        eraser.start()
+        written = 0
+        for k in itertools.count(100_000):
+            other.readings.add([reading("s2", k)])
+            written += 1
+            if not eraser.is_alive():
+                break
+        eraser.join()
+        assert [row.sensor for row in store.readings.iterate(SITE)] == ["s2"] * written
+
+
+def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(store_url: str) -> None:
+    """Erasing again and again while readings come: every reading that is there has a frame that will be solved."""
+    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
+        stop = threading.Event()
+        failures: list[BaseException] = []
+
+        def erase() -> None:
+            try:
+                while not stop.is_set():
+                    other.erase(SITE, since=moment(0), until=moment(20))
+                    other.erase(SITE, "s1")
+            except BaseException as problem:
+                failures.append(problem)
+
+        eraser = threading.Thread(target=erase)
+        eraser.start()
+        for k in range(80):
+            store.readings.add([reading(f"s{sensor}", k % 20, seq=k) for sensor in (1, 2)])
+            store.results.save([result(k % 20, 1)])
+        stop.set()
+        eraser.join()
+        assert failures == []
+        store.readings.add(frames(20, first=0))
+        assert {frame.time for frame in store.frames.times(SITE)} == {row.time for row in store.readings.iterate(SITE)}
+        solved = {one.time for one in store.results.page(SITE).items}
+        assert solved | set(store.frames.unsolved(SITE)) == {moment(k) for k in range(20)}
+        assert not solved & set(store.frames.unsolved(SITE))
+
+
+def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has_erased(store_url: str) -> None:
+    """Readings are erased, and others come in their place, while both make results; each says what it is made from."""
+    stop = threading.Event()
+
+    kept = [0, 0]
+
+    def solve(number: int, store: Store, seconds: float) -> None:
+        while not stop.is_set():
+            found = store.frames.values(SITE, [moment(k) for k in range(4)])
+            made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
+            time.sleep(seconds)
+            kept[number] += store.results.save(made, made_from=found)
+
+    with (
+        open_store(store_url, wait_s=60) as one,
+        open_store(store_url, wait_s=60) as two,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        solvers = [pool.submit(solve, 0, one, 0.01), pool.submit(solve, 1, two, 0.03)]
+        strays: list[Result] = []
+        try:
+            for k in itertools.count():
+                if k >= 40 and all(kept):
+                    break
+                store, frame = (one, two)[k % 2], k // 2 % 4
+                store.erase(SITE, "s2" if k % 5 == 0 else None, since=moment(frame), until=moment(frame + 1))
+                store.readings.add([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])
+                time.sleep(0.01 * (k % 3))
+                held = {(row.time, row.sensor, row.value) for row in one.readings.iterate(SITE)}
+                strays += [
+                    found
+                    for found in one.results.page(SITE).items
+                    if not {(found.time, *said) for said in json.loads(found.status).items()} <= held
+                ]
+        finally:
+            stop.set()
+        assert strays == []
+        for solver in solvers:
+            solver.result()
+
+
+def wait_for_lock(url: str) -> None:
+    """Until a transaction has to wait for another one."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    end = time.monotonic() + 60
+    with psycopg.connect(url, autocommit=True) as server:
+        while server.execute(query).fetchone() == (0,):
+            assert time.monotonic() < end, "nobody waits"
+            time.sleep(0.02)
+
+
+def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The eraser has waited for a frame that another removed: it does not hold the one that came in its place."""
+    waited, saving, go = threading.Event(), threading.Event(), threading.Event()
+    count, put = collector_store._count_erasure, result_table._upsert  # noqa: SLF001
+
+    def pause(connection: sa.Connection, site: str) -> None:
+        count(connection, site)
+        waited.set()
+        assert go.wait(60)
+
+    def slow(connection: sa.Connection, rows: Sequence[Result]) -> None:
+        put(connection, rows)
+        saving.set()
+        wait_for_lock(postgres_url)  # the eraser goes on until it has to wait
+
+    monkeypatch.setattr(collector_store, "_count_erasure", pause)
+    monkeypatch.setattr(result_table, "_upsert", slow)
+    with open_store(postgres_url) as store, open_store(postgres_url) as other:
+        store.readings.add(frames(1))
+        eraser = threading.Thread(target=lambda: store.erase(SITE))
+        saver = threading.Thread(target=lambda: other.results.save([result(0)]))
+
+        def renew(connection: sa.Connection) -> None:
+            connection.execute(sa.delete(tables.frames))
+            connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
+            eraser.start()
+            wait_for_lock(postgres_url)  # it waits for the row that is removed here
+
+        database = Database(postgres_url, wait_s=60)
+        database.write(renew)
+        database.close()
+        assert waited.wait(60)
+        saver.start()
+        assert saving.wait(60)
+        go.set()
+        saver.join()
+        eraser.join()
+        assert (list(store.readings.iterate(SITE)), store.frames.times(SITE), store.results.get(SITE, START)) == (
+            [],
+            [],
+            None,
+        )
