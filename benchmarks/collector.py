@@ -143,8 +143,8 @@ def measure(folder: Path, url: str, period: int) -> Carried:
     with open_store(url) as store, ExitStack() as stack:
         token = store.tokens.create(Role.OPERATOR).secret
         broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
-        collector, address = stack.enter_context(_collector(path, url, broker.port, folder))
-        _await_ready(address, token)
+        collector, address = stack.enter_context(running_collector(path, url, broker.port, folder))
+        await_ready(address, token)
         seen = Seen()
         watching = threading.Thread(target=_watch, args=(address, token, seen), daemon=True)
         watching.start()
@@ -187,7 +187,7 @@ def _walk(site: Site, cloak: Cloak) -> np.ndarray:
 
 
 @contextmanager
-def _collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def running_collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The real program, and its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -203,17 +203,17 @@ def _collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[
         process.wait(60)
 
 
-def _asked(address: str, token: str, path: str, timeout: float = 30) -> Iterator[bytes]:
+def asked(address: str, token: str, path: str, timeout: float = 30) -> Iterator[bytes]:
     request = urllib.request.Request(address + path, headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         yield from answer
 
 
-def _await_ready(address: str, token: str) -> None:
+def await_ready(address: str, token: str) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
-            report = json.loads(b"".join(_asked(address, token, "/v1/sites/hall/health")))
+            report = json.loads(b"".join(asked(address, token, "/v1/sites/hall/health")))
         except OSError:
             report = {"broker": {"state": "away"}}
         if report["broker"]["state"] == "ok":
@@ -225,7 +225,7 @@ def _await_ready(address: str, token: str) -> None:
 def _watch(address: str, token: str, seen: Seen) -> None:
     """Record when each result arrives on the event stream."""
     try:
-        for line in _asked(address, token, "/v1/events?site=hall", timeout=120):
+        for line in asked(address, token, "/v1/events?site=hall", timeout=120):
             if line.startswith(b"data:") and b'"sources"' in line:
                 seen.results.append((int(json.loads(line[5:])["time"]), time.time()))
     except OSError:

@@ -12,6 +12,7 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
 from cloakwork.series import Bins, mean_levels
 from cloakwork.series.visits import SAMPLED, visit_slack
+from cloakwork.site import plan_beside
 from tests.cli.conftest import Run
 from tests.cli.series_files import CLEAR, close, read
 from tests.collect import small_sites
@@ -161,6 +162,29 @@ def test_real_results_of_a_real_solver_are_published(
     means = np.bincount(bins, np.clip(levels, 0, 1)) / np.bincount(bins)
     assert means.max() > 0.5
     assert close(read(Path("published.csv")), "entry.window-1", means)
+
+
+def test_a_followed_frame_counts_by_its_own_readings(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A visit shows in the followed results around it, where the claim would not cover it."""
+    monkeypatch.chdir(tmp_path)
+    one = small_sites.flat_site()
+    times = [START + 10 * MINUTE * number for number in range(3)]
+    values = [small_sites.values(one, (1.25, 1.25), seed=number) for number in range(3)]
+    alone = [Solver(one).solve([one.frame(when, told)])[0] for when, told in zip(times, values, strict=True)]
+    elsewhere = [replace(small_sites.flat_result(one, when, zone=1), labels=1) for when in times]
+    case = Case(tmp_path / "site.toml", str(tmp_path / "store.db"))
+    case.site.write_text(ROOMS)
+    one.plan.write(plan_beside(case.site))
+    with open_store(case.store) as store:
+        for number, (when, told) in enumerate(zip(times, values, strict=True)):
+            store.readings.add([Reading("flat", name, number, when, value, when) for name, value in told.items()])
+        assert store.results.save(elsewhere) == 3
+    succeed(*case.words, *PERIOD, *CLEAR, "--zone", "room-1", "--zone", "room-2")
+    for row, zone in enumerate(("room-1", "room-2")):
+        level = np.mean([min(1.0, (result.zones or ())[row].expected) for result in alone])
+        assert close(read(Path("published.csv")), f"{zone}.window-1", np.r_[level, np.zeros(23)])
 
 
 def test_nothing_that_is_said_depends_on_whether_a_result_was_sampled(

@@ -15,7 +15,7 @@ from cloakwork.cli.moments import shown
 from cloakwork.cli.output import err
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Reading, Role, open_store
+from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
 from tests.cli.conftest import Run
@@ -159,6 +159,21 @@ def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Cas
         if spot is not None:
             assert (float(row["x"]), float(row["weight"])) == pytest.approx((spot.at[0], spot.weight))
     assert rows[0]["sensors"] in (11, "11")
+
+
+def test_an_export_has_the_label_of_each_track_and_whether_a_result_is_settled(succeed: Run, case: Case) -> None:
+    out = case.site.with_name("results.csv")
+    track = RecoveredTrack(7, 0, "3", (0.3,), 1.0, 0.1, 0.9, 0.8)
+    with open_store(case.store) as store:
+        first = store.results.page("corridor").items[0]
+        spot = RecoveredSource("3", (0.3,), 1.0, 0.1, 0.9, label=7)
+        changed = replace(first, settled=True, labels=7, sources=(spot,), tracks=(track,))
+        assert store.results.save([changed]) == 1
+    succeed("export", "corridor", "--results", "--out", out, "--store", case.store)
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [rows[0][name] for name in ("settled", "label", "same")] == ["1", "7", "0.8"]
+    assert (rows[-1]["settled"], rows[-1]["label"]) == ("0", "")
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

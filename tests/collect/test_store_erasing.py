@@ -61,6 +61,16 @@ def test_a_period_can_be_erased(store: Store) -> None:
     assert store.erase(SITE, since=moment(3)) == Erased(3, 1, 3)
 
 
+def test_results_that_used_an_erased_frame_go_and_are_computed_again(store: Store) -> None:
+    """Sources were followed through 90 frames: those before were settled with the erased one, those after continue."""
+    store.readings.add([*frames(90)])
+    store.results.save([result(k, labels=2, settled=True) for k in range(90)])
+    assert store.erase(SITE, since=moment(20), until=moment(21)) == Erased(readings=3, results=71, reports=0)
+    assert [one.time for one in store.results.page(SITE).items] == [moment(k) for k in [*range(10), *range(81, 90)]]
+    assert store.frames.unsolved(SITE) == [moment(k) for k in reversed([*range(10, 20), *range(21, 81)])]
+    assert store.erase(SITE, since=moment(20), until=moment(21)) == Erased(0, 0, 0)
+
+
 def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
     fill(store)
     store.readings.add([reading("s3", 9)])

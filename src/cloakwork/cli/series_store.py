@@ -1,14 +1,18 @@
 """`cloakwork series --from-store`: series from the results in a collector's store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from cloakwork.collect import Store, enough_agree, open_store, unpack_map
+from cloakwork._checks import FloatArray
+from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.collect import Result, Store, StoredFrames, enough_agree, open_store, unpack_map
 from cloakwork.errors import InputError
+from cloakwork.readings import Frame, FrameRecoverer
 from cloakwork.series import Bins, CountedSeries, RecoveredSources, SourceCount, count_visits
-from cloakwork.site import load_site
+from cloakwork.site import Site, load_site
 
 _PAGE = 500  # results at a time
 
@@ -34,11 +38,36 @@ def count_store(
                 f"the store has no result of {name}; it holds: {', '.join(known) or 'nothing'}. A collector stores "
                 "results while it runs: check that this is the right store."
             )
-        return count_visits(counting, _recovered_frames(store, counting, bins, progress), bins, visit=visit)
+        alone = _FramesAlone(counting.site, site_file)
+        return count_visits(counting, _recovered_frames(store, counting, alone, bins, progress), bins, visit=visit)
+
+
+class _FramesAlone:
+    """Recovers frames again, each from its own readings: a visit must not show in frames before and after it."""
+
+    def __init__(self, site: Site, site_file: Path) -> None:
+        self._site, self._file = site, site_file
+
+    @cached_property
+    def _recoverer(self) -> FrameRecoverer:
+        return FrameRecoverer(self._site, planned_noise(self._site, self._file, None).cloak)
+
+    def frames(self, store: Store, results: Sequence[Result]) -> Mapping[int, Frame]:
+        """The frames of a page of results if any of them was followed."""
+        if all(result.labels is None for result in results):
+            return {}
+        ends = results[0].time, results[-1].time + 1
+        return {frame.time: frame for frame in StoredFrames(store, self._site.name, self._site.sensor_ids, *ends)}
+
+    def recover(self, frame: Frame) -> tuple[float, FloatArray]:
+        """The expected number of sources of a frame, and its map."""
+        [found] = self._recoverer.recover([frame], keep=False)
+        number = len(found.sources) if found.counts is None else np.dot(np.arange(len(found.counts)), found.counts)
+        return float(number), found.shown
 
 
 def _recovered_frames(
-    store: Store, counting: SourceCount, bins: Bins, progress: Callable[[int], None]
+    store: Store, counting: SourceCount, alone: _FramesAlone, bins: Bins, progress: Callable[[int], None]
 ) -> Iterator[RecoveredSources]:
     """All frames of a site in these bins, including those from which nothing could be recovered.
 
@@ -50,9 +79,13 @@ def _recovered_frames(
         page = store.results.page(
             site.name, since=bins.start, until=bins.end, limit=_PAGE, after=after, maps=maps, failed=True
         )
+        frames = alone.frames(store, page.items)
         for result in page.items:
             progress(result.time - bins.start)
             if result.time % site.period_ms and not enough_agree(result.sensors, result.expected):
+                continue
+            if result.labels is not None and result.time in frames:
+                yield RecoveredSources(result.time, *alone.recover(frames[result.time]))
                 continue
             odds = result.counts
             sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))

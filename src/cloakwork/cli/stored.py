@@ -25,12 +25,15 @@ RESULTS = {
     "time": int,
     "sensors": int,
     "expected": int,
+    "settled": int,
+    "label": int,
     "place": str,
     "x": float,
     "y": float,
     "weight": float,
     "radius": float,
     "probability": float,
+    "same": float,
     "status": str,
     "gap": float,
     "fit": float,
@@ -126,14 +129,16 @@ def _results(store: Store, site: str, since: int | None, until: int | None) -> I
 
 def _spots(result: Result) -> Iterator[Row]:
     """One row a source, and one for a frame in which none was found."""
-    start = (result.time, result.sensors, result.expected)
+    start = (result.time, result.sensors, result.expected, int(result.settled))
+    same = {track.label: track.same for track in result.tracks}
     aside = " ".join(result.set_aside)
     end = (result.status, result.gap, result.fit, aside, result.estimator, result.solved)
     if not result.sources:
-        yield (*start, "", None, None, 0.0, None, None, *end)
+        yield (*start, None, "", None, None, 0.0, None, None, None, *end)
     for spot in result.sources:
         x, y = (*spot.at, None, None)[:2]
-        yield (*start, spot.place, x, y, spot.weight, spot.radius, spot.probability, *end)
+        known = None if spot.label is None else same.get(spot.label)
+        yield (*start, spot.label, spot.place, x, y, spot.weight, spot.radius, spot.probability, known, *end)
 
 
 _Opener = Callable[[Path, dict[str, type]], Any]

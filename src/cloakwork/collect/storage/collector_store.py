@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -20,6 +21,7 @@ DAY_MS = 86_400_000
 DEFAULT_URL = "sqlite:///cloakwork.db"
 STEP = queries.BATCH  # rows erased per transaction
 LONGEST_PAUSE_S = 0.2
+SETTLED_WITH, FOLLOWED_FROM = 10, 60  # frames: the longest lag, and as many as a tracker is rebuilt from
 Change = TypeVar("Change", sa.Delete, sa.Update)
 Conditions = Sequence[sa.ColumnElement[bool]]
 
@@ -76,10 +78,18 @@ class Store:
     def erase(self, site: str, sensor: str | None = None, since: int | None = None, until: int | None = None) -> Erased:
         """Erase the readings of a site, or of one sensor, in a period, and the results of their frames.
 
-        Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again.
+        Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again. So
+        are the frames around it through which sources were followed: `SETTLED_WITH` before and `FOLLOWED_FROM` after.
         Reports, alarms and problems go by when they were received. Works in small transactions, so that writers wait
         for milliseconds only; readings that arrive meanwhile may stay.
         """
+        erased = self._erase(site, sensor, since, until)
+        if not erased.readings:
+            return erased
+        around = self._database.write(lambda connection: _erase_around(connection, site, since, until))
+        return replace(erased, results=erased.results + around)
+
+    def _erase(self, site: str, sensor: str | None, since: int | None, until: int | None) -> Erased:
         table = tables.readings.c
         chosen = _chosen(tables.readings, table.time, site, sensor, since, until)
         query = sa.select(table.sensor, table.seq, table.time).where(*chosen)
@@ -101,10 +111,13 @@ class Store:
         return Erased(sum(step.rows for step in steps), sum(step.results for step in steps), reports)
 
     def erase_older(self, site: str, days: float) -> Erased:
-        """Erase what is older than so many days: readings and results by their time, the rest by when it arrived."""
+        """Erase what is older than so many days: readings and results by their time, the rest by when it arrived.
+
+        Results that continue the tracks of this time stay until they are as old.
+        """
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
-        return self.erase(site, until=self._now() - round(days * DAY_MS))
+        return self._erase(site, None, None, self._now() - round(days * DAY_MS))
 
     def erasures(self, site: str) -> int:
         """Count the erasures at a site; ask before reading what a result is computed from."""
@@ -202,6 +215,23 @@ def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any])
     # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
     results = connection.execute(_at_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
     return _Step(len(selected), readings, results)
+
+
+def _erase_around(connection: sa.Connection, site: str, since: int | None, until: int | None) -> int:
+    """Erase the results that were settled with an erased period, or that continue its tracks; returns their number."""
+    table = tables.results.c
+    followed = sa.select(table.time).where(table.site == site, table.labels.is_not(None))
+    times: list[int] = []
+    if since is not None:
+        before = followed.where(table.time < since).order_by(table.time.desc()).limit(SETTLED_WITH)
+        times += connection.execute(before).scalars()
+    if until is not None:
+        after = followed.where(table.time >= until).order_by(table.time).limit(FOLLOWED_FROM)
+        times += connection.execute(after).scalars()
+    lock_frames(connection, site, sorted(times))
+    unsolved = sa.update(tables.frames).values(solved=0, late=0)
+    connection.execute(_at_times(unsolved, tables.frames, connection, site, times))
+    return connection.execute(_at_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
 
 
 def _count_erasure(connection: sa.Connection, site: str) -> None:
