@@ -1,9 +1,13 @@
 """Offsets that drift are integrated out: against dense Gaussian laws."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
+import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics import Drift, FloorPlan, Heat, HeatLine, Rooms, Steady, sources
@@ -96,3 +100,59 @@ def test_a_drift_that_makes_no_sense_is_refused() -> None:
     assert outside.value.values["heat"] == 0
     with pytest.raises(InputError):
         recover(np.zeros(5), line, sigma=1.0, drift=1.0)  # type: ignore[arg-type]
+
+
+TIMES = [0.0, 60.0, 200.0]
+LINE = cw.HeatLine(n=4, m=3, T=0.02)
+WANDERING = Drift(sensor=0.5, all=2.0, over=300.0, heat=[Heat(0.75, 3.0, over=100.0)])
+
+
+def exact_line(readings: FloatArray, sigma: float, motion: cw.Motion) -> tuple[FloatArray, FloatArray]:
+    """The probability of each state (sits at each place, absent) at each time, given the readings up to it, and all.
+
+    All paths of one source that never moves are weighed by the joint covariance of all readings.
+    """
+    columns = np.append(LINE.matrix, np.zeros((3, 1)), axis=1)
+    place = LINE.space.index(0.75)
+    warmth = np.outer(columns[:, place], columns[:, place])
+    offsets = [(np.eye(3) * 0.5**2 + 2.0**2, 300.0), (1.5**2 * warmth, 100.0)]
+    apart = np.abs(np.subtract.outer(TIMES, TIMES))
+    whole = sum(np.kron(np.exp(-apart / over), part) for part, over in offsets) + sigma**2 * np.eye(9)
+    rates = np.array([[-1 / motion.present, 1 / motion.present], [1 / motion.absent, -1 / motion.absent]])
+    filtered, smoothed = np.zeros((3, 5)), np.zeros((3, 5))
+    for path in product(range(5), repeat=3):
+        chance = 1 / 2 if path[0] == 4 else 1 / 8
+        for t in (1, 2):
+            (stay, leave), (appear, away) = expm((TIMES[t] - TIMES[t - 1]) * rates)
+            before, now = path[t - 1], path[t]
+            if before == 4:
+                chance *= away if now == 4 else appear / 4
+            else:
+                chance *= leave if now == 4 else stay * (now == before)
+        rest = (readings - columns[:, list(path)].T).ravel()
+        for t in range(3):
+            size = 3 * (t + 1)
+            law = multivariate_normal(np.zeros(size), whole[:size, :size])
+            filtered[t, path[t]] += chance * law.pdf(rest[:size])
+            if t == 2:
+                for before in range(3):
+                    smoothed[before, path[before]] += chance * law.pdf(rest)
+    return filtered / filtered.sum(axis=1, keepdims=True), smoothed / smoothed.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_tracks_have_the_posterior_of_the_joint_covariance_over_time(seed: int) -> None:
+    rng, sigma, motion = np.random.default_rng(seed), 1.5, cw.Motion.still(present=400.0, absent=300.0)
+    readings = 1.5 * rng.standard_normal((3, 3)) + 2.0 + LINE.matrix[:, 1]
+    filtered, smoothed = exact_line(readings, sigma, motion)
+    live, past = [], []
+    for run in range(12):
+        options = {"motion": motion, "most": 1, "sigma": sigma, "seed": run, "drift": WANDERING}
+        tracker = cw.Tracker(LINE, **options)
+        live.append([tracker.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)])
+        past.append([moment.intensity for moment in cw.track(readings, LINE, times=TIMES, **options).moments])
+    without = cw.Tracker(LINE, motion=motion, most=1, sigma=sigma)
+    ignored = [without.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)]
+    np.testing.assert_allclose(np.mean(live, axis=0), filtered[:, :4], atol=0.03)
+    np.testing.assert_allclose(np.mean(past, axis=0), smoothed[:, :4], atol=0.03)
+    assert np.abs(np.array(ignored) - filtered[:, :4]).max() > 0.2

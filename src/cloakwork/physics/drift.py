@@ -89,11 +89,11 @@ class Drift:
         heated = [_place(number, heat, physics) for number, heat in enumerate(self.heat)]
         widths = [part.shape[1] for part in parts]
         deviations = np.repeat([self.sensor, self.all, self.room][: len(widths)], widths)
-        return Nuisance(
-            np.hstack([*parts, physics.matrix[:, heated]]),
-            np.append(deviations, [heat.strength / 2 for heat in self.heat]),
-            np.append(np.full(len(deviations), self.over), [heat.over for heat in self.heat]),
-        )
+        columns = np.hstack([*parts, physics.matrix[:, heated]])
+        over = np.append(np.full(len(deviations), self.over), [heat.over for heat in self.heat])
+        deviations = np.append(deviations, [heat.strength / 2 for heat in self.heat])
+        known = deviations > 0
+        return Nuisance(columns[:, known], deviations[known], over[known])
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,13 @@ class Observer:
         return self.lattice.coarse_positions
 
     @cached_property
+    def columns(self) -> FloatArray:
+        """What a unit source at each candidate adds to the readings, shape (candidates, m)."""
+        physics = self.problem.physics
+        columns = physics.columns_at(self.positions)
+        return np.ascontiguousarray((physics.matrix if columns is None else columns).T)
+
+    @cached_property
     def place(self) -> IntArray:
         """The place of each candidate."""
         places = len(self.problem.physics.space)
@@ -79,12 +86,14 @@ class Observer:
         """Weigh the readings of one frame (m,); those of sensors in `aside` do not count."""
         problem = self._without(aside)
         columns, overlap = self._columns(aside, inflation)
-        kept = np.where(np.isin(np.arange(len(readings)), list(aside)), 0.0, readings)
-        if problem is None:
-            return Observation(self, kept, aside, inflation, np.zeros(len(self.positions), dtype=np.float32), overlap)
-        lattice = self._lattice(problem, inflation)
-        seen = columns @ lattice.whiten(problem.project(kept[None]).inside[0])
-        return Observation(self, kept, aside, inflation, seen.astype(np.float32), overlap)
+        counts = ~np.isin(np.arange(len(readings)), list(aside))
+        kept, scale = np.where(counts, readings, 0.0), np.zeros(len(readings))
+        seen = np.zeros((1, len(self.positions)), dtype=np.float32)
+        if problem is not None:
+            lattice = self._lattice(problem, inflation)
+            scale = counts / (self.problem.effective_sigma * lattice.heat)
+            seen[0] = columns @ lattice.whiten(problem.project(kept[None]).inside[0])
+        return Observation(self, kept * scale, scale, len(aside), seen, overlap)
 
     def _columns(self, aside: frozenset[int], inflation: float) -> tuple[FloatArray, Beliefs]:
         """The whitened columns of the candidates, and their inner products."""
@@ -110,15 +119,16 @@ class Observer:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One frame: its readings, the sensors set aside, the factor on the noise, and the gains of sources.
+    """One frame: its whitened readings (m,), by which factors they are, how many are missing, and the gains of sources.
 
-    `seen` (n,) is the product of the readings with the column of each candidate, `overlap` (n, n) that of two columns.
+    `scale` (m,) is the inverse of the noise, 0 for sensors that do not count. `seen` (1, n) is the product of the
+    readings with the column of each candidate, `overlap` (n, n) that of two columns.
     """
 
     observer: Observer
-    readings: FloatArray
-    aside: frozenset[int]
-    inflation: float
+    white: FloatArray
+    scale: FloatArray
+    missing: int
     seen: Beliefs
     overlap: Beliefs
 
@@ -127,19 +137,18 @@ class Observation:
         """The square of the column of each candidate."""
         return np.ascontiguousarray(np.diagonal(self.overlap))
 
-    def misfit(self, placements: IntArray, strengths: FloatArray) -> Misfit:
-        """The misfit of the best of some placements: candidates of sources (placements, slots), -1 if absent."""
-        at, strength = np.maximum(placements, 0), np.where(placements < 0, 0.0, strengths)
-        together = np.einsum("pi,pij,pj->p", strength, self.overlap[at[:, :, None], at[:, None, :]], strength)
-        best = int(np.argmax((strength * self.seen[at]).sum(axis=1) - together / 2))
-        there = placements[best] >= 0
-        at, strength, observer = placements[best][there], strengths[best][there], self.observer
-        physics, lattice = observer.problem.physics, observer.lattice
-        columns = physics.columns_at(observer.positions[at])
-        explained = (physics.matrix[:, at] if columns is None else columns) @ strength
-        rest = (self.readings - explained) / (observer.problem.effective_sigma * lattice.blur * self.inflation)
-        rest[list(self.aside)] = 0.0
-        inside = rest @ observer.problem.range.basis
-        fitted = len(at) * physics.space.dimension
-        sensors = physics.sensors - len(self.aside)
-        return Misfit(rest, rest, sensors - fitted, float(inside @ inside), observer.problem.range.rank, fitted)
+    def misfit(self, placements: IntArray, strengths: FloatArray, offsets: FloatArray) -> Misfit:
+        """The misfit of the best of some draws.
+
+        `placements` (draws, slots) are the candidates of sources, -1 if absent, `strengths` (draws, slots) theirs, and
+        `offsets` (draws, m) what drift adds to the whitened readings.
+        """
+        strength = np.where(placements < 0, 0.0, strengths)
+        explained = np.einsum("ds,dsm->dm", strength, self.observer.columns[placements]) * self.scale
+        rests = self.white - offsets - explained
+        best = int(np.argmin((rests**2).sum(axis=1)))
+        rest, problem = rests[best], self.observer.problem
+        inside = rest @ problem.range.basis
+        fitted = int((placements[best] >= 0).sum()) * problem.physics.space.dimension
+        degrees = problem.physics.sensors - self.missing - fitted
+        return Misfit(rest, rest, degrees, float(inside @ inside), problem.range.rank, fitted)

@@ -6,12 +6,13 @@ belief about each source, which holds what all earlier frames say about it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.motion import Transitions
+from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.path_steps import (
     Beliefs,
     add_facts,
@@ -26,6 +27,7 @@ from cloakwork.recovery.path_steps import (
 from cloakwork.recovery.sampling import Prior
 
 IDLE = 0.001  # a slot this unlikely to hold a source is left alone
+LEAP = 6  # frames of a path that is proposed with the offsets integrated out
 STUCK = 30.0  # a chain this much less likely than another, in units of log probability, is stuck
 
 
@@ -33,11 +35,16 @@ STUCK = 30.0  # a chain this much less likely than another, in units of log prob
 class WeighedFrame:
     """A frame as the paths see it.
 
-    `seen` (n,) is the product of the readings with the column of each candidate, `overlap` (n, n) that of two columns,
-    `squares` (n,) its diagonal. `transitions` lead from the frame before to this one; nothing reads those of the first.
+    `white` (m,) are the readings times `scale` (m,), in units of their noise, and `offsets` (chains, m) is the part of
+    them that drift explains. `seen` (chains, n) is the product of the rest with the column of each candidate. Both have
+    one row if they are the same in all chains. `overlap` (n, n) is the product of two columns, `squares` (n,) its
+    diagonal. `transitions` lead from the frame before to this one; nothing reads those of the first.
     """
 
     time: float
+    white: FloatArray
+    scale: FloatArray
+    offsets: FloatArray
     seen: Beliefs
     squares: Beliefs
     overlap: Beliefs
@@ -52,7 +59,8 @@ class PathSampler:
     (chains, slots) those of the sources, within the `prior`. `beliefs` (slots, 2n + 1) are the laws of the sources just
     before the window, and `facts` (chains, slots, 2) what earlier frames say about their strengths. Where there was
     nothing before, `first` (2n,) is the law of a source that is there, and `odds` those of one more source beside 0, 1,
-    2, ... others.
+    2, ... others. `columns` (n, m) are the readings of a unit source at each candidate, `drift` is the law of the
+    offsets just before the window.
     """
 
     first: Beliefs
@@ -60,6 +68,8 @@ class PathSampler:
     chains: int
     prior: Prior
     rng: np.random.Generator
+    columns: FloatArray
+    drift: OffsetLaw | None = None
     frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
     states: IntArray = field(init=False)
@@ -74,6 +84,8 @@ class PathSampler:
     def begin(self) -> None:
         """Forget what came before the window."""
         self.beliefs, self.facts = None, np.zeros((*self.strengths.shape, 2))
+        if self.drift is not None:
+            self.drift = OffsetLaw.stationary(self.drift.offsets, self.chains)
         drawn = self.rng.uniform(self.prior.low, self.prior.high, self.strengths.shape)
         self.strengths[:] = drawn[:, :1] if self.prior.shared else drawn
 
@@ -119,15 +131,95 @@ class PathSampler:
         laws: list[Beliefs] = []
         for t in range(start, len(self.frames)):
             laws.append(self._weighed(self._predicted(laws[-1], t) if laws else self._before(t, slot), t, slot))
-        aims = self.rng.random((len(laws), self.chains))
-        draw(laws[-1], aims[-1], self.states[:, slot, -1])
-        for back_to in range(len(laws) - 2, -1, -1):
-            t = start + back_to
-            step = self.frames[t + 1].transitions.step
-            draw_before(step, laws[back_to], self.states[:, slot, t + 1], aims[back_to], self.states[:, slot, t])
+        self._draw(laws, self.states[:, slot, start:])
         if not self.prior.known:
             self._draw_strength(slot)
         return laws
+
+    def _draw(self, laws: Sequence[Beliefs], path: IntArray) -> None:
+        """Draw a path (chains, frames) over the last frames, from the laws given the readings up to each."""
+        aims = self.rng.random((len(laws), self.chains))
+        draw(laws[-1], aims[-1], path[:, -1])
+        for t in range(len(laws) - 2, -1, -1):
+            step = self.frames[len(self.frames) - len(laws) + t + 1].transitions.step
+            draw_before(step, laws[t], path[:, t + 1], aims[t], path[:, t])
+
+    def draw_offsets(self, slots: IntArray) -> None:
+        """Draw the offsets of all frames given the paths, after a leap of some sources."""
+        if self.drift is None:
+            return
+        steps = self._kalman_steps(self.drift)
+        for slot in slots.tolist():
+            self._leap(slot, steps)
+        rests = [self._rest(t) for t in range(len(self.frames))]
+        drawn = self.drift.draw(steps, rests, self.rng)
+        for t, (frame, step) in enumerate(zip(self.frames, steps, strict=True)):
+            offsets = drawn[t] @ step.seen.T
+            seen = ((frame.white - offsets) * frame.scale) @ self.columns.T
+            self.frames[t] = replace(frame, offsets=offsets, seen=seen.astype(np.float32))
+
+    def _kalman_steps(self, drift: OffsetLaw) -> list[KalmanStep]:
+        return drift.steps([frame.time for frame in self.frames], [frame.scale for frame in self.frames])
+
+    def _rest(self, t: int, left_out: int | None = None) -> FloatArray:
+        """The whitened readings of a frame less the sources in each chain, with one source left out: (chains, m)."""
+        there = self.states[:, :, t] < self.absent
+        if left_out is not None:
+            there[:, left_out] = False
+        return self.frames[t].white - self._explained(self.states[:, :, t], np.where(there, self.strengths, 0.0), t)
+
+    def _explained(self, states: IntArray, strengths: FloatArray, t: int) -> FloatArray:
+        """What sources in these states (chains, sources) add to the whitened readings of a frame: (chains, m)."""
+        at = np.where(states < self.absent, states % self.places, 0)
+        weights = np.where(states < self.absent, strengths, 0.0)
+        return np.asarray(np.einsum("cs,csm->cm", weights, self.columns[at]) * self.frames[t].scale)
+
+    def _leap(self, slot: int, steps: Sequence[KalmanStep]) -> None:
+        """Propose another path of one source over the last frames, with the offsets integrated out.
+
+        Notes
+        -----
+        Given drawn offsets, a source hardly appears where they explain its readings already. The proposal weighs places
+        by the covariance of noise and offsets, and after each frame the offsets take what the mean law of the source
+        leaves. It does not depend on the present path, so that a Metropolis step with the ratio of the likelihood to
+        these weights makes it exact.
+        """
+        if self.drift is None:
+            return
+        start = max(0, len(self.frames) - LEAP)
+        law = self.drift.after(steps[:start], [self._rest(t) for t in range(start)])
+        last, own = range(start, len(self.frames)), self.strengths[:, slot]
+        rests, mean = [self._rest(t, slot) for t in last], law.mean
+        laws: list[Beliefs] = []
+        weights: list[tuple[Beliefs, Beliefs]] = []
+        alone = np.full(self.strengths.shape, self.absent)
+        for t, step, rest in zip(last, steps[start:], rests, strict=True):
+            mean, frame = mean * step.fade, self.frames[t]
+            left = rest - mean @ step.seen.T
+            seen = (((left @ step.precision) * frame.scale) @ self.columns.T).astype(np.float32)
+            squares = step.squares(self.columns * frame.scale)
+            before = self._predicted(laws[-1], t) if laws else self._before(t, slot)
+            after = np.empty_like(before)
+            weigh(before, seen, squares, frame.overlap, alone, self.strengths, slot, after)
+            expected = (after[:, : self.places] + after[:, self.places : -1]) @ self.columns * own[:, None]
+            mean = mean + (left - expected * frame.scale) @ step.gain.T
+            laws.append(after)
+            weights.append((seen, squares))
+        proposed = np.empty((self.chains, len(laws)), dtype=np.int64)
+        self._draw(laws, proposed)
+        scores = []
+        for path in (self.states[:, slot, start:], proposed):
+            whole = [
+                rest - self._explained(path[:, [k]], own[:, None], t)
+                for k, (t, rest) in enumerate(zip(last, rests, strict=True))
+            ]
+            score = law.log_likelihood(steps[start:], whole)
+            for k, (seen, squares) in enumerate(weights):
+                at, there = path[:, k] % self.places, path[:, k] < self.absent
+                score -= np.where(there, own * (seen[np.arange(self.chains), at] - own / 2 * squares[at]), 0.0)
+            scores.append(score)
+        taken = np.log(self.rng.random(self.chains)) < scores[1] - scores[0]
+        self.states[taken, slot, start:] = proposed[taken]
 
     def _draw_strength(self, slot: int) -> None:
         """Draw the strength of one source given all paths, or that of all sources if they share it."""
@@ -200,19 +292,22 @@ class PathSampler:
     def revive(self) -> None:
         """Replace chains that are stuck with far less likely paths by copies of the likeliest."""
         scores, step = np.zeros(self.chains), np.empty(self.chains)
+        if self.drift is not None:
+            rests = [self._rest(t) for t in range(len(self.frames))]
+            scores += self.drift.log_likelihood(self._kalman_steps(self.drift), rests)
         for t, frame in enumerate(self.frames):
             there = self.states[:, :, t] < self.absent
             at, strength = np.where(there, self.states[:, :, t] % self.places, 0), np.where(there, self.strengths, 0.0)
             together = frame.overlap[at[:, :, None], at[:, None, :]]
-            scores += (strength * frame.seen[at]).sum(axis=1) - np.einsum(
-                "ci,cij,cj->c", strength, together, strength
-            ) / 2
+            if self.drift is None:
+                alone = (strength * frame.seen[0, at]).sum(axis=1)
+                scores += alone - np.einsum("ci,cij,cj->c", strength, together, strength) / 2
             for slot in range(self.slots if t else 0):
                 chances_between(frame.transitions.step, self.states[:, slot, t - 1], self.states[:, slot, t], step)
                 scores += np.log(np.maximum(step, 1e-300))
         best = int(np.argmax(scores))
         stuck = scores < scores[best] - STUCK
-        for drawn in (self.states, self.strengths, self.facts):
+        for drawn in (self.states, self.strengths, self.facts, *([] if self.drift is None else [self.drift.mean])):
             drawn[stuck] = drawn[best]
 
     def relabel(self, order: IntArray) -> None:
@@ -228,6 +323,8 @@ class PathSampler:
         dropped = self.states[:, :, 0].copy()
         self._keep_facts()
         self.beliefs = np.stack(laws)
+        if self.drift is not None:
+            self.drift = self.drift.after(self._kalman_steps(self.drift)[:1], [self._rest(0)], self.frames[0].time)
         del self.frames[0]
         self.states = self.states[:, :, 1:].copy()
         return dropped

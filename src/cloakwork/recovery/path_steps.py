@@ -169,16 +169,16 @@ def weigh(
 ) -> None:
     """Fill `after` with the law of one source after the readings of a frame, given the others.
 
-    `seen` (n,) is the product of the readings with the column of each place, `overlap` (n, n) that of two columns, and
-    `squares` (n,) its diagonal.
+    `seen` (chains, n), or (1, n) if it is the same for all, is the product of the readings with the column of each
+    place, `overlap` (n, n) that of two columns, and `squares` (n,) its diagonal.
     `states` (chains, slots) are those of all sources, and `strengths` (chains, slots) their strengths.
     """
-    n = len(seen)
+    n = seen.shape[1]
     gain = np.empty(n, dtype=np.float32)
     for row in range(len(law)):
-        own = np.float32(strengths[row, slot])
+        own, product = np.float32(strengths[row, slot]), seen[row % len(seen)]
         for i in range(n):
-            gain[i] = own * (seen[i] - own / 2 * squares[i])
+            gain[i] = own * (product[i] - own / 2 * squares[i])
         for other in range(states.shape[1]):
             state = states[row, other]
             if other != slot and state < 2 * n:
@@ -208,13 +208,13 @@ def add_facts(frame: Any, states: IntArray, strengths: FloatArray, slot: int, fa
     Given the paths, the log likelihood of a strength s is s c - s^2 g / 2 with `facts` (chains, 2) the sums of c and g.
     """
     seen, overlap = frame
-    n = len(seen)
+    n = seen.shape[1]
     for row in range(len(states)):
         for source in range(states.shape[1]):
             if states[row, source] == 2 * n or (source != slot and slot >= 0):
                 continue
             at = states[row, source] % n
-            facts[row, 0] += seen[at]
+            facts[row, 0] += seen[row % len(seen), at]
             for other in range(states.shape[1]):
                 if states[row, other] < 2 * n:
                     shared = overlap[at, states[row, other] % n]

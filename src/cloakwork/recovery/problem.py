@@ -70,7 +70,7 @@ class Problem:
         if not isinstance(drift, Drift | Nuisance | None):
             raise InputError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         offsets = drift.on(physics) if isinstance(drift, Drift) else drift
-        return cls(physics, sigmas, steps, offsets if offsets is not None and offsets.deviations.any() else None)
+        return cls(physics, sigmas, steps, offsets if offsets is not None and len(offsets.over) else None)
 
     @cached_property
     def key(self) -> Hashable:

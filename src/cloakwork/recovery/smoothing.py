@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Physics
+from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.motion import Motion
@@ -62,6 +62,7 @@ def track(
     level: float = 0.9,
     sigma: ArrayLike | None = None,
     seed: int = 0,
+    drift: Drift | Nuisance | None = None,
     progress: Progress | None = None,
 ) -> Tracking:
     """Follow sources through frames (frames, m) of given times, each moment judged from all frames.
@@ -75,7 +76,9 @@ def track(
     >>> len(past), [round(source.at, 1) for source in past.moments[0].sources]
     (4, [0.3])
     """
-    tracker = Tracker(model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed)
+    tracker = Tracker(
+        model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed, drift=drift
+    )
     readings, moments = (
         np.atleast_2d(np.asarray(frames, dtype=np.float64)),
         np.ravel(np.asarray(times, dtype=np.float64)),
@@ -119,6 +122,7 @@ def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progres
 def _sweep(tracker: Tracker, past: Sequence[PastFrame], tallies: Sequence[Tally]) -> None:
     """Draw the path of each source over all frames."""
     sampler = tracker.sampler
+    sampler.draw_offsets(np.empty(0, dtype=np.int64))
     orders = [entry.marks.match(sampler.candidates(t), tracker.observer)[0] for t, entry in enumerate(past)]
     for slot in sampler.rng.permutation(sampler.active(one_spare=len(past) > STARTING)).tolist():
         laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)

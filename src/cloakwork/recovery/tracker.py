@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.physics import FloorPlan, Physics
+from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
+from cloakwork.recovery.offsets import OffsetLaw
 from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import PointSources
@@ -52,6 +53,8 @@ class Tracker:
         Seed of the random numbers.
     lag
         After how many more frames a moment is settled; 0 for never.
+    drift
+        How readings wander without any source: offsets that the tracker learns as it goes.
 
     Notes
     -----
@@ -79,16 +82,19 @@ class Tracker:
         sigma: ArrayLike | None = None,
         seed: int = 0,
         lag: int = 0,
+        drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, most=most, level=level).prior
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
-        self.problem = stated_problem(model, sigma)
+        stated = stated_problem(model, sigma, drift)
+        self.problem = replace(stated, offsets=None)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self.level = level
         self.observer = observer = Observer(self.problem, prior.high)
         self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
-        self.sampler = _sampler(self._moves, prior, seed)
+        law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, CHAINS)
+        self.sampler = _sampler(self._moves, prior, seed, observer.columns, law)
         self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
         self._seen, self._lag = 0, lag
         self._marks = Marks.none(most)  # of each track now
@@ -243,10 +249,12 @@ class Tracker:
     def _sweep(self, start: int, swept: "_Swept") -> None:
         """Draw the path of each source from a frame of the window on."""
         sampler = self.sampler
+        active = sampler.active(one_spare=self._seen > STARTING)
         sampler.exchange()
+        sampler.draw_offsets(active)
         now: dict[int, Beliefs] = {}
         settling: dict[int, dict[int, Beliefs]] = {t: {} for t in swept.settling} if start == 0 else {}
-        for slot in sampler.rng.permutation(sampler.active(one_spare=self._seen > STARTING)).tolist():
+        for slot in sampler.rng.permutation(active).tolist():
             laws = sampler.redraw(slot, start)
             now[slot] = laws[-1]
             swept.now.count(laws[-1][:, -1], sampler.others(slot, -1))
@@ -264,6 +272,9 @@ class Tracker:
             swept.settling[t].sweeps += 1
         swept.placements.append(sampler.candidates(swept.index))
         swept.strengths.append(sampler.strengths.copy())
+        swept.offsets.append(
+            np.broadcast_to(sampler.frames[swept.index].offsets, (CHAINS, self.problem.physics.sensors))
+        )
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
 
@@ -320,11 +331,12 @@ class _Swept:
     settling: dict[int, Tally]
     placements: list[IntArray] = field(default_factory=list)
     strengths: list[FloatArray] = field(default_factory=list)
+    offsets: list[FloatArray] = field(default_factory=list)
 
     @property
-    def draws(self) -> tuple[IntArray, FloatArray]:
-        """Candidates of all draws (draws, slots), -1 if absent, and their strengths."""
-        return np.concatenate(self.placements), np.concatenate(self.strengths)
+    def draws(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Candidates of all draws (draws, slots), -1 if absent, their strengths, and the offsets (draws, m)."""
+        return np.concatenate(self.placements), np.concatenate(self.strengths), np.concatenate(self.offsets)
 
 
 @dataclass(eq=False)
@@ -346,15 +358,18 @@ class PastFrame:
     marks: Marks
 
 
-def _sampler(moves: MotionModel, prior: Prior, seed: int) -> PathSampler:
+def _sampler(moves: MotionModel, prior: Prior, seed: int, columns: FloatArray, drift: OffsetLaw | None) -> PathSampler:
     """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
     most = prior.most
     odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
-    return PathSampler(moves.first, odds, CHAINS, prior, np.random.default_rng(seed))
+    return PathSampler(moves.first, odds, CHAINS, prior, np.random.default_rng(seed), columns, drift)
 
 
 def _weighed(observation: Observation, time: float, transitions: Transitions) -> WeighedFrame:
-    return WeighedFrame(time, observation.seen, observation.squares, observation.overlap, transitions)
+    seen, none = observation.seen, np.zeros((1, len(observation.white)))
+    return WeighedFrame(
+        time, observation.white, observation.scale, none, seen, observation.squares, observation.overlap, transitions
+    )
 
 
 def _remedy(misfit: Misfit, missing: frozenset[int]) -> tuple[frozenset[int], float]:

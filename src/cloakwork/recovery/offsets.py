@@ -1,0 +1,153 @@
+"""Offsets that drift, over the frames of a window: their law given the paths of the sources, and draws from it.
+
+Given the paths, the offsets follow linear dynamics with Gaussian noise. A Kalman filter gives their law: the covariance
+does not depend on the readings, so all chains share it, and the mean is that of each chain.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.physics import Nuisance
+from cloakwork.recovery.path_steps import Beliefs
+
+SETTLED = 1e-7  # a covariance that changes less, relative to the stationary one, has settled
+ROUNDING = 1e-12
+MOST_STEPS = 64  # kept after one covariance: intervals, and sets of sensors that count
+
+
+@dataclass(eq=False)
+class KalmanStep:
+    """The covariance of the offsets after the readings of a frame, and what leads to it.
+
+    In units of their stationary deviations: `fade` (k,) is the correlation with the frame before, `before` (k, k) the
+    covariance before the readings, `seen` (m, k) what the offsets add to the whitened readings, `precision` (m, m) the
+    inverse covariance of the whitened readings less the sources, `gain` (k, m) that of the filter, and `after` (k, k)
+    the covariance after the readings.
+    """
+
+    fade: FloatArray
+    before: FloatArray
+    seen: FloatArray
+    precision: FloatArray
+    gain: FloatArray
+    after: FloatArray
+    _next: "dict[tuple[int, bytes], KalmanStep]" = field(default_factory=dict)
+    _squares: Beliefs | None = None
+    _back: "tuple[KalmanStep, FloatArray, FloatArray] | None" = None
+
+    @classmethod
+    def first(cls, size: int, sensors: int) -> "KalmanStep":
+        """The stationary law, before any reading."""
+        nothing, one = np.zeros((size, sensors)), np.eye(size)
+        return cls(np.ones(size), one, nothing.T, np.eye(sensors), nothing, one)
+
+    def then(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
+        """The step to a frame `seconds` later, whose readings are whitened by `scale` (m,), 0 if they do not count."""
+        key = (round(1000 * seconds), scale.tobytes())
+        if key not in self._next:
+            if len(self._next) >= MOST_STEPS:
+                self._next.clear()
+            self._next[key] = self._made(offsets, key[0] / 1000, scale)
+        return self._next[key]
+
+    def _made(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
+        fade = np.exp(-seconds / offsets.over)
+        before = fade[:, None] * self.after * fade
+        before[np.diag_indices_from(before)] += 1 - fade**2
+        seen = offsets.factor * scale[:, None]
+        across = before @ seen.T
+        precision = np.asarray(np.linalg.inv(np.eye(len(scale)) + seen @ across), dtype=np.float64)
+        gain = across @ precision
+        after = before - gain @ across.T
+        made = KalmanStep(fade, before, seen, precision, gain, (after + after.T) / 2)
+        same = self.seen.shape == seen.shape and np.array_equal(self.seen, seen) and np.array_equal(self.fade, fade)
+        return self if same and np.abs(made.after - self.after).max() < SETTLED else made
+
+    def back_from(self, after: "KalmanStep") -> tuple[FloatArray, FloatArray]:
+        """The gain (k, k) and the root (k, k) of the covariance of the offsets here, given those one step later."""
+        if self._back is None or self._back[0] is not after:
+            gain = np.asarray(np.linalg.solve(after.before, after.fade[:, None] * self.after).T, dtype=np.float64)
+            self._back = (after, gain, _root(self.after - gain @ after.before @ gain.T))
+        _, gain, spread = self._back
+        return gain, spread
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """The root (k, k) of the covariance after the readings."""
+        return _root(self.after)
+
+    def squares(self, columns: FloatArray) -> Beliefs:
+        """The square of the column of each candidate (n, m), in units of the noise and the offsets."""
+        if self._squares is None:
+            self._squares = ((columns @ self.precision) * columns).sum(axis=1).astype(np.float32)
+        return self._squares
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A matrix L such that L L' is the covariance, which rounding may have left slightly indefinite."""
+    safe = (covariance + covariance.T) / 2 + ROUNDING * np.eye(len(covariance))
+    return np.asarray(np.linalg.cholesky(safe), dtype=np.float64)
+
+
+@dataclass(eq=False)
+class OffsetLaw:
+    """The law of the offsets just before a window, in each of some chains: means (chains, k) and one covariance."""
+
+    offsets: Nuisance
+    mean: FloatArray
+    step: KalmanStep
+    time: float | None = None
+
+    @classmethod
+    def stationary(cls, offsets: Nuisance, chains: int) -> "OffsetLaw":
+        """The law before any reading."""
+        size, sensors = offsets.columns.shape[::-1]
+        return cls(offsets, np.zeros((chains, size)), KalmanStep.first(size, sensors))
+
+    def steps(self, times: Sequence[float], scales: Sequence[FloatArray]) -> list[KalmanStep]:
+        """The steps to frames of these times, with these scales of their readings."""
+        steps, last, before = [], self.step, self.time
+        for time, scale in zip(times, scales, strict=True):
+            last = last.then(self.offsets, 0.0 if before is None else time - before, scale)
+            steps.append(last)
+            before = time
+        return steps
+
+    def draw(
+        self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray], rng: np.random.Generator
+    ) -> list[FloatArray]:
+        """Draw the offsets of each frame (chains, k), given the whitened readings less the sources (chains, m)."""
+        means, mean = [], self.mean
+        for step, rest in zip(steps, rests, strict=True):
+            mean = mean * step.fade
+            mean = mean + (rest - mean @ step.seen.T) @ step.gain.T
+            means.append(mean)
+        noise = rng.standard_normal((len(steps), *mean.shape))
+        drawn = [mean + noise[-1] @ steps[-1].spread.T]
+        for t in range(len(steps) - 2, -1, -1):
+            gain, spread = steps[t].back_from(steps[t + 1])
+            ahead = drawn[-1] - means[t] * steps[t + 1].fade
+            drawn.append(means[t] + ahead @ gain.T + noise[t] @ spread.T)
+        return drawn[::-1]
+
+    def log_likelihood(self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray]) -> FloatArray:
+        """The log likelihood of the readings in each chain, the offsets integrated out, up to a common constant."""
+        mean, total = self.mean, np.zeros(len(self.mean))
+        for step, rest in zip(steps, rests, strict=True):
+            mean = mean * step.fade
+            surprise = rest - mean @ step.seen.T
+            total -= np.einsum("ci,ij,cj->c", surprise, step.precision, surprise) / 2
+            mean = mean + surprise @ step.gain.T
+        return total
+
+    def after(self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray], time: float | None = None) -> "OffsetLaw":
+        """The law after some frames, the last of them at `time`."""
+        mean = self.mean
+        for step, rest in zip(steps, rests, strict=True):
+            mean = mean * step.fade
+            mean = mean + (rest - mean @ step.seen.T) @ step.gain.T
+        return OffsetLaw(self.offsets, mean, steps[-1] if steps else self.step, time)
