@@ -49,11 +49,11 @@ class Observer:
         return self.lattice.coarse_positions
 
     @cached_property
-    def columns(self) -> FloatArray:
+    def columns(self) -> Beliefs:
         """What a unit source at each candidate adds to the readings, shape (candidates, m)."""
         physics = self.problem.physics
         columns = physics.columns_at(self.positions)
-        return np.ascontiguousarray((physics.matrix if columns is None else columns).T)
+        return np.ascontiguousarray((physics.matrix if columns is None else columns).T, dtype=np.float32)
 
     @cached_property
     def place(self) -> IntArray:

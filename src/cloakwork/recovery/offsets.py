@@ -4,7 +4,7 @@ Given the paths, the offsets follow linear dynamics with Gaussian noise. A Kalma
 does not depend on the readings, so all chains share it, and the mean is that of each chain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,9 +12,8 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import Nuisance
-from cloakwork.recovery.path_steps import Beliefs
 
-SETTLED = 1e-7  # a covariance that changes less, relative to the stationary one, has settled
+SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
 ROUNDING = 1e-12
 MOST_STEPS = 64  # kept after one covariance: intervals, and sets of sensors that count
 
@@ -36,7 +35,6 @@ class KalmanStep:
     gain: FloatArray
     after: FloatArray
     _next: "dict[tuple[int, bytes], KalmanStep]" = field(default_factory=dict)
-    _squares: Beliefs | None = None
     _back: "tuple[KalmanStep, FloatArray, FloatArray] | None" = None
 
     @classmethod
@@ -80,12 +78,6 @@ class KalmanStep:
         """The root (k, k) of the covariance after the readings."""
         return _root(self.after)
 
-    def squares(self, columns: FloatArray) -> Beliefs:
-        """The square of the column of each candidate (n, m), in units of the noise and the offsets."""
-        if self._squares is None:
-            self._squares = ((columns @ self.precision) * columns).sum(axis=1).astype(np.float32)
-        return self._squares
-
 
 def _root(covariance: FloatArray) -> FloatArray:
     """A matrix L such that L L' is the covariance, which rounding may have left slightly indefinite."""
@@ -117,17 +109,24 @@ class OffsetLaw:
             before = time
         return steps
 
+    def _filtered(
+        self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray]
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """After each frame, the means, and what its readings less the sources (chains, m) had that was not foreseen."""
+        mean = self.mean
+        for step, rest in zip(steps, rests, strict=True):
+            mean = mean * step.fade
+            surprise = rest - mean @ step.seen.T
+            mean = mean + surprise @ step.gain.T
+            yield mean, surprise
+
     def draw(
         self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray], rng: np.random.Generator
     ) -> list[FloatArray]:
         """Draw the offsets of each frame (chains, k), given the whitened readings less the sources (chains, m)."""
-        means, mean = [], self.mean
-        for step, rest in zip(steps, rests, strict=True):
-            mean = mean * step.fade
-            mean = mean + (rest - mean @ step.seen.T) @ step.gain.T
-            means.append(mean)
-        noise = rng.standard_normal((len(steps), *mean.shape))
-        drawn = [mean + noise[-1] @ steps[-1].spread.T]
+        means = [mean for mean, _ in self._filtered(steps, rests)]
+        noise = rng.standard_normal((len(steps), *self.mean.shape))
+        drawn = [means[-1] + noise[-1] @ steps[-1].spread.T]
         for t in range(len(steps) - 2, -1, -1):
             gain, spread = steps[t].back_from(steps[t + 1])
             ahead = drawn[-1] - means[t] * steps[t + 1].fade
@@ -136,18 +135,12 @@ class OffsetLaw:
 
     def log_likelihood(self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray]) -> FloatArray:
         """The log likelihood of the readings in each chain, the offsets integrated out, up to a common constant."""
-        mean, total = self.mean, np.zeros(len(self.mean))
-        for step, rest in zip(steps, rests, strict=True):
-            mean = mean * step.fade
-            surprise = rest - mean @ step.seen.T
-            total -= np.einsum("ci,ij,cj->c", surprise, step.precision, surprise) / 2
-            mean = mean + surprise @ step.gain.T
+        total = np.zeros(len(self.mean))
+        for step, (_, surprise) in zip(steps, self._filtered(steps, rests), strict=True):
+            total -= ((surprise @ step.precision) * surprise).sum(axis=1) / 2
         return total
 
-    def after(self, steps: Sequence[KalmanStep], rests: Sequence[FloatArray], time: float | None = None) -> "OffsetLaw":
-        """The law after some frames, the last of them at `time`."""
-        mean = self.mean
-        for step, rest in zip(steps, rests, strict=True):
-            mean = mean * step.fade
-            mean = mean + (rest - mean @ step.seen.T) @ step.gain.T
-        return OffsetLaw(self.offsets, mean, steps[-1] if steps else self.step, time)
+    def after(self, step: KalmanStep, rest: FloatArray, time: float) -> "OffsetLaw":
+        """The law after the readings of one frame less the sources, (chains, m)."""
+        [(mean, _)] = self._filtered([step], [rest])
+        return OffsetLaw(self.offsets, mean, step, time)

@@ -27,7 +27,6 @@ from cloakwork.recovery.path_steps import (
 from cloakwork.recovery.sampling import Prior
 
 IDLE = 0.001  # a slot this unlikely to hold a source is left alone
-LEAP = 6  # frames of a path that is proposed with the offsets integrated out
 STUCK = 30.0  # a chain this much less likely than another, in units of log probability, is stuck
 
 
@@ -68,7 +67,7 @@ class PathSampler:
     chains: int
     prior: Prior
     rng: np.random.Generator
-    columns: FloatArray
+    columns: Beliefs
     drift: OffsetLaw | None = None
     frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
@@ -131,95 +130,37 @@ class PathSampler:
         laws: list[Beliefs] = []
         for t in range(start, len(self.frames)):
             laws.append(self._weighed(self._predicted(laws[-1], t) if laws else self._before(t, slot), t, slot))
-        self._draw(laws, self.states[:, slot, start:])
+        aims = self.rng.random((len(laws), self.chains))
+        draw(laws[-1], aims[-1], self.states[:, slot, -1])
+        for back_to in range(len(laws) - 2, -1, -1):
+            t = start + back_to
+            step = self.frames[t + 1].transitions.step
+            draw_before(step, laws[back_to], self.states[:, slot, t + 1], aims[back_to], self.states[:, slot, t])
         if not self.prior.known:
             self._draw_strength(slot)
         return laws
 
-    def _draw(self, laws: Sequence[Beliefs], path: IntArray) -> None:
-        """Draw a path (chains, frames) over the last frames, from the laws given the readings up to each."""
-        aims = self.rng.random((len(laws), self.chains))
-        draw(laws[-1], aims[-1], path[:, -1])
-        for t in range(len(laws) - 2, -1, -1):
-            step = self.frames[len(self.frames) - len(laws) + t + 1].transitions.step
-            draw_before(step, laws[t], path[:, t + 1], aims[t], path[:, t])
-
-    def draw_offsets(self, slots: IntArray) -> None:
-        """Draw the offsets of all frames given the paths, after a leap of some sources."""
+    def draw_offsets(self) -> None:
+        """Draw the offsets of all frames given the paths."""
         if self.drift is None:
             return
         steps = self._kalman_steps(self.drift)
-        for slot in slots.tolist():
-            self._leap(slot, steps)
         rests = [self._rest(t) for t in range(len(self.frames))]
         drawn = self.drift.draw(steps, rests, self.rng)
         for t, (frame, step) in enumerate(zip(self.frames, steps, strict=True)):
             offsets = drawn[t] @ step.seen.T
-            seen = ((frame.white - offsets) * frame.scale) @ self.columns.T
-            self.frames[t] = replace(frame, offsets=offsets, seen=seen.astype(np.float32))
+            seen = ((frame.white - offsets) * frame.scale).astype(np.float32) @ self.columns.T
+            self.frames[t] = replace(frame, offsets=offsets, seen=seen)
 
     def _kalman_steps(self, drift: OffsetLaw) -> list[KalmanStep]:
         return drift.steps([frame.time for frame in self.frames], [frame.scale for frame in self.frames])
 
-    def _rest(self, t: int, left_out: int | None = None) -> FloatArray:
-        """The whitened readings of a frame less the sources in each chain, with one source left out: (chains, m)."""
+    def _rest(self, t: int) -> FloatArray:
+        """The whitened readings of a frame less the sources of each chain, (chains, m)."""
         there = self.states[:, :, t] < self.absent
-        if left_out is not None:
-            there[:, left_out] = False
-        return self.frames[t].white - self._explained(self.states[:, :, t], np.where(there, self.strengths, 0.0), t)
-
-    def _explained(self, states: IntArray, strengths: FloatArray, t: int) -> FloatArray:
-        """What sources in these states (chains, sources) add to the whitened readings of a frame: (chains, m)."""
-        at = np.where(states < self.absent, states % self.places, 0)
-        weights = np.where(states < self.absent, strengths, 0.0)
-        return np.asarray(np.einsum("cs,csm->cm", weights, self.columns[at]) * self.frames[t].scale)
-
-    def _leap(self, slot: int, steps: Sequence[KalmanStep]) -> None:
-        """Propose another path of one source over the last frames, with the offsets integrated out.
-
-        Notes
-        -----
-        Given drawn offsets, a source hardly appears where they explain its readings already. The proposal weighs places
-        by the covariance of noise and offsets, and after each frame the offsets take what the mean law of the source
-        leaves. It does not depend on the present path, so that a Metropolis step with the ratio of the likelihood to
-        these weights makes it exact.
-        """
-        if self.drift is None:
-            return
-        start = max(0, len(self.frames) - LEAP)
-        law = self.drift.after(steps[:start], [self._rest(t) for t in range(start)])
-        last, own = range(start, len(self.frames)), self.strengths[:, slot]
-        rests, mean = [self._rest(t, slot) for t in last], law.mean
-        laws: list[Beliefs] = []
-        weights: list[tuple[Beliefs, Beliefs]] = []
-        alone = np.full(self.strengths.shape, self.absent)
-        for t, step, rest in zip(last, steps[start:], rests, strict=True):
-            mean, frame = mean * step.fade, self.frames[t]
-            left = rest - mean @ step.seen.T
-            seen = (((left @ step.precision) * frame.scale) @ self.columns.T).astype(np.float32)
-            squares = step.squares(self.columns * frame.scale)
-            before = self._predicted(laws[-1], t) if laws else self._before(t, slot)
-            after = np.empty_like(before)
-            weigh(before, seen, squares, frame.overlap, alone, self.strengths, slot, after)
-            expected = (after[:, : self.places] + after[:, self.places : -1]) @ self.columns * own[:, None]
-            mean = mean + (left - expected * frame.scale) @ step.gain.T
-            laws.append(after)
-            weights.append((seen, squares))
-        proposed = np.empty((self.chains, len(laws)), dtype=np.int64)
-        self._draw(laws, proposed)
-        scores = []
-        for path in (self.states[:, slot, start:], proposed):
-            whole = [
-                rest - self._explained(path[:, [k]], own[:, None], t)
-                for k, (t, rest) in enumerate(zip(last, rests, strict=True))
-            ]
-            score = law.log_likelihood(steps[start:], whole)
-            for k, (seen, squares) in enumerate(weights):
-                at, there = path[:, k] % self.places, path[:, k] < self.absent
-                score -= np.where(there, own * (seen[np.arange(self.chains), at] - own / 2 * squares[at]), 0.0)
-            scores.append(score)
-        taken = np.log(self.rng.random(self.chains)) < scores[1] - scores[0]
-        self.states[taken, slot, start:] = proposed[taken]
+        at, strength = np.where(there, self.states[:, :, t] % self.places, 0), np.where(there, self.strengths, 0.0)
+        explained = np.einsum("cs,csm->cm", strength, self.columns[at])
+        return np.asarray(self.frames[t].white - explained * self.frames[t].scale)
 
     def _draw_strength(self, slot: int) -> None:
         """Draw the strength of one source given all paths, or that of all sources if they share it."""
@@ -291,24 +232,21 @@ class PathSampler:
 
     def revive(self) -> None:
         """Replace chains that are stuck with far less likely paths by copies of the likeliest."""
-        scores, step = np.zeros(self.chains), np.empty(self.chains)
-        if self.drift is not None:
-            rests = [self._rest(t) for t in range(len(self.frames))]
-            scores += self.drift.log_likelihood(self._kalman_steps(self.drift), rests)
+        rests, step = [self._rest(t) for t in range(len(self.frames))], np.empty(self.chains)
+        if self.drift is None:
+            scores = -(np.stack(rests) ** 2).sum(axis=(0, 2)) / 2
+        else:
+            scores = self.drift.log_likelihood(self._kalman_steps(self.drift), rests)
         for t, frame in enumerate(self.frames):
-            there = self.states[:, :, t] < self.absent
-            at, strength = np.where(there, self.states[:, :, t] % self.places, 0), np.where(there, self.strengths, 0.0)
-            together = frame.overlap[at[:, :, None], at[:, None, :]]
-            if self.drift is None:
-                alone = (strength * frame.seen[0, at]).sum(axis=1)
-                scores += alone - np.einsum("ci,cij,cj->c", strength, together, strength) / 2
             for slot in range(self.slots if t else 0):
                 chances_between(frame.transitions.step, self.states[:, slot, t - 1], self.states[:, slot, t], step)
                 scores += np.log(np.maximum(step, 1e-300))
         best = int(np.argmax(scores))
         stuck = scores < scores[best] - STUCK
-        for drawn in (self.states, self.strengths, self.facts, *([] if self.drift is None else [self.drift.mean])):
+        for drawn in (self.states, self.strengths, self.facts):
             drawn[stuck] = drawn[best]
+        if self.drift is not None:
+            self.drift.mean[stuck] = self.drift.mean[best]
 
     def relabel(self, order: IntArray) -> None:
         """Renumber the slots of each chain: `order` (chains, slots) lists the old numbers."""
@@ -324,7 +262,7 @@ class PathSampler:
         self._keep_facts()
         self.beliefs = np.stack(laws)
         if self.drift is not None:
-            self.drift = self.drift.after(self._kalman_steps(self.drift)[:1], [self._rest(0)], self.frames[0].time)
+            self.drift = self.drift.after(self._kalman_steps(self.drift)[0], self._rest(0), self.frames[0].time)
         del self.frames[0]
         self.states = self.states[:, :, 1:].copy()
         return dropped

@@ -122,7 +122,7 @@ def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progres
 def _sweep(tracker: Tracker, past: Sequence[PastFrame], tallies: Sequence[Tally]) -> None:
     """Draw the path of each source over all frames."""
     sampler = tracker.sampler
-    sampler.draw_offsets(np.empty(0, dtype=np.int64))
+    sampler.draw_offsets()
     orders = [entry.marks.match(sampler.candidates(t), tracker.observer)[0] for t, entry in enumerate(past)]
     for slot in sampler.rng.permutation(sampler.active(one_spare=len(past) > STARTING)).tolist():
         laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)

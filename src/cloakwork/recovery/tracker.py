@@ -249,12 +249,11 @@ class Tracker:
     def _sweep(self, start: int, swept: "_Swept") -> None:
         """Draw the path of each source from a frame of the window on."""
         sampler = self.sampler
-        active = sampler.active(one_spare=self._seen > STARTING)
         sampler.exchange()
-        sampler.draw_offsets(active)
+        sampler.draw_offsets()
         now: dict[int, Beliefs] = {}
         settling: dict[int, dict[int, Beliefs]] = {t: {} for t in swept.settling} if start == 0 else {}
-        for slot in sampler.rng.permutation(active).tolist():
+        for slot in sampler.rng.permutation(sampler.active(one_spare=self._seen > STARTING)).tolist():
             laws = sampler.redraw(slot, start)
             now[slot] = laws[-1]
             swept.now.count(laws[-1][:, -1], sampler.others(slot, -1))
@@ -358,7 +357,7 @@ class PastFrame:
     marks: Marks
 
 
-def _sampler(moves: MotionModel, prior: Prior, seed: int, columns: FloatArray, drift: OffsetLaw | None) -> PathSampler:
+def _sampler(moves: MotionModel, prior: Prior, seed: int, columns: Beliefs, drift: OffsetLaw | None) -> PathSampler:
     """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
     most = prior.most
     odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
