@@ -147,10 +147,12 @@ def test_tracks_have_the_posterior_of_the_joint_covariance_over_time(seed: int) 
     filtered, smoothed = exact_line(readings, sigma, motion)
     live, past = [], []
     for run in range(12):
-        options = {"motion": motion, "most": 1, "sigma": sigma, "seed": run, "drift": WANDERING}
-        tracker = cw.Tracker(LINE, **options)
+        tracker = cw.Tracker(LINE, motion=motion, most=1, sigma=sigma, seed=run, drift=WANDERING)
         live.append([tracker.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)])
-        past.append([moment.intensity for moment in cw.track(readings, LINE, times=TIMES, **options).moments])
+        whole = cw.track(
+            readings, LINE, times=TIMES, motion=motion, most=1, sigma=sigma, seed=run, drift=WANDERING
+        ).moments
+        past.append([moment.intensity for moment in whole])
     without = cw.Tracker(LINE, motion=motion, most=1, sigma=sigma)
     ignored = [without.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)]
     np.testing.assert_allclose(np.mean(live, axis=0), filtered[:, :4], atol=0.03)
