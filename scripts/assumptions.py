@@ -17,7 +17,7 @@ from cloakwork.site import Site, parse_site
 
 PAGE = Path(__file__).parent.parent / "docs" / "security.md"
 STEP = 0.0625  # degrees, of a usual thermometer
-BEGIN, END = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
+MARKS = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 
 
 class Assumption(NamedTuple):
@@ -97,11 +97,11 @@ def table(site: Site) -> list[str]:
     return lines
 
 
-def written(page: str, lines: list[str]) -> str:
-    """The page with the table between its markers."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return "\n".join([before + BEGIN, "", *lines, "", END + after])
+def written(page: str, lines: list[str], marks: tuple[str, str] = MARKS) -> str:
+    """The page with the table between its marks."""
+    before, _, rest = page.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    return "\n".join([before + marks[0], "", *lines, "", marks[1] + after])
 
 
 if __name__ == "__main__":

@@ -174,3 +174,22 @@ def test_a_check_says_what_keeps_it_from_reading(run: Run, device: Path) -> None
     assert (done.code, "no such file" in done.err) == (2, True)
     done = run("sensor", device)
     assert (done.code, "--source: say how to measure" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(("sd", "ready"), [(0.05, True), (0.03, False)])
+def test_a_check_refuses_a_device_with_less_own_noise_than_its_plan_rests_on(
+    run: Run, tmp_path: Path, sd: float, ready: bool
+) -> None:
+    file = tmp_path / "hall.toml"
+    stated = 'late = "10s"\nresolution = 0.0625\nown_noise = 0.04\n'  # like a DS18B20
+    file.write_text(
+        SITE.replace("baseline = 20.0", "baseline = 21.0").replace("1s", "10min") + stated, encoding="utf-8"
+    )
+    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    assert run("provision", file, "--id", "s2").code == 0
+    (tmp_path / "devices" / "s2" / "measure.py").write_text(MEASURE.replace("0.05", str(sd)))
+    done = run("sensor", file, "--id", "s2", "--check", "--json")
+    assert (done.values["planned_own_noise"], done.code) == (0.04, 0 if ready else 1)
+    assert [reason for reason in done.values["reasons"] if "rests on own noise of 0.04" in reason] == (
+        [] if ready else done.values["reasons"]
+    )

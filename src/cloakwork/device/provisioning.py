@@ -96,7 +96,7 @@ def provision(
         "kind": str(kind),
         "scope": plan.claim.scope,
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
-        "own_noise": getattr(planned, "own_noise", None),
+        "own_noise": planned.own_noise,
         "unit": unit,
         "step": list(planned.step.as_integer_ratio()),
         "fallback": fallback,
