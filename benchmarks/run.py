@@ -6,6 +6,7 @@ from rich.console import Console
 
 from benchmarks import (
     accuracy,
+    alarms,
     attacker,
     auditing,
     auditors,
@@ -37,6 +38,7 @@ ALL = {
     "people": people.run,
     "tracking": tracking.run,
     "attacker": attacker.run,
+    "alarms": alarms.run,
     "collector": collector.run,
     "auditing": auditing.run,
     "auditors": auditors.run,

@@ -149,6 +149,20 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
     assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
 
 
+def test_changed_physics_is_a_problem_with_its_reasons(broker: Broker) -> None:
+    faults = ["Sensor s03 no longer responds to people."]
+    with listening(broker) as listener, telling(broker, faults=lambda _: faults) as teller:
+        until(lambda: teller.state.connected)
+        teller.result(flat_result(flat_site(), now(), zone=0))
+        until(lambda: listener.states("physics-changed"))
+        topic = "homeassistant/binary_sensor/cloakwork_flat_physics-changed/config"
+        until(lambda: listener.of(topic))
+    assert listener.states("physics-changed") == [{"faults": faults}]
+    told = json.loads(listener.of(topic)[0])
+    assert set(told) <= set(DOCUMENTED.split())
+    assert (told["device_class"], told["state_topic"]) == ("problem", "cloakwork/zones/flat/physics-changed")
+
+
 def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker) -> None:
     wrong = [3_600_000]
     with listening(broker) as listener, telling(broker, clock=lambda: now() + wrong[0]) as teller:

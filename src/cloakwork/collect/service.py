@@ -23,6 +23,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.subscriber import make_subscriber
@@ -127,7 +128,9 @@ class Service:
             )
         self._zones = None
         if home_assistant and broker is not None:
-            self._zones = ZonePublisher(zone_broker(broker), sites, name=f"{name}-zones", clock=clock)
+            self._zones = ZonePublisher(
+                zone_broker(broker), sites, name=f"{name}-zones", faults=self._faults, clock=clock
+            )
             self.live.listen(self._zones.result)
         app = make_app(
             store,
@@ -149,6 +152,10 @@ class Service:
         )
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
+
+    def _faults(self, site: str) -> list[str]:
+        """The texts of the faults that the physics of a site has now."""
+        return [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None]
 
     @property
     def url(self) -> str:

@@ -4,21 +4,25 @@ Home Assistant discovers each zone as a binary sensor. States are not retained: 
 look like a new one.
 """
 
+import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Result
-from cloakwork.errors import InputError
+from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
     BrokerAddress,
     BrokerState,
     Connection,
     MqttClient,
     expire_after,
+    physics_discovery,
+    physics_topic,
     zone_discovery,
     zone_state,
     zone_topic,
@@ -48,6 +52,8 @@ class ZonePublisher:
     ----------
     name
         Client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is online.
+    faults
+        The texts of the faults that the physics of a site has now.
     """
 
     def __init__(
@@ -56,12 +62,13 @@ class ZonePublisher:
         sites: Mapping[str, CollectedSite],
         *,
         name: str = "cloakwork-zones",
+        faults: Callable[[str], Sequence[str]] = lambda _: (),
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         if not name or set(name) & set("/+#"):
             raise InputError(f"name={name!r}: give a name without /, + and #.", name=name)
         self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
-        self._clock = clock
+        self._clock, self._faults = clock, faults
         availability = f"cloakwork/zones/{name}"
         self._discovery = _discovery_messages(self._sites, availability)
         self._lock = Lock()
@@ -110,6 +117,9 @@ class ZonePublisher:
         with self._lock:
             waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
         for result in waiting:
+            with suppress(StoreError):  # the next result says it
+                faults = {"faults": list(self._faults(result.site))}
+                connection.publish(physics_topic(result.site), json.dumps(faults).encode())
             for zone in (result.zones or ()) if self._is_current(result) else ():
                 state = zone_state(
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
@@ -137,6 +147,8 @@ def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
     messages: dict[str, bytes] = {}
     for site, watched in sites.items():
+        topic, payload = physics_discovery(site, availability)
+        messages[topic] = payload
         for zone in watched.site.zones:
             topic, payload = zone_discovery(site, zone, watched.schedule, availability)
             if topic in messages:

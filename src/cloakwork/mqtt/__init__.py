@@ -5,6 +5,8 @@ from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
 from cloakwork.mqtt.connection import Connection, MqttMessage
 from cloakwork.mqtt.home_assistant import (
     expire_after,
+    physics_discovery,
+    physics_topic,
     problem_discovery,
     sensor_discovery,
     zone_discovery,
@@ -21,6 +23,8 @@ __all__ = [
     "MqttMessage",
     "expire_after",
     "parse_broker",
+    "physics_discovery",
+    "physics_topic",
     "problem_discovery",
     "sensor_discovery",
     "zone_discovery",

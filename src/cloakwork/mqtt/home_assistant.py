@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
 
 SHORTEST_EXPIRY_S = 60
 WORKING = ["online", "spent", "bench"]  # states of a device without a problem
+PHYSICS = "physics-changed"  # in place of a zone
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
 # units that stand for one kind of quantity only
 _DEVICE_CLASSES = {
@@ -63,6 +64,25 @@ def problem_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
         "json_attributes_topic": topic(site, sensor, "status"),
     }
     return _discovery("binary_sensor", site, f"{sensor}_problem", settings)
+
+
+def physics_discovery(site: str, availability_topic: str) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces whether the physics of a site has changed."""
+    settings = {
+        "name": "Physics changed",
+        "device_class": "problem",
+        "entity_category": "diagnostic",
+        "state_topic": physics_topic(site),
+        "value_template": "{{ 'ON' if value_json.faults else 'OFF' }}",
+        "json_attributes_topic": physics_topic(site),
+        "availability_topic": availability_topic,
+    }
+    return _discovery("binary_sensor", site, PHYSICS, settings)
+
+
+def physics_topic(site: str) -> str:
+    """The topic that the faults of a site's physics are published on."""
+    return zone_topic(site, PHYSICS)
 
 
 def zone_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:

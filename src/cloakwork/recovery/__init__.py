@@ -2,6 +2,7 @@
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
+from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
@@ -23,6 +24,9 @@ __all__ = [
     "BasisPursuit",
     "Bregman",
     "Estimator",
+    "Fault",
+    "FaultDetector",
+    "FaultKind",
     "Fit",
     "Motion",
     "PointSources",

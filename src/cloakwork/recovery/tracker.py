@@ -102,6 +102,8 @@ class Tracker:
         self._settled: tuple[Tracked, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
         self.past: list[PastFrame] | None = None  # what has left the window, for smoothing
+        self.drawn: tuple[IntArray, FloatArray, FloatArray] | None = None
+        self.distrusted: frozenset[int] = frozenset()
 
     def _doors(self) -> Beliefs | None:
         """The distance of each candidate from the nearest entrance."""
@@ -121,16 +123,17 @@ class Tracker:
         values = self._checked(readings)
         index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
-        observation = self.observer.observe(values, missing)
+        observation = self.observer.observe(values, missing | self.distrusted)
         if time in [frame.time for frame in self.sampler.frames]:
             self._replace(index, observation)
         else:
             self._insert(index, observation, time)
         swept = self._swept(index)
         misfit = observation.misfit(*swept.draws)
-        fit = Fit(misfit.p_value, misfit.inside, misfit.rank)
+        self.drawn = swept.draws  # from the model as it is, even if the frame does not fit
+        fit = Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.distrusted - missing)))
         if misfit.p_value < DOUBTFUL:
-            aside, inflation = _remedy(misfit, missing)
+            aside, inflation = _remedy(misfit, missing | self.distrusted)
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
             self._replace(index, self.observer.observe(values, aside, inflation))
             swept = self._swept(index)

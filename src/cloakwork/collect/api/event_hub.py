@@ -1,8 +1,8 @@
 """Live events for clients. Any thread may publish; memory is bounded.
 
-Events are gathered for a moment and then handed to every client's queue at once. Of reports, problems and lag only the
-newest about each sensor counts, so they do not pile up. Every result counts: a stream whose client does not read fast
-enough ends, with a last event that says so.
+Events are gathered for a moment and then handed to every client's queue at once. Of reports, problems, faults and lag
+only the newest about each sensor counts, so they do not pile up. Every result counts: a stream whose client does not
+read fast enough ends, with a last event that says so.
 """
 
 import asyncio
@@ -23,8 +23,9 @@ from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
 from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Result, Store
+from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Result, Store
 from cloakwork.errors import ApiError, StoreError
 
 GATHER_S = 0.05
@@ -44,6 +45,7 @@ class EventKind(StrEnum):
     SETTLED = "settled"
     REPORT = "report"
     PROBLEM = "problem"
+    FAULT = "fault"
     LAG = "lag"
     END = "end"
 
@@ -171,6 +173,11 @@ class EventHub:
             data = asdict(problem) | {"code": reason_code(problem.reason)}
             self._publish(EventKind.PROBLEM, problem.site, data, f"{problem.sensor} {problem.reason}")
 
+    def publish_faults(self, site: str, faults: Sequence[FoundFault]) -> None:
+        for fault in faults if self._queues else ():
+            data = {"site": site, **asdict(fault), "text": fault_text(fault)}
+            self._publish(EventKind.FAULT, site, data, f"{fault.sensor} {fault.raised}")
+
     def publish_lag(self, site: str, lag: RecoveryState) -> None:
         if self._queues:
             data = {"site": site} | asdict(lag) | {"reason": WITHHELD if lag.reason else ""}
@@ -270,6 +277,7 @@ class StorePoller:
         self._lags: dict[str, tuple[int | None, int, bool, bool, str]] = {}
         self._reports: dict[str, set[DeviceReport]] = {}
         self._problems: dict[str, set[ProblemCount]] = {}
+        self._faults: dict[str, tuple[FoundFault, ...]] = {}
 
     async def follow(self, sites: Set[str]) -> None:
         """Publish everything that reaches these sites after this call, and nothing that is in the store already.
@@ -311,11 +319,14 @@ class StorePoller:
     async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
         reports = set(await self._workers.read(self._store.reports.latest, site))
         problems = set(await self._workers.read(self._store.problems.counts, site))
+        faults = await self._workers.read(self._store.checks.faults, site)
         if not silently:
+            known = self._faults.get(site, ())
+            self._hub.publish_faults(site, [fault for fault in faults if fault not in known])
             self._hub.publish_reports(sorted(reports - self._reports.get(site, set())))
             new = problems - self._problems.get(site, set())
             self._hub.publish_problems(sorted(new, key=lambda problem: problem.last))
-        self._reports[site], self._problems[site] = reports, problems
+        self._reports[site], self._problems[site], self._faults[site] = reports, problems, faults
 
     def _check_lag(self, site: str) -> None:
         lag = self._live.state(site)

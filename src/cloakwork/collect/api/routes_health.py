@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -12,9 +13,11 @@ from cloakwork.collect.api.event_hub import WITHHELD
 from cloakwork.collect.api.result_models import ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Role
+from cloakwork.recovery import FaultKind
 
 FRAMES = 60  # newest frames in which missing sensors are counted
 ALARMS = 3  # of each sensor
@@ -106,6 +109,21 @@ class AlarmBody(ResponseModel):
     received: int
 
 
+class FaultBody(ResponseModel):
+    """A sensor, or with an empty `sensor` the physics of all, that no longer follows the model; found at `raised`.
+
+    `text` says what to do. `other` is the sensor whose position it seems to have, or the number of a door. `ended` is
+    null while it lasts.
+    """
+
+    sensor: str
+    kind: str = Field(examples=[FaultKind.DEAD.value])
+    other: str
+    text: str
+    raised: int
+    ended: int | None
+
+
 class HealthBody(ResponseModel):
     """The health of a site."""
 
@@ -118,11 +136,12 @@ class HealthBody(ResponseModel):
     store: LinkBody
     problems: list[ProblemBody]
     alarms: list[AlarmBody]
+    faults: list[FaultBody]
 
 
 @router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
 async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
-    """The health of a site: sensors, recovery, broker, store, problems and alarms."""
+    """The health of a site: sensors, recovery, broker, store, problems, alarms and faults of the physics."""
     watched = context.site(site, caller)
     return await context.workers.read(_health, context, site, watched, caller.role is Role.OPERATOR)
 
@@ -145,6 +164,7 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
         store=_link_body(intake.storing, intake.since, intake.reason, trusted),
         problems=[_problem_body(problem) for problem in problems],
         alarms=[AlarmBody.model_validate(alarm) for alarm in store.readings.alarms_per_sensor(site, each=ALARMS)],
+        faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
     )
 
 

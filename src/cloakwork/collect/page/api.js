@@ -119,7 +119,7 @@ export class EventStream {
     };
     for (const kind of ["result", "settled"])
       source.addEventListener(kind, (event) => this._handlers.onResult(JSON.parse(event.data)));
-    for (const kind of ["report", "problem", "lag"])
+    for (const kind of ["report", "problem", "fault", "lag"])
       source.addEventListener(kind, () => this._handlers.onOther());
     source.onerror = () => {
       source.close();

@@ -41,14 +41,15 @@ const COLUMNS = [
 export function assessSensors(health, geometry, info, now) {
   const known = new Map(health.sensors.map((sensor) => [sensor.id, sensor]));
   const alarmed = new Set(health.alarms.map((alarm) => alarm.sensor));
+  const faulty = new Set((health.faults ?? []).filter(({ ended }) => ended === null).map(({ sensor }) => sensor));
   return geometry.sensors.map((planned) => {
     const sensor = { last_reading: null, ...planned, ...known.get(planned.id) };
     const alarm = sensor.alarms > 0 || alarmed.has(planned.id);
-    return { ...sensor, ...sensorState(sensor, alarm, info, now) };
+    return { ...sensor, ...sensorState(sensor, alarm, faulty.has(planned.id), info, now) };
   });
 }
 
-function sensorState(sensor, alarmed, info, now) {
+function sensorState(sensor, alarmed, faulty, info, now) {
   const silence = sensor.last_reading === null ? null : now - sensor.last_reading;
   const patience = 2.5 * info.period_ms + 5000 * info.speed;
   if (alarmed) return { level: "alarm", text: "alarm" };
@@ -58,6 +59,7 @@ function sensorState(sensor, alarmed, info, now) {
   if (recent.length) return { level: "alarm", text: "not as planned" };
   if (sensor.state === "offline") return { level: "bad", text: "offline" };
   if (CANNOT_MEASURE.includes(sensor.state)) return { level: "bad", text: "unable to measure" };
+  if (faulty) return { level: "alarm", text: "changed" };
   if (silence === null) return { level: "unknown", text: "no reading yet" };
   if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
   if (sensor.state === "bench") return { level: "wait", text: "being audited" };
@@ -225,6 +227,14 @@ export function showProblems(holder, health, sensors, now) {
     who: `Sensor ${sensor}, number ${seq}${andOthers(alarmsOf.get(sensor))}, ${ago(received, now)}`,
     when: moment(received, now),
   }));
+  const faults = (health.faults ?? [])
+    .filter(({ ended }) => ended === null)
+    .map(({ text, raised }) => ({
+      kind: "alarm",
+      what: text,
+      who: `Found ${ago(raised, now)}; readings of such a sensor do not count until it follows the model again`,
+      when: moment(raised, now),
+    }));
   const problems = byCode(health.problems).map((problem) => ({
     kind: problem.breaks_claim || problem.code === "flood" ? "alarm" : "problem",
     what: PROBLEM_TEXTS[problem.code] ?? problem.reason,
@@ -233,7 +243,7 @@ export function showProblems(holder, health, sensors, now) {
   }));
   const isAlarm = ({ kind }) => kind === "alarm";
   const others = problems.filter((entry) => !isAlarm(entry));
-  const entries = [...alarms, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
+  const entries = [...alarms, ...faults, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
   const items = entries.map(({ kind, what, who, when }) => {
     const parts = kind === "alarm" ? [h("strong", null, "Alarm: "), what] : [what];
     return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: when }, who));

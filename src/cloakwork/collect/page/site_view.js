@@ -13,7 +13,7 @@ import { TruthLayer } from "./truth_layer.js";
 
 const HEALTH_MS = 10_000;
 const TIMELINE_MS = 3000; // between two requests for the lanes
-const NO_HEALTH = { sensors: [], problems: [], alarms: [], broker: null, store: null, lag: null };
+const NO_HEALTH = { sensors: [], problems: [], alarms: [], faults: [], broker: null, store: null, lag: null };
 
 /** `page` has what all sites share: timeline, table, announce, setConnected and handleError. */
 export class SiteView {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
+from cloakwork.collect.storage.check_table import CheckTable
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.reading_table import FrameTable, ReadingTable, lock_frames
 from cloakwork.collect.storage.records import Erased, unix_ms
@@ -58,6 +59,7 @@ class Store:
         self.results = ResultTable(database)
         self.reports = ReportTable(database)
         self.problems = ProblemTable(database)
+        self.checks = CheckTable(database)
         self.tokens = TokenTable(database, now=now)
         self._database = database
         self._now = now
@@ -80,10 +82,11 @@ class Store:
 
         Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again. So
         are the frames around it through which sources were followed: `SETTLED_WITH` before and `FOLLOWED_FROM` after.
-        Reports, alarms and problems go by when they were received. Works in small transactions, so that writers wait
-        for milliseconds only; readings that arrive meanwhile may stay.
+        Reports, alarms and problems go by when they were received; the tests of the physics begin anew. Works in small
+        transactions, so that writers wait for milliseconds only; readings that arrive meanwhile may stay.
         """
         erased = self._erase(site, sensor, since, until)
+        self.checks.forget(site)
         if not erased.readings:
             return erased
         around = self._database.write(lambda connection: _erase_around(connection, site, since, until))
@@ -113,7 +116,8 @@ class Store:
     def erase_older(self, site: str, days: float) -> Erased:
         """Erase what is older than so many days: readings and results by their time, the rest by when it arrived.
 
-        Results that continue the tracks of this time stay until they are as old.
+        Results that continue the tracks of this time stay until they are as old. The tests of the physics go on: their
+        state is one number for each fault, from all readings so far.
         """
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)

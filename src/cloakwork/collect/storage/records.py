@@ -73,6 +73,32 @@ class Alarm(NamedTuple):
     received: int
 
 
+@dataclass(frozen=True)
+class FoundFault:
+    """A change of the physics, found at Unix millisecond `raised`; `ended` is null while it lasts.
+
+    `kind` is one of `FaultKind`. `sensor` is empty where all are concerned, `other` is the sensor at whose position a
+    moved one seems to be, or the number of a door.
+    """
+
+    sensor: str
+    kind: str
+    other: str
+    raised: int
+    ended: int | None = None
+
+
+@dataclass(frozen=True)
+class PhysicsCheck:
+    """Tests of a site's physics up to the frame of `time`; `model` identifies the model, `state` is the detector's."""
+
+    site: str
+    model: str
+    time: int
+    state: bytes
+    faults: tuple[FoundFault, ...]
+
+
 class FrameTime(NamedTuple):
     """A time that has readings, and the number of sensors."""
 

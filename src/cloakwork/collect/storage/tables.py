@@ -67,6 +67,8 @@ reports = _table("reports", *_SENSOR, *_REPORT)
 # The last report of each sensor in each slot of a few seconds: enough for a chart, although devices report often.
 report_history = _table("report_history", "site text key", "slot int key", "sensor text key", *_REPORT)
 problems = _table("problems", *_SENSOR, "reason text key", "count int", "last int")
+# How far the tests of the physics are; `state` is the detector's, packed.
+physics_checks = _table("physics_checks", "site text key", "model text", "time int", "state bytes", "faults text")
 tokens = _table(
     "tokens",
     *("id text key", "digest text", "role text", "site text null", "sensor text null"),
@@ -117,6 +119,11 @@ CREATE TABLE results (
     PRIMARY KEY (site, time)){plain};
 UPDATE frames SET solved = 0, late = 0;
 """
+_THIRD = """
+CREATE TABLE physics_checks (
+    site {text} NOT NULL, model {text} NOT NULL, time {int} NOT NULL, state {bytes} NOT NULL, faults {text} NOT NULL,
+    PRIMARY KEY (site)){keyed};
+"""
 # Expected sizes for SQLite's planner: without statistics it assumes few readings per site, and reads them all.
 _STATISTICS = {
     ("readings", "readings"): "1000000 1000000 20000 1",
@@ -150,7 +157,7 @@ def _set_statistics(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (partial(_run, _FIRST), partial(_run, _SECOND))
+STEPS: tuple[Callable[[sa.Connection], None], ...] = tuple(partial(_run, step) for step in (_FIRST, _SECOND, _THIRD))
 
 
 def migrate(database: Database) -> None:

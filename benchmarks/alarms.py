@@ -1,0 +1,146 @@
+"""Alarms about changed physics: how soon each fault of the example flat is noticed, and how often none raises one.
+
+A family lives in the flat through a day that repeats. Readings have the noise of the example's plan.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from math import nan
+
+import numpy as np
+from rich.table import Table
+
+from cloakwork._checks import FloatArray
+from cloakwork.demo import Household
+from cloakwork.physics import FloorPlan
+from cloakwork.recovery import Fault, FaultDetector, Tracker
+from cloakwork.site import Site, parse_site
+
+RUNS = 5
+BEFORE = 60  # frames without the fault
+LONGEST = 1000  # frames
+BEGINS_S = 6 * 3600 + 40 * 60  # time of day
+QUIET_RATE, QUIET_FRAMES = 2000.0, 1440  # false alarms a year, set so high that they can be counted
+
+Spoilt = Callable[[FloatArray, int], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """The example flat and its true readings less the baseline."""
+
+    site: Site
+    sigmas: FloatArray
+
+    @classmethod
+    def example(cls) -> "Flat":
+        site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
+        return cls(site, site.cloak().sigmas)
+
+    @property
+    def plan(self) -> FloorPlan:
+        assert isinstance(self.site.physics, FloorPlan)
+        return self.site.physics
+
+    @property
+    def period(self) -> float:
+        return self.site.period_ms / 1000
+
+    def day(self, frames: int, plan: FloorPlan | None = None) -> FloatArray:
+        """True readings of some frames, by the plan as it really is."""
+        moments = (BEGINS_S + self.period * np.arange(frames)) % 86_400
+        people = Household(self.plan.rooms).day.places_at(moments)
+        matrix = (plan or self.plan).matrix
+        return np.array([matrix[:, row[row >= 0]].sum(axis=1) for row in people])
+
+    def sensors(self) -> list[int]:
+        """The sensor with the least noise, and the ones a quarter and half down the list of all."""
+        order = np.argsort(self.sigmas)
+        return [int(order[len(order) * part // 100]) for part in (0, 25, 50)]
+
+    def watch(self, true: FloatArray, seed: int, per_year: float = 1.0, *, until: int = 1) -> list[tuple[int, Fault]]:
+        """The first `until` alarms, each with the number of its frame."""
+        noise = self.sigmas * np.random.default_rng([seed, 7]).standard_normal(true.shape)
+        tracker = Tracker(self.plan, sigma=self.sigmas, motion=self.site.motion, most=4, seed=seed)
+        detector = FaultDetector(tracker, period=self.period, per_year=per_year)
+        alarms: list[tuple[int, Fault]] = []
+        known: set[Fault] = set()
+        for number, readings in enumerate(true + noise):
+            tracker.step(readings, self.period * number)
+            active = set(detector.step(readings))
+            alarms += [(number, fault) for fault in active - known]
+            known = active
+            if len(alarms) >= until:
+                break
+        return alarms
+
+
+def faults(flat: Flat) -> dict[str, Callable[[int], FloatArray]]:
+    """The true readings with each fault of a sensor, or of all."""
+    day = flat.day(LONGEST)
+
+    def change(sensor: int, values: FloatArray) -> FloatArray:
+        changed = day.copy()
+        changed[BEFORE:, sensor] = values[BEFORE:]
+        return changed
+
+    def moved(sensor: int, metres: float) -> FloatArray:
+        at = flat.plan.sensor_positions
+        apart = np.abs(np.hypot(*(at - at[sensor]).T) - metres)
+        return day[:, int(apart.argmin())]
+
+    def all_of(plan: FloorPlan) -> FloatArray:
+        return np.vstack([day[:BEFORE], flat.day(LONGEST, plan)[BEFORE:]])
+
+    shut, far = flat.plan.with_doors_shut([1]), flat.plan.with_spread(0.7**2)
+    return {
+        "dead: reads the baseline": lambda k: change(k, 0 * day[:, k]),
+        "stuck at what it read": lambda k: change(k, 0 * day[:, k] + day[BEFORE, k]),
+        "clipped at half of what a person near it adds": lambda k: change(
+            k, np.minimum(day[:, k], flat.plan.matrix[k].max() / 2)
+        ),
+        "reads 0.5 degrees too much": lambda k: change(k, day[:, k] + 0.5),
+        "reads 0.5 degrees too little": lambda k: change(k, day[:, k] - 0.5),
+        "reads Fahrenheit": lambda k: change(k, 1.8 * (day[:, k] + 21) + 32 - 21),
+        "moved by 2 m": lambda k: change(k, moved(k, 2.0)),
+        "moved by 5 m": lambda k: change(k, moved(k, 5.0)),
+        "door to the bedroom is a wall": lambda _: all_of(shut),
+        "warmth reaches 0.7 times as far": lambda _: all_of(far),
+    }
+
+
+def run() -> tuple[Table, bool]:
+    """The table, and whether the goals are met."""
+    flat = Flat.example()
+    table = Table(title="Hours until a fault of the example flat is noticed, at one false alarm a year")
+    chosen = flat.sensors()
+    table.add_column("fault")
+    for sensor in chosen:
+        table.add_column(f"sensor with noise {flat.sigmas[sensor]:.2f}", justify="right")
+    table.add_column("said")
+    good = True
+    for name, make in faults(flat).items():
+        whole = "door" in name or "warmth" in name
+        cells, said = [], []
+        for sensor in chosen[:1] if whole else chosen:
+            delays = []
+            for seed in range(RUNS):
+                alarms = flat.watch(make(sensor), seed)
+                number, fault = alarms[0] if alarms else (LONGEST, None)
+                right = fault is not None and number >= BEFORE and fault.sensor == (None if whole else sensor)
+                delays.append((number - BEFORE) * flat.period / 3600 if right else nan)
+                said.append("nothing" if fault is None else fault.kind.value if right else f"WRONG {fault}")
+            cells.append(_median(delays))
+        table.add_row(name, *cells, *[""] * (len(chosen) - len(cells)), ", ".join(sorted(set(said))))
+    count = len(flat.watch(flat.day(QUIET_FRAMES), 0, QUIET_RATE, until=1000))
+    allowed = QUIET_RATE * QUIET_FRAMES * flat.period / (365.25 * 86_400)
+    good &= count <= allowed
+    table.caption = f"Without a fault, at {QUIET_RATE:g} a year: {count} false alarms where {allowed:.1f} are allowed."
+    return table, good
+
+
+def _median(delays: list[float]) -> str:
+    found = [delay for delay in delays if not np.isnan(delay)]
+    middle = f"{np.median(np.nan_to_num(delays, nan=np.inf)):.1f}" if 2 * len(found) > len(delays) else "-"
+    return middle if len(found) == len(delays) else f"{middle} ({len(found)} of {len(delays)})"

@@ -1,0 +1,127 @@
+"""Watches the physics of a site: tests each followed frame, and keeps the faults that show."""
+
+import hashlib
+import logging
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store
+from cloakwork.recovery import Fault, FaultDetector, FaultKind, Tracker
+
+SAVED_EVERY = 30  # frames; a restarted collector repeats those since then
+MOST_KEPT = 50  # faults, with those that have ended
+CALIBRATE = "Compare the site with its plan; if it has changed for good, run `cloakwork calibrate` and plan again."
+TEXTS = {
+    FaultKind.DEAD: "Sensor {0} no longer responds to people. Check that it is powered and uncovered, or replace it.",
+    FaultKind.WEAK: "Sensor {0} responds about half as strongly as planned. Check what covers it, and its unit.",
+    FaultKind.STRONG: "Sensor {0} responds about twice as strongly as planned. Check its position, and its unit.",
+    FaultKind.HIGH: "Sensor {0} reads too much. Check for a heat source beside it, its baseline, or drift.",
+    FaultKind.LOW: "Sensor {0} reads too little. Check for a draught beside it, its baseline, or drift.",
+    FaultKind.MOVED: "Sensor {0} reads as if it were at the position of {1}. Check whether it was moved or swapped.",
+    FaultKind.QUIET: "Sensor {0} has less noise than planned: the claim may not hold. Provision it again at once.",
+    FaultKind.NOISY: "Sensor {0} has more noise than planned. Check its wiring and its plan.",
+    FaultKind.STRENGTH: "People warm all sensors more or less than planned. " + CALIBRATE,
+    FaultKind.REACH: "Warmth spreads farther or less far than planned. " + CALIBRATE,
+    FaultKind.DOOR: "Door {1} seems to be shut or walled up. " + CALIBRATE,
+}
+log = logging.getLogger(__name__)
+
+
+def fault_text(fault: FoundFault) -> str:
+    """What a fault means for a person, and what to do."""
+    return TEXTS[FaultKind(fault.kind)].format(fault.sensor, fault.other)
+
+
+class PhysicsWatch:
+    """Tests the frames of one site in the order of time; for one thread.
+
+    The state of the tests is in the store, so that a restart neither forgets a fault nor reports it again. Where
+    another collector has stored a later state, or someone erased readings, the tests go on from the store.
+    """
+
+    def __init__(self, site: CollectedSite, store: Store) -> None:
+        self._site, self._store = site, store
+        self._detector: FaultDetector | None = None
+        self._model = ""
+        self._time = 0  # of the last frame tested
+        self._saved: int | None = None  # time of the stored state that ours goes on from
+        self._unsaved = 0  # frames since then
+        self._faults: tuple[FoundFault, ...] = ()
+
+    def follow(self, tracker: Tracker) -> None:
+        """Test what this tracker takes from now on."""
+        if self._detector is None:
+            self._detector = FaultDetector(tracker, period=self._site.schedule.period_ms / 1000)
+            self._model = _fingerprint(self._site, self._detector.state)
+            self._load()
+        self._detector.tracker = tracker
+
+    def take(self, time: int, readings: FloatArray) -> None:
+        """Test the frame that the tracker took last, unless it was tested before: readings less the baselines."""
+        if self._detector is None or time <= self._time:
+            return
+        active = self._detector.step(readings)
+        known = [fault for fault in self._faults if fault.ended is None]
+        self._time, self._unsaved = time, self._unsaved + 1
+        self._faults = self._updated(active, time)
+        if [fault for fault in self._faults if fault.ended is None] != known or self._unsaved >= SAVED_EVERY:
+            self._save(known)
+
+    def _updated(self, active: Sequence[Fault], time: int) -> tuple[FoundFault, ...]:
+        """The faults with those that are new, under their present names, and the end of those that are over."""
+        now = {found.sensor: found for found in (self._found(fault, time) for fault in active)}
+        faults = []
+        for fault in self._faults:
+            if fault.ended is not None:
+                faults.append(fault)
+            elif fault.sensor in now:
+                faults.append(replace(now.pop(fault.sensor), raised=fault.raised))
+            else:
+                faults.append(replace(fault, ended=time))
+        return tuple([*faults, *now.values()][-MOST_KEPT:])
+
+    def _found(self, fault: Fault, time: int) -> FoundFault:
+        ids = self._site.ids
+        other = "" if fault.other is None else str(fault.other + 1)
+        if fault.kind is FaultKind.MOVED and fault.other is not None:
+            other = ids[fault.other]
+        return FoundFault("" if fault.sensor is None else ids[fault.sensor], fault.kind.value, other, time)
+
+    def _save(self, known: Sequence[FoundFault]) -> None:
+        if self._detector is None:
+            return
+        state = zlib.compress(self._detector.state.astype("<f8").tobytes(), 1)
+        check = PhysicsCheck(self._site.name, self._model, self._time, state, self._faults)
+        if not self._store.checks.save(check, after=self._saved):
+            self._load()
+            return
+        self._saved, self._unsaved = self._time, 0
+        before = {(fault.sensor, fault.raised) for fault in known}
+        for fault in self._faults:
+            if fault.ended is None and (fault.sensor, fault.raised) not in before:
+                log.warning("%s: %s", self._site.name, fault_text(fault))
+
+    def _load(self) -> None:
+        """Go on from the store; anew if it has nothing, or another model's."""
+        if self._detector is None:
+            return
+        check = self._store.checks.load(self._site.name)
+        rows = len(self._site.ids) + 1
+        self._saved, self._unsaved = (None if check is None else check.time), 0
+        self._time, self._faults = (0, ()) if check is None else (check.time, check.faults)
+        if check is None or check.model != self._model:
+            self._detector.restart()
+        else:
+            state = np.frombuffer(zlib.decompress(check.state), dtype="<f8")
+            self._detector.state = state.reshape(rows, -1).astype(np.float64)
+
+
+def _fingerprint(site: CollectedSite, fresh: FloatArray) -> str:
+    """Identifies the model and the tests: a state is good for these only."""
+    parts = (site.site.physics.matrix, site.cloak.sigmas, site.baselines, np.array(fresh.shape))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:16]
