@@ -11,12 +11,15 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from cloakwork.physics import Family, Timing
 from cloakwork.privacy import Cloak, Profile
+from cloakwork.privacy.own_noise import OwnNoise
 from cloakwork.site import Site, parse_site
 
 PAGE = Path(__file__).parent.parent / "docs" / "security.md"
-STEP = 0.0625  # degrees, of a usual thermometer
+STEP, OWN_NOISE = 0.0625, 0.04  # degrees, of a usual thermometer
 MARKS = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 
 
@@ -35,11 +38,23 @@ def example_site() -> Site:
     return parse_site(text.replace('design = "least-error"', 'design = "equal"'))
 
 
+def stepped(site: Site, **hardware: float) -> Cloak:
+    """A cloak whose plan knows the step of the hardware."""
+    privacy = site.spec.privacy.model_copy(update={"resolution": STEP, **hardware})
+    return Site(site.spec.model_copy(update={"privacy": privacy}), site.folder).cloak()
+
+
 def rough_step(site: Site) -> float:
     """The mu of a window whose plan knows a step of the hardware, but half of the true one."""
-    privacy = site.spec.privacy.model_copy(update={"resolution": STEP})
-    cloak = Site(site.spec.model_copy(update={"privacy": privacy}), site.folder).cloak()
+    cloak = stepped(site)
     frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 2 * STEP)
+    return Profile(frame).times(cloak.readings_per_window).mu
+
+
+def quiet_sensors(cloak: Cloak, factor: float) -> float:
+    """The mu of a window whose plan rests on own noise, where the sensors have this part of it."""
+    true = OwnNoise(np.full_like(cloak.sigmas, factor * OWN_NOISE), np.full_like(cloak.sigmas, STEP))
+    frame = replace(cloak.allowance, own=true).frame_mu(cloak.sigmas)
     return Profile(frame).times(cloak.readings_per_window).mu
 
 
@@ -63,7 +78,11 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     yield Assumption("lateness", f"at most {late:g} s", f"up to {2 * late:g} s", moved(spread + late, speed))
     yield Assumption("speed of sources", f"at most {speed:g} m/s", f"up to {2 * speed:g} m/s", moved(spread, 2 * speed))
     yield Assumption("step of the hardware", f"{STEP:g}", f"{2 * STEP:g}", rough_step(site))
-    yield Assumption("the sensor's own noise", "not counted", "twice or half as large", planned)
+    yield Assumption("the sensor's own noise", "not stated", "twice or half as large", planned)
+    noisy = stepped(site, own_noise=OWN_NOISE)
+    for factor in (0.5, 0.0):
+        true = f"{factor * OWN_NOISE:g}"
+        yield Assumption("the sensor's own noise", f"at least {OWN_NOISE:g}", true, quiet_sensors(noisy, factor))
     for name, factor in (("half", 0.5), ("twice", 2.0)):
         wrong = window(family=replace(family, physics=site.physics.with_spread(factor)))
         yield Assumption("model: diffusion", "as stated, no tolerance", f"{name} as much", wrong)

@@ -85,6 +85,22 @@ def test_two_sensors_together_are_within_the_claim() -> None:
                 assert both <= gaussian(mu, epsilon) + 1e-13
 
 
+@pytest.mark.parametrize(("own", "sigma"), [(0.4, 0.8), (0.75, 0.7), (0.75, 1.4)])
+def test_a_mean_of_values_is_within_the_claim(own: float, sigma: float) -> None:
+    shift, count = 0.6, 4
+    mu = mu_of(shift, own, sigma)
+    for offset in np.linspace(0, 1, 7):
+        laws = []
+        for x in (offset, offset + shift):
+            total = one = rounded(x, own, np.arange(-12, 14))
+            for _ in range(count - 1):
+                total = np.convolve(total, one)
+            noise = np.arange(-math.ceil(12 * count * sigma), math.ceil(12 * count * sigma) + 1)
+            laws.append(np.convolve(total, rounded(0.0, count * sigma, noise)))  # in quarters of a step
+        for epsilon in EPSILONS:
+            assert max(delta(*laws, epsilon), delta(*laws[::-1], epsilon)) <= gaussian(mu, epsilon) + 1e-13
+
+
 def test_more_or_correlated_noise_before_rounding_is_within_the_claim() -> None:
     own, sigma, shift = 0.5, 2.0, 0.4
     weights = np.array([0.2, 0.5, 0.3])  # of another noise, not Gaussian, before the rounding

@@ -81,9 +81,8 @@ class OwnNoise:
         for ratio in np.unique(ratios[self.helps]):
             rows = ratios == ratio
             hardware = self.resolution[rows]
-            moves, later = (
-                hardware * np.sqrt(part) for part in _effective(float(ratio), (sigma[rows] / hardware) ** 2)
-            )
+            parts = _effective(float(ratio), (sigma[rows] / hardware) ** 2, counted=self.counted)
+            moves, later = (hardware * np.sqrt(part) for part in parts)
             noise[rows] = moves if self.counted else np.minimum(moves, sigma[rows])
             charge[rows] = (rounding[rows] - hardware) * noise[rows] / np.minimum(later, sigma[rows])
         return Charge(noise, charge)
@@ -117,12 +116,18 @@ def stated_own_noise(
     return OwnNoise(frozen(own), resolution, bool(count))
 
 
-def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The effective variance, and its part without own noise, in squared steps; the split of own noise is the best."""
+def _effective(own: float, variance: FloatArray, *, counted: bool) -> tuple[FloatArray, FloatArray]:
+    """The effective variance, and its part without own noise, in squared steps; the split of own noise is the best.
+
+    Own noise that is not counted pays only for the hardware's step, also in a mean of k values: each of them has k
+    times the variance of the device, and the effective variance then is at least variance / V^2.
+    """
     whole = min(math.floor(own * _PARTS) / _PARTS, _SPLITS[-1])
     splits = [*(split for split in _SPLITS if split < whole), whole]
     left = np.stack([_remaining(split, variance) for split in splits])
     total = left + (own**2 - np.square(splits))[:, None]
+    if not counted:
+        total = np.minimum(total, np.maximum([_slowest(split, variance) for split in splits], left))
     best, each = total.argmax(axis=0), np.arange(len(variance))
     return total[best, each], left[best, each]
 
@@ -134,6 +139,12 @@ def _remaining(own: float, variance: FloatArray) -> FloatArray:
     beyond = np.maximum(variance - _TIMES[-1], 0.0) / speeds[-1] ** 2
     left: FloatArray = np.maximum(np.interp(variance, _TIMES, sums) + beyond, _NOTHING)
     return left * (1 - 1e-12)
+
+
+def _slowest(own: float, variance: FloatArray) -> FloatArray:
+    """`variance` / V(own, variance)^2, rounded down."""
+    before = np.searchsorted(_TIMES, variance, side="right") - 1
+    return np.where(before < 0, 0.0, variance / _speeds(own)[before] ** 2)
 
 
 @lru_cache(maxsize=256)
