@@ -22,7 +22,7 @@ def measured(hardware: float, own: float, epsilon: float, delta: float, *, count
         resolution=step,
         own_noise=own * step,
         step=step / PARTS,
-        **options,
+        count_own_noise=count,
     )
 
 

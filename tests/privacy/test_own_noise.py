@@ -98,7 +98,9 @@ def test_a_mean_of_values_is_within_the_claim(own: float, sigma: float) -> None:
             noise = np.arange(-math.ceil(12 * count * sigma), math.ceil(12 * count * sigma) + 1)
             laws.append(np.convolve(total, rounded(0.0, count * sigma, noise)))  # in quarters of a step
         for epsilon in EPSILONS:
-            assert max(delta(*laws, epsilon), delta(*laws[::-1], epsilon)) <= gaussian(mu, epsilon) + 1e-13
+            assert (
+                max(delta(laws[0], laws[1], epsilon), delta(laws[1], laws[0], epsilon)) <= gaussian(mu, epsilon) + 1e-13
+            )
 
 
 def test_more_or_correlated_noise_before_rounding_is_within_the_claim() -> None:

@@ -83,6 +83,20 @@ def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:
     assert coarse.sigmas.min() > site.cloak().sigmas.min()
 
 
+def test_a_sweep_over_hardware_steps_keeps_the_noise_of_the_sensors() -> None:
+    stated = changed_privacy(LINE, "resolution = 0.05, own_noise = 0.04")
+    fine, coarse = cw.tradeoff(parse_site(stated), resolution=[0.05, 0.5], frames=24).rows
+    assert (fine.setting.resolution, coarse.setting.resolution) == (0.05, 0.5)
+    exact = parse_site(LINE).cloak().sigmas
+    assert float(np.exp(np.log(fine.sigmas / exact).mean())) == pytest.approx(1, abs=0.03)
+    without = parse_site(changed_privacy(LINE, "resolution = 0.5")).cloak().sigmas  # 0.08 steps are too little
+    assert coarse.sigmas == pytest.approx(without, rel=1e-6)
+
+
+def changed_privacy(text: str, more: str) -> str:
+    return text.replace("privacy = {", f"privacy = {{{more}, ")
+
+
 def test_sources_that_stay_are_followed_on_a_line() -> None:
     site = parse_site(LINE)
     assert habits_of(site, walking=True) is None
