@@ -1,5 +1,6 @@
 """What the readings of one frame say about a source at each place, with sensors missing or set aside."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -70,6 +71,11 @@ class Observer:
         table = space.distance_table
         apart = np.isinf(table)
         return np.where(apart, FARTHER * table[~apart].max(initial=1.0), table).astype(np.float32)
+
+    def distances_to(self, entrances: Sequence[object]) -> Beliefs:
+        """The distance of each candidate from the nearest of some positions or labels."""
+        places = self.problem.physics.space.indices(list(entrances))
+        return np.asarray(self.distances[np.isin(self.place, places)].min(axis=0))
 
     @cached_property
     def strange(self) -> float:

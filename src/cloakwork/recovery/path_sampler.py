@@ -5,13 +5,16 @@ a backward pass draws one (blocked Gibbs sampling). Several independent chains d
 belief about each source, which holds what all earlier frames say about it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.recovery.alignment import Alignment
 from cloakwork.recovery.motion import Transitions
+from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.path_steps import (
     Beliefs,
@@ -21,6 +24,7 @@ from cloakwork.recovery.path_steps import (
     draw,
     draw_before,
     draw_strengths,
+    exchange,
     predict,
     weigh,
 )
@@ -55,15 +59,16 @@ class PathSampler:
     """The posterior of the paths of several sources over the frames of a window.
 
     `states` (chains, slots, frames) are the drawn paths, one slot for each source that there can be, and `strengths`
-    (chains, slots) those of the sources, within the `prior`. `beliefs` (slots, 2n + 1) are the laws of the sources just
-    before the window, and `facts` (chains, slots, 2) what earlier frames say about their strengths. Where there was
-    nothing before, `first` (2n,) is the law of a source that is there, and `odds` those of one more source beside 0, 1,
-    2, ... others. `columns` (n, m) are the readings of a unit source at each candidate, `drift` is the law of the
-    offsets just before the window.
+    (chains, slots) those of the sources, within the `prior`. `tracks` (chains, slots, frames) are the numbers of the
+    tracks that the sources belong to, and `origins` (kinds, chains, slots) the labels of the tracks that began with
+    them, 0 if none. `beliefs` (slots, 2n + 1) are the laws of the sources just before the window,
+    and `facts` (chains, slots, 2) what earlier frames say about their strengths. Where there was nothing before,
+    `first` (2n,) is the law of a source that is there, and `odds` those of one more source beside 0, 1, 2, ... others.
+    `columns` (n, m) are the readings of a unit source at each candidate, `drift` is the law of the offsets just before
+    the window.
     """
 
     first: Beliefs
-    odds: FloatArray
     chains: int
     prior: Prior
     rng: np.random.Generator
@@ -71,12 +76,19 @@ class PathSampler:
     drift: OffsetLaw | None = None
     frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
+    odds: FloatArray = field(init=False)
     states: IntArray = field(init=False)
+    tracks: IntArray = field(init=False)
+    origins: IntArray = field(init=False)
     strengths: FloatArray = field(init=False)
     facts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
+        most = self.prior.most  # before the first frame, any number of sources is as likely as any other
+        self.odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
         self.states = np.full((self.chains, len(self.odds), 0), self.absent, dtype=np.int64)
+        self.tracks = np.empty((*self.states.shape[:2], 0), dtype=np.int64)
+        self.origins = np.zeros((2, *self.states.shape[:2]), dtype=np.int64)
         self.strengths = np.empty((self.chains, len(self.odds)))
         self.begin()
 
@@ -124,6 +136,9 @@ class PathSampler:
         self.frames.insert(index, frame)
         before = self.states[:, :, index - 1] if index else np.full(self.states.shape[:2], self.absent)
         self.states = np.insert(self.states, index, before, axis=2)
+        near = [max(index - 1, 0)] if self.tracks.size else []
+        numbers = self.tracks[:, :, near[0]] if near else np.arange(self.slots)
+        self.tracks = np.insert(self.tracks, index, numbers, axis=2)
 
     def redraw(self, slot: int, start: int = 0) -> list[Beliefs]:
         """Draw the path of one source from frame `start` on; returns its laws there given the readings up to each."""
@@ -217,18 +232,13 @@ class PathSampler:
         return after
 
     def exchange(self) -> None:
-        """Exchange the paths of two sources from a frame on, as likely as their steps to that frame allow."""
+        """Exchange the paths of two sources from each frame on, as likely as their steps to that frame allow."""
         if len(self.frames) < 2 or self.slots < 2 or not (self.prior.known or self.prior.shared):
             return  # sources of different strengths are never exchanged
-        t = int(self.rng.integers(1, len(self.frames)))
-        a, b = (int(slot) for slot in self.rng.choice(self.slots, 2, replace=False))
-        ways = np.empty((4, self.chains))
-        for way, (origin, end) in enumerate(((a, a), (b, b), (a, b), (b, a))):
-            step = self.frames[t].transitions.step
-            chances_between(step, self.states[:, origin, t - 1], self.states[:, end, t], ways[way])
-        kept, crossed = ways[0] * ways[1], ways[2] * ways[3]
-        for chain in np.flatnonzero(self.rng.random(self.chains) * (kept + crossed) < crossed):
-            self.states[chain, [a, b], t:] = self.states[chain, [b, a], t:]
+        pairs = self.slots * (self.slots - 1) // 2
+        for t in range(1, len(self.frames)):
+            aims = self.rng.random((self.chains, pairs))
+            exchange(self.frames[t].transitions.step, self.states, self.tracks, t, aims)
 
     def revive(self) -> None:
         """Replace chains that are stuck with far less likely paths by copies of the likeliest."""
@@ -243,26 +253,58 @@ class PathSampler:
                 scores += np.log(np.maximum(step, 1e-300))
         best = int(np.argmax(scores))
         stuck = scores < scores[best] - STUCK
-        for drawn in (self.states, self.strengths, self.facts):
+        for drawn in (self.states, self.tracks, self.strengths, self.facts):
             drawn[stuck] = drawn[best]
         if self.drift is not None:
             self.drift.mean[stuck] = self.drift.mean[best]
+        self.origins[:, stuck] = self.origins[:, [best]]
+
+    def align(self, t: int, observer: Observer) -> IntArray:
+        """Number the sources at frame t, so that each track is at one place in all chains; returns their order.
+
+        A source that was there when the window began has the track of its slot, unless chains exchanged sources.
+        """
+        slots = np.tile(np.arange(self.slots), (self.chains, 1))
+        recent = np.argsort(self.tracks[:, :, t], axis=1)
+        order = Alignment.of(self.candidates(t), slots, recent, observer).order
+        self.tracks[:, :, t] = np.argsort(order, axis=1)
+        return order
+
+    def number_new(self, order: IntArray) -> None:
+        """Move sources that began within the window to the slots of their tracks.
+
+        Two slots without a source at the first frame may exchange their paths, which leaves all probabilities alike.
+        """
+        new = self.states[:, :, 0] == self.absent
+        moved = np.tile(np.arange(self.slots), (self.chains, 1))
+        for row in range(self.chains):
+            for track in np.flatnonzero(new[row]).tolist():
+                slot = int(np.flatnonzero(moved[row] == order[row, track])[0])
+                if new[row, order[row, track]]:
+                    moved[row, [track, slot]] = moved[row, [slot, track]]
+        self.relabel(moved)
 
     def relabel(self, order: IntArray) -> None:
         """Renumber the slots of each chain: `order` (chains, slots) lists the old numbers."""
         self.states = np.take_along_axis(self.states, order[:, :, None], axis=1)
+        self.tracks = np.take_along_axis(self.tracks, order[:, :, None], axis=1)
+        self.origins = np.take_along_axis(self.origins, order[None], axis=2)
         self.strengths = np.take_along_axis(self.strengths, order, axis=1)
         if not self.prior.shared:
             self.facts = np.take_along_axis(self.facts, order[:, :, None], axis=1)
 
-    def drop_first(self) -> IntArray:
-        """Drop the first frame of the window and take its readings into the beliefs; returns its states."""
-        laws = [self._weighed(self._before(0, slot), 0, slot).mean(axis=0) for slot in range(self.slots)]
+    def drop_first(self, order: IntArray) -> IntArray:
+        """Drop the first frame of the window and take its readings into the beliefs; returns its states.
+
+        Each slot then follows a track: `order` (chains, slots) has the slot of each before.
+        """
+        laws = np.stack([self._weighed(self._before(0, slot), 0, slot) for slot in range(self.slots)], axis=1)
+        self.beliefs = np.ascontiguousarray(np.take_along_axis(laws, order[:, :, None], axis=1).mean(axis=0))
+        self.relabel(order)
         dropped = self.states[:, :, 0].copy()
         self._keep_facts()
-        self.beliefs = np.stack(laws)
         if self.drift is not None:
             self.drift = self.drift.after(self._kalman_steps(self.drift)[0], self._rest(0), self.frames[0].time)
         del self.frames[0]
-        self.states = self.states[:, :, 1:].copy()
+        self.states, self.tracks = self.states[:, :, 1:].copy(), self.tracks[:, :, 1:].copy()
         return dropped

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery.strength import draw_strength
-from cloakwork.recovery.summary import cheapest
 
 Beliefs = NDArray[np.float32]
 LEAST = 1e-12  # a share of a law this small does not walk
@@ -104,6 +103,31 @@ def chances_between(step: Any, origins: IntArray, ends: IntArray, result: FloatA
     """Fill `result` with the probability to come from each origin to the end beside it."""
     for row in range(len(origins)):
         result[row] = _chance(step, origins[row], ends[row])
+
+
+@compiled
+def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatArray) -> None:
+    """Exchange the paths of two sources from frame t on, as likely as their steps to that frame allow, for all pairs.
+
+    `states` and `tracks` (chains, slots, frames) are exchanged together; `aims` (chains, pairs) are random numbers.
+    """
+    chains, slots, frames = states.shape
+    absent = 2 * len(step[2])
+    for row in range(chains):
+        pair = 0
+        for a in range(slots):
+            for b in range(a):
+                origins, ends = (states[row, a, t - 1], states[row, b, t - 1]), (states[row, a, t], states[row, b, t])
+                aim = aims[row, pair]
+                pair += 1
+                if origins[0] == origins[1] == absent or ends[0] == ends[1] == absent:
+                    continue
+                crossed = _chance(step, origins[0], ends[1]) * _chance(step, origins[1], ends[0])
+                kept = _chance(step, origins[0], ends[0]) * _chance(step, origins[1], ends[1])
+                if aim * (kept + crossed) < crossed:
+                    for later in range(t, frames):
+                        states[row, a, later], states[row, b, later] = states[row, b, later], states[row, a, later]
+                        tracks[row, a, later], tracks[row, b, later] = tracks[row, b, later], tracks[row, a, later]
 
 
 @compiled_part
@@ -229,46 +253,6 @@ def draw_strengths(facts: FloatArray, low: float, high: float, rng: np.random.Ge
     """Draw the strength in each chain, given its facts (chains, 2)."""
     for row in range(len(facts)):
         drawn[row] = draw_strength(facts[row, 0], facts[row, 1], low, high, rng)
-
-
-@compiled_part
-def _new_first(empty: IntArray, here: IntArray, chosen: IntArray) -> None:
-    """Let the first tracks that are empty take the slots with a source, in their order."""
-    first = 0
-    for track in range(len(chosen)):
-        if empty[track] < 0 and here[chosen[track]] >= 0:
-            while empty[first] >= 0 or (first < track and here[chosen[first]] >= 0):
-                first += 1
-            chosen[first], chosen[track] = chosen[track], chosen[first]
-
-
-@compiled
-def match(
-    centres: IntArray, weights: FloatArray, states: IntArray, distances: Beliefs, strange: float, order: IntArray
-) -> None:
-    """Fill `order` with the slot of each track in each chain, at the least sum of distances.
-
-    `centres` (slots,) are the places of the tracks, `weights` (slots,) their probabilities, and `states`
-    (chains, slots) the places of the slots, -1 if absent. It costs `strange` times its weight to leave a track without
-    a source, and `strange` to begin one: the place of its source is then the centre for the next chains.
-    """
-    slots = len(centres)
-    cost, best = np.empty((slots, slots)), np.empty(1 << slots)
-    choice, chosen = np.empty(1 << slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
-    for row in range(len(states)):
-        for track in range(slots):
-            for slot in range(slots):
-                at, place = centres[track], states[row, slot]
-                if place < 0:
-                    cost[track, slot] = 0.0 if at < 0 else strange * weights[track]
-                else:
-                    cost[track, slot] = strange if at < 0 else distances[at, place]
-        cheapest(cost, slots, slots, best, choice, chosen)
-        _new_first(centres, states[row], chosen)
-        for track in range(slots):
-            order[row, track] = chosen[track]
-            if centres[track] < 0 and states[row, chosen[track]] >= 0:
-                centres[track], weights[track] = states[row, chosen[track]], 0.5
 
 
 @compiled

@@ -1,23 +1,25 @@
 """Follow sources through a whole past: each moment judged from all readings, before and after it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Nuisance, Physics
+from cloakwork.recovery.alignment import Alignment, Marks
 from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.track_list import Tally, Track, Tracked, TrackList
-from cloakwork.recovery.tracker import STARTING, WINDOW, PastFrame, Tracker
+from cloakwork.recovery.tracker import STARTING, PastFrame, Tracker
 
-SWEEPS = 20  # over all frames
-SETTLING = 4  # more before the first that counts
+SETTLING = 4  # sweeps over all frames before any counts
+FINDING = 4  # sweeps whose draws find the tracks
+SWEEPS = 16  # that count
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ def track(
 def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> Tracking:
     """Let a new tracker take frames in the order of their times, and judge each moment from all of them."""
     shown = progress or (lambda *_: None)
-    total = len(frames) + SETTLING + SWEEPS
+    total = len(frames) + SETTLING + FINDING + SWEEPS
     fits: list[Fit] = []
     past: list[PastFrame] = []
     tracker.past = past
@@ -102,34 +104,89 @@ def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progres
         fits.append(tracker.step(readings, time).fit)
         shown(len(fits), total)
     tracker.finish()
-    sampler = tracker.sampler
-    sampler.begin()
-    sampler.frames = [entry.frame for entry in past]
-    sampler.states = np.stack([entry.states for entry in past], axis=2)
-    tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
-    for sweep in range(SETTLING + SWEEPS):
-        _sweep(tracker, past, tallies if sweep >= SETTLING else [])
+    paths = _Paths(tracker, past)
+    for sweep in range(SETTLING + FINDING + SWEEPS):
+        paths.sweep(sweep)
         shown(len(fits) + sweep + 1, total)
-    moments, tracks = [], TrackList(tracker.observer, sampler.slots, tracker.level)
-    for tally, entry, fit in zip(tallies, past, fits, strict=True):
-        marks = tracks.marks(tally)
-        tracks.extend(entry.frame.time, marks)
-        tracks.doubt(tally.kept / tally.sweeps)
-        moments.append(tracks.summary(entry.frame.time, tally, marks, fit))
-    return Tracking(tuple(moments))
+    return Tracking(tuple(paths.moments(fits)))
 
 
-def _sweep(tracker: Tracker, past: Sequence[PastFrame], tallies: Sequence[Tally]) -> None:
-    """Draw the path of each source over all frames."""
-    sampler = tracker.sampler
-    sampler.draw_offsets()
-    orders = [entry.marks.match(sampler.candidates(t), tracker.observer)[0] for t, entry in enumerate(past)]
-    for slot in sampler.rng.permutation(sampler.active(one_spare=len(past) > STARTING)).tolist():
-        laws = sampler.smoothed(slot, sampler.redraw(slot)) if tallies else sampler.redraw(slot)
-        for t, tally in enumerate(tallies):
-            tally.count(laws[t][:, -1], sampler.others(slot, t))
-            tally.add({slot: laws[t]}, sampler.strengths, orders[t])
-    for tally in tallies:
-        tally.sweeps += 1
-    for _ in past[::WINDOW]:
+class _Paths:
+    """Paths over all frames of a past, and what their draws say about each moment.
+
+    The first sweeps settle, draws of the next find the tracks that they have in common, and the last sweeps count.
+    """
+
+    def __init__(self, tracker: Tracker, past: Sequence[PastFrame]) -> None:
+        self.sampler, self.observer, self.level = tracker.sampler, tracker.observer, tracker.level
+        sampler = self.sampler
+        sampler.begin()
+        sampler.frames = [entry.frame for entry in past]
+        sampler.states = np.stack([entry.states for entry in past], axis=2)
+        sampler.tracks = np.zeros_like(sampler.states)
+        self.tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
+        self.drawn: list[IntArray] = []  # (chains, slots, frames), -1 if absent
+        self.orders: list[IntArray] = []  # (frames, chains, slots)
+        self.marks: list[Marks] = []
+
+    def sweep(self, number: int) -> None:
+        """Draw the path of each source over all frames."""
+        sampler, counts = self.sampler, number >= SETTLING + FINDING
+        if number == SETTLING + FINDING:
+            self._find()
+        sampler.draw_offsets()
+        orders = self._order() if counts else []
+        for slot in sampler.rng.permutation(sampler.active(one_spare=len(self.tallies) > STARTING)).tolist():
+            laws = sampler.redraw(slot)
+            for t, law in enumerate(sampler.smoothed(slot, laws) if counts else ()):
+                self.tallies[t].count(law[:, -1], sampler.others(slot, t))
+                self.tallies[t].add({slot: law}, sampler.strengths, orders[t])
+        for tally in self.tallies:
+            tally.sweeps += counts
         sampler.exchange()
+        if SETTLING <= number < SETTLING + FINDING:
+            self.drawn.append(self._candidates())
+
+    def _candidates(self) -> IntArray:
+        return np.stack([self.sampler.candidates(t) for t in range(len(self.tallies))], axis=2)
+
+    def _find(self) -> None:
+        """Find the tracks that the draws have in common."""
+        states = np.concatenate(self.drawn)
+        order = np.tile(np.arange(states.shape[1]), (len(states), 1))
+        for t in range(states.shape[2]):
+            aligned = Alignment.of(np.ascontiguousarray(states[:, :, t]), order, order, self.observer)
+            order = aligned.order
+            self.marks.append(aligned.marks)
+        self.drawn = []
+
+    def _order(self) -> list[IntArray]:
+        """The slot of each track in each chain, (chains, slots), at each frame."""
+        orders: list[IntArray] = []
+        for t, marks in enumerate(self.marks):
+            orders.append(marks.match(self.sampler.candidates(t), self.observer, orders[-1] if orders else None))
+        self.drawn.append(self._candidates())
+        self.orders.append(np.array(orders))
+        return orders
+
+    def moments(self, fits: Sequence[Fit]) -> Iterator[Tracked]:
+        """What is known of each moment."""
+        frames, tracks = self.sampler.frames, TrackList(self.observer, self.sampler.slots, self.level)
+        there, orders = np.concatenate(self.drawn) >= 0, np.concatenate(self.orders, axis=1)
+        draws = np.arange(len(there))
+        started: dict[int, tuple[IntArray, NDArray[np.bool_]]] = {}  # the slot of a track where it began, if it goes on
+        for t, (tally, frame, fit) in enumerate(zip(self.tallies, frames, fits, strict=True)):
+            marks = tracks.marks(tally)
+            tracks.extend(frame.time, marks)
+            for number, track in enumerate(tracks.tracks):
+                if track is None:
+                    continue
+                slots = orders[t][:, number]
+                if track.since == frame.time:
+                    started[number] = slots, np.ones(len(slots), dtype=bool)
+                first, unbroken = started[number]
+                unbroken &= there[draws, first, t]
+                found = there[draws, slots, t]
+                if found.any():
+                    tracks.tracks[number] = replace(track, same=float((unbroken & (first == slots))[found].mean()))
+            yield tracks.summary(frame.time, tally, marks, fit)

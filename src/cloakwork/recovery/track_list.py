@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.estimator import Status
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.observation import Observer
-from cloakwork.recovery.path_steps import Beliefs, add_law, match, middle
+from cloakwork.recovery.path_steps import Beliefs, add_law, middle
 from cloakwork.recovery.vicinity import Source, position
 
 EXISTS = 0.5  # a track with this probability is a source
@@ -95,20 +96,19 @@ class Tally:
     """What the draws of some sweeps say about one moment.
 
     `places` (2, slots, n) is the probability of each candidate for each track, in two halves of the chains; `counts`
-    that of each number of sources; `kept` how often a track was in its own slot; `strength` (slots,) the strength of
-    each track times the probability that it exists. All are sums.
+    that of each number of sources; `strength` (slots,) the strength of each track times the probability that it exists.
+    All are sums.
     """
 
     places: Beliefs
     counts: FloatArray
-    kept: FloatArray
     strength: FloatArray
     sweeps: int = 0
 
     @classmethod
     def empty(cls, slots: int, n: int) -> "Tally":
         """A tally of no draws."""
-        return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots), np.zeros(slots))
+        return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots))
 
     def count(self, absent: Beliefs, others: IntArray) -> None:
         """Add the law of the count: one source is `absent` with this probability, beside `others`, in each chain."""
@@ -121,38 +121,11 @@ class Tally:
             add_law(law, order, slot, self.places)
             existing = (1 - law[:, -1]) * strengths[:, slot] / len(law)
             np.add.at(self.strength, np.argmax(order == slot, axis=1), existing)
-            self.kept[slot] += (order[:, slot] == slot).mean()
 
     @property
     def law(self) -> NDArray[np.float64]:
         """The probability of each candidate for each track, (slots, n)."""
         return np.asarray(self.places.sum(axis=0) / (2 * max(self.sweeps, 1)), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Marks:
-    """Where each slot's track is, -1 if there is none, and with which probability: shapes (slots,)."""
-
-    centres: IntArray
-    weights: FloatArray
-
-    @classmethod
-    def none(cls, slots: int) -> "Marks":
-        """No track in any slot."""
-        return cls(np.full(slots, -1), np.zeros(slots))
-
-    def filled(self, other: "Marks", where: NDArray[np.bool_]) -> "Marks":
-        """These marks, with those of another where stated."""
-        return Marks(np.where(where, other.centres, self.centres), np.where(where, other.weights, self.weights))
-
-    def match(self, states: IntArray, observer: Observer) -> "tuple[IntArray, Marks]":
-        """The slot of each track in each chain, (chains, slots), at the least sum of distances; and all marks.
-
-        `states` (chains, slots) are the places of the slots, -1 if absent. A source without a track begins one.
-        """
-        order, marks = np.empty_like(states), Marks(self.centres.copy(), self.weights.copy())
-        match(marks.centres, marks.weights, states, observer.distances, observer.strange, order)
-        return order, marks
 
 
 def centre(law: FloatArray, distances: Beliefs) -> int:
@@ -183,8 +156,14 @@ class TrackList:
         law = tally.law
         return Marks(np.array([centre(each, self.observer.distances) for each in law]), law.sum(axis=1))
 
-    def extend(self, time: float, marks: Marks, labels: IntArray | None = None) -> None:
-        """Continue each track to a moment, begin new ones, and end those that hardly exist.
+    def extend(
+        self,
+        time: float,
+        marks: Marks,
+        labels: IntArray | None = None,
+        held: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Continue each track to a moment, begin new ones, and end those that hardly exist and are not `held`.
 
         `labels` (slots,), where they are not 0, are those of the tracks at this moment.
         """
@@ -192,7 +171,7 @@ class TrackList:
         for slot, at in enumerate(marks.centres):
             track, probability = self.tracks[slot], min(1.0, float(marks.weights[slot]))
             if at < 0 or (track is None and probability < EXISTS):
-                self.tracks[slot] = None
+                self.tracks[slot] = track if held is not None and held[slot] else None
                 continue
             label = 0 if labels is None else int(labels[slot])
             if track is None or label not in (0, track.label):
@@ -208,12 +187,6 @@ class TrackList:
     def rename(self, names: Mapping[int, int]) -> None:
         """Give tracks new labels."""
         self.tracks = [track and replace(track, label=names.get(track.label, track.label)) for track in self.tracks]
-
-    def doubt(self, same: FloatArray) -> None:
-        """Multiply the probability of each track to be still the source with which it began."""
-        for slot, track in enumerate(self.tracks):
-            if track is not None:
-                self.tracks[slot] = replace(track, same=track.same * float(same[slot]))
 
     def summary(self, time: float, tally: Tally, marks: Marks, fit: Fit) -> Tracked:
         """Summarise a moment."""
@@ -231,7 +204,7 @@ class TrackList:
             counts=tally.counts / max(tally.counts.sum(), 1e-300),
             sources=sources,
             labels=tuple(track.label for track in tracks if track is not None),
-            tracks=tuple(track for track in self.tracks if track is not None),
+            tracks=tuple(track for track in self.tracks if track is not None and track.times[-1] == time),
             presence=self._presence(law),
             fit=fit,
             gap=self._gap(tally, listed),

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
+from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
@@ -19,8 +21,7 @@ from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
-from cloakwork.recovery.sampling import Prior
-from cloakwork.recovery.track_list import Marks, Tally, Tracked, TrackList
+from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
 
 CHAINS = 8
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
@@ -28,7 +29,6 @@ RECENT = 3  # frames that the second sweep of a step draws again
 FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
 LONGEST_LAG = 100
-ASIDE = 10  # at most one sensor in so many is set aside
 
 
 class Tracker:
@@ -92,10 +92,13 @@ class Tracker:
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self.level = level
         self.observer = observer = Observer(self.problem, prior.high)
-        self._moves = MotionModel(self.motion, observer.distances, observer.spacing, self._doors())
+        doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
+        self._moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
         law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, CHAINS)
-        self.sampler = _sampler(self._moves, prior, seed, observer.columns, law)
-        self._list, self._settled_list = TrackList(observer, most, level), TrackList(observer, most, level)
+        rng = np.random.default_rng(seed)
+        self.sampler = PathSampler(self._moves.first, CHAINS, prior, rng, observer.columns, law)
+        self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
+        self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later
         self._seen, self._lag = 0, lag
         self._marks = Marks.none(most)  # of each track now
         self._reports: list[_Report] = []  # for each frame of the window
@@ -104,14 +107,6 @@ class Tracker:
         self.past: list[PastFrame] | None = None  # what has left the window, for smoothing
         self.drawn: tuple[IntArray, FloatArray, FloatArray] | None = None
         self.distrusted: frozenset[int] = frozenset()
-
-    def _doors(self) -> Beliefs | None:
-        """The distance of each candidate from the nearest entrance."""
-        observer, entrances = self.observer, self.motion.entrances
-        if entrances is None:
-            return None
-        places = self.problem.physics.space.indices(list(entrances))
-        return np.asarray(observer.distances[np.isin(observer.place, places)].min(axis=0))
 
     def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> Tracked:
         """Take the readings of one frame and return what is known now.
@@ -161,7 +156,7 @@ class Tracker:
         known.centres[: len(labels)] = [int(np.argmax(self.observer.place == place)) for place in places.values()]
         known.weights[: len(labels)] = 1.0
         now[0, : len(current)] = np.where(current > 0, self._marks.centres, -1)
-        slots = known.match(now, self.observer)[0][0, : len(labels)]
+        slots = known.match(now, self.observer)[0, : len(labels)]
         old = np.append(current, np.zeros(size, dtype=np.int64))[slots]
         names = {int(before): int(label) for before, label in zip(old, labels, strict=True) if before}
         newest = max(last_label, labels.max(initial=0), self._list.last_label)
@@ -169,10 +164,11 @@ class Tracker:
         for label in np.unique(np.concatenate(held)).tolist():
             if label and label not in names and label in labels:
                 names[label] = newest = newest + 1
-        for tracks in (self._list, self._settled_list):
+        for tracks in self._kinds:
             tracks.rename(names)
         for report in self._reports:
-            report.labels = np.array([names.get(label, label) for label in report.labels.tolist()])
+            report.labels = _renamed(report.labels, names)
+        self.sampler.origins = _renamed(self.sampler.origins, names)
         self._list.last_label = newest
 
     def finish(self) -> None:
@@ -214,8 +210,8 @@ class Tracker:
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
         self.sampler.insert(index, _weighed(observation, time, transitions))
-        marks = self._reports[index - 1].marks if index else self._marks
-        self._reports.insert(index, _Report(marks, np.zeros_like(marks.centres), Fit(1.0, 0.0, 0)))
+        none = Marks.none(self.sampler.slots)
+        self._reports.insert(index, _Report(none.centres + 1, Fit(1.0, 0.0, 0), [none, none]))
         if index + 1 < len(frames):
             after = frames[index + 1]
             frames[index + 1] = replace(after, transitions=moves.over(after.time - time))
@@ -243,7 +239,6 @@ class Tracker:
                 sampler.revive()
                 swept.now, swept.settling = self._empty(), {t: self._empty() for t in swept.settling}
             self._sweep(0, swept)
-            self._marks = self._list.marks(swept.now)
         return swept
 
     def _empty(self) -> Tally:
@@ -265,27 +260,32 @@ class Tracker:
                 for t, by_slot in settling.items():
                     by_slot[slot] = law = later[t - min(settling)]
                     swept.settling[t].count(law[:, -1], sampler.others(slot, t))
-        order, self._marks = self._marks.match(sampler.candidates(-1), self.observer)
+        order = sampler.align(-1, self.observer)
         swept.now.add(now, sampler.strengths, order)
         swept.now.sweeps += 1
         for t, by_slot in settling.items():
-            there = self._known(t)[0].match(sampler.candidates(t), self.observer)[0]
-            swept.settling[t].add(by_slot, sampler.strengths, there)
+            swept.settling[t].add(by_slot, sampler.strengths, sampler.align(t, self.observer))
             swept.settling[t].sweeps += 1
         swept.placements.append(sampler.candidates(swept.index))
         swept.strengths.append(sampler.strengths.copy())
-        swept.offsets.append(
-            np.broadcast_to(sampler.frames[swept.index].offsets, (CHAINS, self.problem.physics.sensors))
-        )
+        offsets = sampler.frames[swept.index].offsets
+        swept.offsets.append(np.broadcast_to(offsets, (CHAINS, offsets.shape[1])))
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
+        else:
+            sampler.number_new(order)
 
-    def _known(self, index: int) -> tuple[Marks, IntArray]:
-        """Marks and labels of the slots at a frame of the window; those of tracks that began later as they began."""
-        marks, labels = self._reports[index].marks, self._reports[index].labels
+    def _held(self) -> NDArray[np.bool_]:
+        """Whether each track may have been there when the window began, so that it goes on even if now in doubt."""
+        beliefs = self.sampler.beliefs
+        return np.zeros(self.sampler.slots, dtype=bool) if beliefs is None else beliefs[:, -1] < 1 - FOLLOWED
+
+    def _labels(self, index: int) -> IntArray:
+        """Labels of the tracks at a frame of the window; those of tracks that began later as they began."""
+        labels = self._reports[index].labels
         for later in self._reports[index + 1 :]:
-            marks, labels = marks.filled(later.marks, labels == 0), np.where(labels, labels, later.labels)
-        return marks, labels
+            labels = np.where(labels, labels, later.labels)
+        return labels
 
     def _settle(self, index: int, tally: Tally) -> Tracked:
         """Report a frame of the window as it is known from all its frames."""
@@ -293,15 +293,42 @@ class Tracker:
         tracks, live = self._settled_list, self._list
         tracks.last_label = live.last_label
         marks = tracks.marks(tally)
-        tracks.extend(time, marks, self._known(index)[1])
+        self._extend(tracks, index, marks, labels=self._labels(index))
         live.last_label, report.settled = tracks.last_label, True
         return tracks.summary(time, tally, marks, report.fit)
+
+    def _extend(self, tracks: TrackList, index: int, marks: Marks, **known: Any) -> None:
+        """Continue tracks to a frame of the window, and find how likely each is the source with which it began.
+
+        That is the share of the chains in which one unbroken path leads from the mark of the track where it began to
+        its mark now. A track ends where most chains have another source at its mark, which came later.
+        """
+        sampler, chains, kind = self.sampler, np.arange(self.sampler.chains), self._kinds.index(tracks)
+        times = [frame.time for frame in sampler.frames]
+        self._reports[index].marks[kind] = marks
+        order = marks.match(sampler.candidates(index), self.observer)
+        for number, track in enumerate(tracks.tracks):
+            slots = order[:, number]
+            there = sampler.states[chains, slots, : index + 1] < sampler.absent
+            if track is not None and there[:, -1].any():
+                start = times.index(track.since) if track.since in times else None
+                first = sampler.origins[kind] == track.label if start is None else self._first(kind, start, number)
+                unbroken = there[:, start or 0 :].all(axis=1)
+                same = (unbroken & first[chains, slots])[there[:, -1]].mean()
+                ended = 2 * unbroken.sum() < there[:, -1].sum()
+                tracks.tracks[number] = None if ended else replace(track, same=float(same))
+        tracks.extend(times[index], marks, **known)
+
+    def _first(self, kind: int, start: int, number: int) -> NDArray[np.bool_]:
+        """The sources (chains, slots) with which a track began at a frame of the window."""
+        order = self._reports[start].marks[kind].match(self.sampler.candidates(start), self.observer)
+        return np.asarray(order[:, [number]] == np.arange(self.sampler.slots))
 
     def _finished(self, swept: "_Swept") -> Tracked:
         """Summarise the last frame, settle what can be settled, and shorten the window."""
         sampler, time, report = self.sampler, self.sampler.frames[-1].time, self._reports[-1]
-        self._marks = report.marks = self._list.marks(swept.now)
-        self._list.extend(time, self._marks)
+        self._marks = self._list.marks(swept.now)
+        self._extend(self._list, len(sampler.frames) - 1, self._marks, held=self._held())
         report.labels = self._list.labels
         tracked = self._list.summary(time, swept.now, self._marks, report.fit)
         self._settled = tuple(self._settle(index, tally) for index, tally in swept.settling.items())
@@ -311,17 +338,18 @@ class Tracker:
 
     def _shorten(self) -> None:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
-        sampler = self.sampler
-        marks = self._reports.pop(0).marks
-        order, _ = marks.match(sampler.candidates(0), self.observer)
-        sampler.relabel(order)
-        same = (order == np.arange(sampler.slots)).mean(axis=0)
-        self._list.doubt(same)
-        self._settled_list.doubt(same)
-        self._before = sampler.frames[0].time
-        frame, states = sampler.frames[0], sampler.drop_first()
+        sampler, frame = self.sampler, self.sampler.frames[0]
+        order = sampler.align(0, self.observer)
+        sampler.origins[:, sampler.states[:, :, 0] == sampler.absent] = 0
+        for kind, tracks in enumerate(self._kinds):
+            for number, track in enumerate(tracks.tracks):
+                if track is not None and track.since == frame.time:
+                    sampler.origins[kind][self._first(kind, 0, number)] = track.label
+        self._reports.pop(0)
+        self._before = frame.time
+        states = sampler.drop_first(order)
         if self.past is not None:
-            self.past.append(PastFrame(frame, states, marks))
+            self.past.append(PastFrame(frame, states))
 
 
 @dataclass(eq=False)
@@ -343,35 +371,29 @@ class _Swept:
 
 @dataclass(eq=False)
 class _Report:
-    """What was reported of a frame when it was the last: marks and labels of the slots, and its fit."""
+    """What was reported of a frame: labels of the tracks when it was the last, its fit, and marks, live and settled."""
 
-    marks: Marks
     labels: IntArray
     fit: Fit
+    marks: list[Marks]
     settled: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class PastFrame:
-    """A frame that has left the window: its draws (chains, slots), and the marks as they were reported."""
+    """A frame that has left the window, and its draws (chains, slots)."""
 
     frame: WeighedFrame
     states: IntArray
-    marks: Marks
 
 
-def _sampler(moves: MotionModel, prior: Prior, seed: int, columns: Beliefs, drift: OffsetLaw | None) -> PathSampler:
-    """Paths of up to `most` sources, of which any number is as likely as any other before the first frame."""
-    most = prior.most
-    odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
-    return PathSampler(moves.first, odds, CHAINS, prior, np.random.default_rng(seed), columns, drift)
+def _weighed(of: Observation, time: float, transitions: Transitions) -> WeighedFrame:
+    none = np.zeros((1, len(of.white)))
+    return WeighedFrame(time, of.white, of.scale, none, of.seen, of.squares, of.overlap, transitions)
 
 
-def _weighed(observation: Observation, time: float, transitions: Transitions) -> WeighedFrame:
-    seen, none = observation.seen, np.zeros((1, len(observation.white)))
-    return WeighedFrame(
-        time, observation.white, observation.scale, none, seen, observation.squares, observation.overlap, transitions
-    )
+def _renamed(labels: IntArray, names: Mapping[int, int]) -> IntArray:
+    return np.array([names.get(label, label) for label in labels.ravel().tolist()]).reshape(labels.shape)
 
 
 def _remedy(misfit: Misfit, missing: frozenset[int]) -> tuple[frozenset[int], float]:
