@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.parts import needs, program
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 READER = "collector"
 
@@ -74,7 +75,7 @@ class Broker:
         assert self._process is None, "it runs already"
         with (self.folder / "stderr").open("ab") as errors:
             self._process = subprocess.Popen([name, "-c", str(self._settings)], stdout=errors, stderr=errors)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
@@ -102,7 +103,7 @@ class Broker:
                 self._process.kill()
             else:
                 self._process.terminate()
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=PATIENCE)
             self._process = None
 
     def _write_passwords(self) -> Path:

@@ -16,6 +16,7 @@ import psycopg
 
 from tests.parts import needs, postgresql
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 USER = "cloakwork"
 
@@ -42,7 +43,7 @@ class Postgres:
         made = self._run(
             "initdb", "--pgdata", str(self.data), *login, "--locale", "C", "--encoding", "UTF8", "--no-sync"
         )
-        if made.wait(timeout=120) != 0:
+        if made.wait(timeout=PATIENCE) != 0:
             raise RuntimeError("no database server could be made:\n" + self._told())
 
     @property
@@ -66,7 +67,7 @@ class Postgres:
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         self._process = self._run("postgres", "-D", str(self.data), *options)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
             with suppress(psycopg.OperationalError), psycopg.connect(self.url(), connect_timeout=5):
                 return
@@ -132,7 +133,7 @@ class Postgres:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGCONT)
                 self._process.send_signal(by)
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=PATIENCE)
             self._process = None
 
     def _run(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -23,6 +23,7 @@ from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
+from tests.waiting import PATIENCE, until
 
 PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates: httpx2 would, for each request
 NOW = time.time_ns() // 1_000_000
@@ -157,14 +158,12 @@ def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[
         )
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        end = time.monotonic() + 60
-        while not server.started and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
         try:
             yield made, f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
             made.hub.end_soon()
-            thread.join(60)
+            thread.join(PATIENCE)
             assert not thread.is_alive(), "the server did not end: a stream keeps it"

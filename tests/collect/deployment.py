@@ -21,6 +21,7 @@ from tests.broker import READER, Broker
 from tests.collect.collector_process import SITE, Collector, ForkServer, HttpClient, fork_server
 from tests.collect.small_sites import site_file, values
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
 AT_ONCE = 50  # messages before their acknowledgements are read
@@ -50,7 +51,7 @@ class Device:
         self._link: ssl.SSLSocket | None = None
         self._context = ssl.create_default_context(cafile=str(broker.ca))
 
-    def publish(self, readings: Iterable[Reading], seconds: float = 60.0) -> None:
+    def publish(self, readings: Iterable[Reading], seconds: float = PATIENCE) -> None:
         """Returns when the broker has them all."""
         rest = [(topic(row.site, row.sensor, "reading"), write_reading(*row[2:5])) for row in readings]
         end = time.monotonic() + seconds
@@ -213,7 +214,7 @@ class Load:
         """Returns how many frames were sent; all readings of theirs are acknowledged."""
         self._ending.set()
         for thread in self._threads:
-            thread.join(120)
+            thread.join(PATIENCE)
             assert not thread.is_alive(), "readings are not acknowledged"
         assert self.published == self.posted
         return self.published

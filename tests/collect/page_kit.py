@@ -12,6 +12,7 @@ from cloakwork.collect.problems import CLAIM_BREAKING, Reason
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import TOKEN, FakeApi, running_api
 from tests.collect.fake_sites import GRAPH, LINE, PERIOD_MS, START_MS, FakeSite, flat_text
+from tests.waiting import PATIENCE
 
 HOUR_MS = 3_600_000
 USUAL = ("status of 401",)  # a console message of Chromium: the first request has no session
@@ -90,7 +91,7 @@ def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
 
 def until(fact: Callable[[], bool], page: Page) -> None:
     """Wait for a fact that no locator can express."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not fact():
         assert time.monotonic() < end, "it did not happen"
         page.wait_for_timeout(50)

@@ -3,7 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.storage import Role, open_store
 from tests.broker import make_certificates
 from tests.collect.api_kit import PLAIN, watched
+from tests.waiting import PATIENCE, until
 
 QUICK = ApiSettings(head_s=0.5, read_s=0.5)
 SLOW = replace(QUICK, head_s=60.0)
@@ -39,17 +40,10 @@ def serving(
 
 
 def connect(port: int, source: str = "127.0.0.1") -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(source, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE, source_address=(source, 0))
 
 
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-
-
-def gone(link: socket.socket, seconds: float = 60.0) -> bool:
+def gone(link: socket.socket, seconds: float = PATIENCE) -> bool:
     """Whether the other side ends the connection; what it says before is read."""
     link.settimeout(seconds)
     try:
@@ -178,7 +172,7 @@ def test_a_client_that_does_not_read_responses_is_disconnected(tmp_path: Path) -
     with serving(tmp_path) as (service, port), connect(port) as link:
         ask = b"GET /static/style.css HTTP/1.1\r\nHost: x\r\n\r\n"
         link.settimeout(0.2)
-        end, ended = time.monotonic() + 60, False
+        end, ended = time.monotonic() + PATIENCE, False
         while not ended and time.monotonic() < end:
             try:
                 link.sendall(200 * ask)

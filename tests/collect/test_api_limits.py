@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from cloakwork.collect.connection_limits import address_of
 from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
+from tests.waiting import until
 
 
 class Clock:
@@ -147,9 +147,7 @@ def test_a_device_whose_requests_pile_up_does_not_block_others(tmp_path: Path, m
         threads = [threading.Thread(target=send, args=(k,)) for k in range(20)]
         for thread in threads:
             thread.start()
-        end = time.monotonic() + 60
-        while len(statuses) < 12 and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: len(statuses) >= 12)
         assert Counter(statuses) == {429: 12}, "eight wait, the others are told to"
         other = httpx2.post(
             f"{address}/v1/readings",

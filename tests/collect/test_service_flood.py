@@ -10,7 +10,7 @@ from pathlib import Path
 from cloakwork.collect.storage import Role, open_store
 from tests.collect.collector_process import HttpClient
 from tests.collect.deployment import Deployment, deployment
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @contextmanager
@@ -32,13 +32,13 @@ def flooding(threads: int, call: Callable[[int], object]) -> Iterator[None]:
     finally:
         stop.set()
         for one in crowd:
-            one.join(60)
+            one.join(PATIENCE)
 
 
 def answers(parts: Deployment, client: HttpClient, flood: Counter[int]) -> list[int]:
     """The answers to a well-behaved device that sends a reading now and then, until the flood was refused often."""
     statuses: list[int] = []
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while (len(statuses) < 10 or flood[429] <= 2 * flood[401]) and time.monotonic() < end:
         statuses.append(client.post(parts.frames(len(statuses), len(statuses) + 1, "s3")).status)
         time.sleep(0.05)
@@ -88,6 +88,6 @@ def test_readings_of_others_come_through_a_burst_of_one_device_at_the_broker(tmp
         burst = threading.Thread(target=parts.devices["s1"].publish, args=(parts.frames(0, 3_000, "s1"),))
         burst.start()
         parts.devices["s2"].publish(parts.frames(0, 50, "s2"))
-        burst.join(60)
+        burst.join(PATIENCE)
         until(lambda: parts.count() == 3_050)
         assert parts.stored() == sorted(parts.expected(3_000, "s1") + parts.expected(50, "s2"))

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import Result, Store, collector_store, open_store, result_table, tables
 from cloakwork.collect.storage.database import Database
 from tests.collect.store_rows import SITE, START, frames, moment, reading, result
+from tests.waiting import PATIENCE, until
 
 
 def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +128,8 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
 def wait_for_lock(url: str) -> None:
     """Until a transaction has to wait for another one."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    end = time.monotonic() + 60
     with psycopg.connect(url, autocommit=True) as server:
-        while server.execute(query).fetchone() == (0,):
-            assert time.monotonic() < end, "nobody waits"
-            time.sleep(0.02)
+        until(lambda: server.execute(query).fetchone() != (0,), "nobody waits")
 
 
 def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
@@ -144,7 +142,7 @@ def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
     def pause(connection: sa.Connection, site: str) -> None:
         count(connection, site)
         waited.set()
-        assert go.wait(60)
+        assert go.wait(PATIENCE)
 
     def slow(connection: sa.Connection, rows: Sequence[Result]) -> None:
         put(connection, rows)
@@ -167,9 +165,9 @@ def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
         database = Database(postgres_url, wait_s=60)
         database.write(renew)
         database.close()
-        assert waited.wait(60)
+        assert waited.wait(PATIENCE)
         saver.start()
-        assert saving.wait(60)
+        assert saving.wait(PATIENCE)
         go.set()
         saver.join()
         eraser.join()

@@ -17,10 +17,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from tests.parts import needs, program
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy"
-PATIENCE = 60.0
 
 
 def prepare(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -144,7 +144,7 @@ def running_site(folder: Path, *, rules: str = "") -> Iterator[Site]:
     finally:
         site.leave()
         process.kill()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE)
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

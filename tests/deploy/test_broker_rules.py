@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.installation import DEPLOY, Site, running_site
+from tests.waiting import PATIENCE
 
 OWN = "cloakwork/v1/hall/s1/reading"
 
@@ -66,7 +67,7 @@ def test_collectors_of_a_group_share_the_readings(site: Site) -> None:
         collector.listen("$share/group/cloakwork/v1/hall/+/+")
     for _ in range(4):
         device.say(OWN)
-    heard = [collector.heard.get(timeout=60)[0] for collector in (first, second) for _ in range(2)]
+    heard = [collector.heard.get(timeout=PATIENCE)[0] for collector in (first, second) for _ in range(2)]
     assert heard == [OWN] * 4
 
 

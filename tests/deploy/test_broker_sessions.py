@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.deploy.installation import Person, Site
+from tests.waiting import PATIENCE
 
 NAMES = ["cloakwork-collector", "collector"]
 READINGS = 20
@@ -30,7 +31,7 @@ def collector_of(site: Site, topic: str = "cloakwork/v1/hall/+/+", *, user: str 
 def heard_until(listener: Person, last: str) -> list[bytes]:
     """What came before a message of the topic `last`."""
     found = []
-    while (message := listener.heard.get(timeout=60))[0] != last:
+    while (message := listener.heard.get(timeout=PATIENCE))[0] != last:
         found.append(message[1])
     return found
 

@@ -17,6 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.sensor.mqtt import Mqtt
 from tests import micropython
 from tests.broker import READER, Broker, running_broker
+from tests.waiting import PATIENCE, until
 
 USERS = {"s07": "a word", "s08": "another", READER: "all ears"}
 READING = "cloakwork/v1/flat/s07/reading"
@@ -80,7 +81,7 @@ class Line:
 
     def until(self, kind: str) -> Event:
         """The next event of a kind."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             for at, event in enumerate(self.seen):
                 if event[0] == kind:
@@ -109,10 +110,10 @@ class Other:
             self.client.tls_set(str(broker.ca))
         self.client.connect(broker.host, broker.port)
         self.client.loop_start()
-        ready.get(timeout=60)
+        ready.get(timeout=PATIENCE)
         for topic in topics:
             self.client.subscribe(topic, qos=1)
-            ready.get(timeout=60)
+            ready.get(timeout=PATIENCE)
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +123,7 @@ class Other:
         self.client.loop_stop()
 
     def next(self) -> tuple[str, bytes, bool]:
-        return self.heard.get(timeout=60)
+        return self.heard.get(timeout=PATIENCE)
 
 
 def test_a_message_of_qos_1_is_acknowledged_and_heard(broker: Broker) -> None:
@@ -233,10 +234,8 @@ def test_a_stopped_broker_is_found_dead(plain: Broker) -> None:
 
 def wait_until_written(broker: Broker, *parts: bytes) -> None:
     """Wait until the broker has saved the session and its retained messages, shortly after the change."""
-    file, end = broker.folder / "mosquitto.db", time.monotonic() + 60
-    while not (file.exists() and all(part in file.read_bytes() for part in parts)):
-        assert time.monotonic() < end, "the broker saves nothing"
-        time.sleep(0.02)
+    file = broker.folder / "mosquitto.db"
+    until(lambda: file.exists() and all(part in file.read_bytes() for part in parts), "the broker saves nothing")
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
