@@ -6,6 +6,8 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tests.waiting import PATIENCE
+
 EACH = 400  # connections that one address tries to hold
 AT_ONCE = 50
 PAUSE_S = 0.1  # the attack is to hold connections, not to keep this machine busy
@@ -30,7 +32,7 @@ class SlowClients:
     def __exit__(self, *_: object) -> None:
         self._ending.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(PATIENCE)
 
     def _work(self, address: str) -> None:
         held: dict[int, socket.socket] = {}

@@ -14,7 +14,7 @@ from cloakwork.collect.problems import BudgetRules
 from cloakwork.collect.storage import Reading, Store, open_store
 from tests.attacks.conftest import Attack
 from tests.collect.deployment import Deployment, deployment
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 RULES = BudgetRules(window_ms=HOUR_MS, allowed=2, period_ms=1_800_000, aligned=False)
 BATCH = 500
@@ -36,7 +36,7 @@ def flagged(parts: Deployment, sensor: str) -> bool:
     """Whether the collector's health and its metrics have an alarm about a sensor."""
     reasons = {(problem["sensor"], problem["code"]) for problem in parts.collector.client.health()["problems"]}
     head = {"Authorization": f"Bearer {parts.collector.client.secret}"}
-    text = httpx2.get(f"http://127.0.0.1:{parts.collector.client.port}/metrics", headers=head, timeout=60).text
+    text = httpx2.get(f"http://127.0.0.1:{parts.collector.client.port}/metrics", headers=head, timeout=PATIENCE).text
     figures = [line for line in text.splitlines() if line.startswith('cloakwork_problems_total{reason="flood"}')]
     return (sensor, "flood") in reasons and float(figures[0].split()[-1]) > 0
 

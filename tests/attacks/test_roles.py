@@ -8,6 +8,7 @@ from cloakwork.collect.storage import Role, open_store
 from tests.attacks.conftest import Attack
 from tests.attacks.test_slow_requests import collector
 from tests.collect.test_api_roles import BODIES, RULES
+from tests.waiting import PATIENCE
 
 FOR_ALL_SITES = {("GET", "/metrics"), ("POST", "/v1/tokens")}  # the body asks for a token for all sites
 OTHER_SITE, REVOKED, UNKNOWN = "other site", "revoked", "unknown"
@@ -15,7 +16,7 @@ OTHER_SITE, REVOKED, UNKNOWN = "other site", "revoked", "unknown"
 
 def status(port: int, method: str, path: str, headers: dict[str, str], body: object) -> int:
     """The status of an answer; its body is not read, since a stream has no end."""
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         link.request(method, path, None if body is None else json.dumps(body), headers)
         return link.getresponse().status
@@ -40,7 +41,7 @@ def credentials(url: str, port: int) -> dict[str, tuple[str, dict[str, str]]]:
         "anonymous": ("", {}),
         "anonymous with a cookie": ("", {"Cookie": f"cloakwork={'x' * 43}"}),
     }
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     link.request(
         "POST", "/v1/session", json.dumps({"token": made["operator"].secret}), {"Content-Type": "application/json"}
     )
@@ -69,7 +70,7 @@ def test_no_caller_gets_further_than_its_role(attack: Attack, tmp_path: Path) ->
     """
     with collector(tmp_path) as (port, _):
         callers = credentials(f"sqlite:///{tmp_path / 'store.db'}", port)
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         link.request("GET", "/openapi.json", headers=callers["operator"][1])
         listed = json.load(link.getresponse())["paths"]
         link.close()

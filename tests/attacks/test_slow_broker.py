@@ -9,7 +9,7 @@ from cloakwork.collect import embedded_broker
 from cloakwork.collect.embedded_broker import EmbeddedBroker
 from tests.attacks.conftest import Attack
 from tests.attacks.slow_clients import SlowClients
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ANSWER_S = 20.0
 ACCEPTED = b"\x20\x02\x00\x00"
@@ -59,7 +59,7 @@ def test_the_embedded_broker_ends_connections_that_say_nothing(attack: Attack, m
     broker.start()
     try:
         for said in (b"", hello("a")[:5], hello("b") + b"\x30\x20\x00", hello("c") + b"\x82", hello("d")):
-            with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as link:
+            with socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE) as link:
                 link.sendall(said)
                 attack.expect(ends(link))
     finally:

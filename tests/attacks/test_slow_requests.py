@@ -12,7 +12,7 @@ from tests.attacks.slow_clients import SlowClients
 from tests.collect.collector_process import SITE, Collector, HttpClient, fork_server
 from tests.collect.small_sites import site_file
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ANSWER_S = 20.0
 PLACES = 1000  # connections that a collector holds
@@ -88,7 +88,7 @@ def test_a_thousand_addresses_shut_no_known_device_out(attack: Attack, tmp_path:
         links = []
         for k in range(PLACES + 100):
             address = (f"127.1.{k // 200}.{1 + k % 200}", 0)
-            links.append(socket.create_connection(("127.0.0.1", port), timeout=60, source_address=address))
+            links.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE, source_address=address))
         for k in range(attack.size(20, AT_ONCE)):
             attack.expect(answer(port, "127.0.0.1", reading(k + 2, token)) == b"HTTP/1.1 200 OK")
         for link in links:

@@ -21,7 +21,7 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site
 from tests.broker import READER, Broker, running_broker
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def at_work(folder: Path, value: float, broker: Broker) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -260,7 +260,7 @@ def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tm
                 thread.join(0.1)
                 if not thread.is_alive():
                     break
-        thread.join(60)
+        thread.join(PATIENCE)
     assert setup.values[0] == 11
     assert len(setup.values) == 2
     assert said == ["the broker is away: waiting for it", "the broker is back"]

@@ -11,6 +11,7 @@ import pytest
 from cloakwork.auditing import ProgramSource, Verdict, audit
 from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm
+from tests.waiting import PATIENCE
 
 RNG = np.random.default_rng(1)
 GEOMETRIC = """
@@ -33,7 +34,7 @@ def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Pat
     device = program(tmp_path, GEOMETRIC)
     verdicts = []
     for epsilon in (1.0, 1.5):
-        with ProgramSource(f"{device} {epsilon}", timeout=60) as source:
+        with ProgramSource(f"{device} {epsilon}", timeout=PATIENCE) as source:
             found = audit(source, epsilon=1.0, reports=5_000, confidence=0.999, rng=np.random.default_rng(2))
             verdicts.append(found.verdict)
             assert source.reader.form is ReportForm.WHOLE
@@ -48,7 +49,7 @@ while True:
     print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else
         "LOW" if rng.random() < 0.05 else rng.randrange(1000))
 """
-    with ProgramSource(program(tmp_path, text), timeout=60) as source:
+    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
         found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
     assert found.witness is not None
     assert found.witness.event == 'the output is "ERR7"'
@@ -70,7 +71,7 @@ def test_no_shell_is_asked(tmp_path: Path) -> None:
 
 def test_a_program_that_ends_is_started_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     device = program(tmp_path, "import os, sys\nprint(os.getpid())\nprint(7, end='')")
-    with ProgramSource(device, timeout=60) as source:
+    with ProgramSource(device, timeout=PATIENCE) as source:
         found = source(0, 6, RNG).tolist()
     assert found[1::2] == [7, 7, 7]
     assert len(set(found[::2])) == 3
@@ -79,7 +80,7 @@ def test_a_program_that_ends_is_started_again(tmp_path: Path, caplog: pytest.Log
 
 
 def test_rows_come_as_rows(tmp_path: Path) -> None:
-    with ProgramSource(program(tmp_path, "while True: print('1.5, 2 ,3')"), timeout=60) as source:
+    with ProgramSource(program(tmp_path, "while True: print('1.5, 2 ,3')"), timeout=PATIENCE) as source:
         assert source(0, 400, RNG).tolist() == [[1.5, 2.0, 3.0]] * 400
 
 
@@ -114,12 +115,12 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(tmp_path: Path, tex
 
 def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
     text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
-    with ProgramSource(program(tmp_path, text), form=ReportForm.WHOLE, timeout=60) as source:
+    with ProgramSource(program(tmp_path, text), form=ReportForm.WHOLE, timeout=PATIENCE) as source:
         source(0, 200, RNG)
         with pytest.raises(InputError, match=r"line 251 on input 0 .*\\x1b\[2Jboo") as problem:
             source(0, 60, RNG)
         assert problem.value.values["argument"] == "form"
-    with ProgramSource(program(tmp_path, text), timeout=60) as source:
+    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
         assert source(0, 200, RNG).dtype == np.int64
         found = source(0, 52, RNG)
         assert found.tolist() == [*range(200, 250), r"\udcff\x1b[2Jboo", 1]
@@ -133,7 +134,7 @@ rng = random.Random(int(sys.argv[1]))
 for k in range(5000):
     print({later} if k > 300 and k % 7 == 0 else rng.randrange(1000))
 """
-    with ProgramSource(program(tmp_path, text), timeout=60) as source:
+    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
         found = audit(source, epsilon=1.0, delta=0.1, reports=2_000, confidence=0.999, rng=np.random.default_rng(2))
     assert found.reports_used > 300
 
@@ -151,7 +152,7 @@ child = subprocess.Popen(["sleep", "600"])
 print(child.pid, flush=True)
 child.wait()
 """
-    with ProgramSource(program(tmp_path, text), timeout=60) as source:
+    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
         child = int(source(0, 1, RNG)[0])
         assert Path(f"/proc/{child}").exists()
     end = time.monotonic() + 60
@@ -165,7 +166,7 @@ def test_what_has_ended_by_itself_is_not_killed_under_its_old_number(
 ) -> None:
     killed: list[int] = []
     monkeypatch.setattr("os.killpg", lambda group, _: killed.append(group))
-    with ProgramSource(program(tmp_path, "import os\nprint(os.getpid())"), timeout=60) as source:
+    with ProgramSource(program(tmp_path, "import os\nprint(os.getpid())"), timeout=PATIENCE) as source:
         ended = source(0, 3, RNG).tolist()[:2]
     assert not set(ended) & set(killed)
 

@@ -27,6 +27,7 @@ from tests.auditing.conftest import CLAIM
 from tests.broker import Broker, running_broker
 from tests.cli.conftest import Outcome, Run
 from tests.cli.test_story import SITE
+from tests.waiting import PATIENCE
 
 QUICK = SITE.replace("readings_per_window = 10", "readings_per_window = 50\nresolution = 0.01")
 CHANGE = """
@@ -72,7 +73,7 @@ def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join(60)
+        thread.join(PATIENCE)
 
 
 def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, reports: int = 400) -> Outcome:

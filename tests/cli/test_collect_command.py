@@ -347,7 +347,7 @@ def working(agents: list[Agent]) -> Iterator[None]:
     finally:
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE)
 
 
 def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path: Path, run: Run) -> None:

@@ -137,7 +137,7 @@ class ForkServer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(PATIENCE)
         self._process.stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -76,7 +76,7 @@ class Device:
         _receive(link, 4 * len(part))
 
     def _connect(self) -> ssl.SSLSocket:
-        plain = socket.create_connection(("127.0.0.1", self._broker.port), timeout=60)
+        plain = socket.create_connection(("127.0.0.1", self._broker.port), timeout=PATIENCE)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = self._context.wrap_socket(plain, server_hostname="localhost")
         texts = [f"device-{self._sensor}".encode(), self._sensor.encode(), PASSWORDS[self._sensor].encode()]

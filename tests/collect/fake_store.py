@@ -8,6 +8,7 @@ from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Readi
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.collect.storage.report_table import ProblemTable, ReportTable
 from cloakwork.sensor.wire import write_reading
+from tests.waiting import PATIENCE
 
 SITES = {"flat": {"s1", "s2"}, "hall": {"h1"}}
 NOW = 1_794_731_949_000
@@ -34,7 +35,7 @@ class FakeStore(Store):
 
     def call(self) -> None:
         self.calls += 1
-        self.gate.wait(60)
+        self.gate.wait(PATIENCE)
         self.attempts += 1
         if self.failure is not None:
             raise self.failure

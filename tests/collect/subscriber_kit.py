@@ -16,6 +16,7 @@ from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import write_reading
 from tests.broker import Broker
+from tests.waiting import PATIENCE
 
 SENSORS = [f"s{k:02d}" for k in range(20)]
 WATCHED = {"flat": set(SENSORS)}
@@ -31,7 +32,7 @@ def reading(number: int) -> Message:
 
 def publish(broker: Broker, messages: Iterable[Message], *, retain: bool = False) -> None:
     """Publish with QoS 1, a hundred at a time; returns when the broker has them all."""
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as link, link.makefile("rb") as answers:
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE) as link, link.makefile("rb") as answers:
         link.sendall(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01p")
         assert answers.read(4) == b"\x20\x02\x00\x00"
         rest = list(messages)

@@ -18,7 +18,7 @@ from cloakwork.collect.api import ApiSettings, route_context, routes_results
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.storage import Reading, Token
 from tests.collect.api_kit import NOW, PLAIN, bench, reading, result, served
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 def test_wrong_tokens_have_to_wait_and_good_ones_from_the_same_address_do_not(tmp_path: Path) -> None:
@@ -42,12 +42,12 @@ def test_a_flood_of_guesses_delays_only_other_guesses(tmp_path: Path, monkeypatc
 
         def look(secret: str) -> Token | None:
             if secret.startswith("cw_000"):
-                release.wait(100)
+                release.wait(PATIENCE)
             return usual(secret)
 
         def guess(number: int) -> int:
             wrong = {"Authorization": f"Bearer cw_{number:043d}"}
-            return httpx2.get(f"{address}/v1/sites", headers=wrong, verify=PLAIN, timeout=120).status_code
+            return httpx2.get(f"{address}/v1/sites", headers=wrong, verify=PLAIN, timeout=PATIENCE).status_code
 
         assert guess(0) == 401
         monkeypatch.setattr(made.store.tokens, "check", look)
@@ -58,7 +58,7 @@ def test_a_flood_of_guesses_delays_only_other_guesses(tmp_path: Path, monkeypatc
                 with httpx2.Client(
                     transport=httpx2.HTTPTransport(verify=PLAIN, local_address="127.0.0.2")
                 ) as neighbour:
-                    heard = neighbour.get(f"{address}/v1/sites", headers=made.bearer("analyst"), timeout=60)
+                    heard = neighbour.get(f"{address}/v1/sites", headers=made.bearer("analyst"), timeout=PATIENCE)
                 assert heard.status_code == 200, "threads for reading are free"
             finally:
                 release.set()
@@ -169,7 +169,9 @@ def test_long_responses_of_one_token_are_made_one_at_a_time_and_off_the_event_lo
         headers = made.bearer("analyst")
         with ThreadPoolExecutor(6) as crowd:
             asked = [
-                crowd.submit(httpx2.get, f"{address}/v1/sites/hall/{path}", headers=headers, verify=PLAIN, timeout=60)
+                crowd.submit(
+                    httpx2.get, f"{address}/v1/sites/hall/{path}", headers=headers, verify=PLAIN, timeout=PATIENCE
+                )
                 for _ in range(6)
             ]
             assert [one.result().status_code for one in asked] == [200] * 6

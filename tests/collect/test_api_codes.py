@@ -12,6 +12,7 @@ from cloakwork.collect.api.credentials import MOST_CODES, OneTimeCodes
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.storage import Role, Token
 from tests.collect.api_kit import PLAIN, Bench, bench, served
+from tests.waiting import PATIENCE
 
 TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
 
@@ -70,7 +71,9 @@ def test_codes_are_stored_as_hashes_expire_and_are_few() -> None:
 
 def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> bool:
     """Whether the stream of a session ends by what is done while it is open."""
-    with httpx2.stream("GET", f"{address}/v1/events", headers={"Cookie": cookie}, verify=PLAIN, timeout=60) as answer:
+    with httpx2.stream(
+        "GET", f"{address}/v1/events", headers={"Cookie": cookie}, verify=PLAIN, timeout=PATIENCE
+    ) as answer:
         assert answer.status_code == 200
         lines = answer.iter_lines()
         assert next(lines).startswith("retry")

@@ -20,6 +20,7 @@ from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
+from tests.waiting import PATIENCE
 
 QUICK = ApiSettings(follow_s=0.1, token_s=0.2)
 LAZY = ApiSettings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
@@ -36,11 +37,11 @@ class Listener:
         self.comments = 0
         self._thread = threading.Thread(target=self._read, args=(f"{address}/v1/events{query}", headers), daemon=True)
         self._thread.start()
-        assert self.opened.wait(60)
+        assert self.opened.wait(PATIENCE)
 
     def _read(self, url: str, headers: dict[str, str]) -> None:
         try:
-            with httpx2.stream("GET", url, headers=headers, verify=PLAIN, timeout=60) as answer:
+            with httpx2.stream("GET", url, headers=headers, verify=PLAIN, timeout=PATIENCE) as answer:
                 self.status = answer.status_code
                 self.kind = answer.headers["content-type"]
                 event: dict[str, str] = {}
@@ -64,7 +65,7 @@ class Listener:
             name, _, value = line.partition(": ")
             event[name] = value
 
-    def next(self, kind: str = "result", seconds: float = 240.0) -> dict[str, Any]:
+    def next(self, kind: str = "result", seconds: float = PATIENCE) -> dict[str, Any]:
         """The next event of a kind."""
         end = time.monotonic() + seconds
         while True:
@@ -73,7 +74,7 @@ class Listener:
             if event["event"] == kind:
                 return {"id": event.get("id"), **json.loads(event["data"])}
 
-    def ended(self, seconds: float = 240.0) -> str:
+    def ended(self, seconds: float = PATIENCE) -> str:
         """The code in the last event of a stream that has ended."""
         last: dict[str, str] = {}
         while (event := self.events.get(timeout=seconds)) is not None:
@@ -241,7 +242,7 @@ def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
 def test_a_disconnect_is_noticed(tmp_path: Path) -> None:
     with served(tmp_path) as (made, address):
         host = urlsplit(address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(asking(made))
             assert link.recv(100).startswith(b"HTTP/1.1 200")
             assert made.hub.streams == 1

@@ -20,7 +20,7 @@ from cloakwork.collect.connection_limits import address_of
 from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.errors import ApiError, InputError
 from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 class Clock:
@@ -123,7 +123,7 @@ def stuck(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Ev
 
     def submit(rows: list[Reading]) -> list[ReadingStatus]:
         if rows[0].sensor == "s1":
-            release.wait(100)
+            release.wait(PATIENCE)
         return usual(rows)
 
     monkeypatch.setattr(made.intake, "submit", submit)
@@ -140,7 +140,7 @@ def test_a_device_whose_requests_pile_up_does_not_block_others(tmp_path: Path, m
         def send(seq: int) -> None:
             headers = made.bearer("device")
             answer = httpx2.post(
-                f"{address}/v1/readings", json=reading(seq), headers=headers, verify=PLAIN, timeout=120
+                f"{address}/v1/readings", json=reading(seq), headers=headers, verify=PLAIN, timeout=PATIENCE
             )
             statuses.append(answer.status_code)
 
@@ -154,21 +154,21 @@ def test_a_device_whose_requests_pile_up_does_not_block_others(tmp_path: Path, m
             json=reading(1, sensor="s2"),
             headers=made.bearer("other"),
             verify=PLAIN,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert other.status_code == 200
-        reader = httpx2.get(f"{address}/v1/sites", headers=made.bearer("analyst"), verify=PLAIN, timeout=60)
+        reader = httpx2.get(f"{address}/v1/sites", headers=made.bearer("analyst"), verify=PLAIN, timeout=PATIENCE)
         assert reader.status_code == 200
         release.set()
         for thread in threads:
-            thread.join(120)
+            thread.join(PATIENCE)
         assert Counter(statuses) == {429: 12, 200: 8}
 
 
 def test_a_body_declared_too_large_is_refused_unread(tmp_path: Path) -> None:
     with served(tmp_path) as (made, address):
         host = urlsplit(address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(_head(made, "Content-Length: 2000000"))
             answer = _answer(link)
         assert answer.startswith(b"HTTP/1.1 413")
@@ -178,7 +178,7 @@ def test_a_body_declared_too_large_is_refused_unread(tmp_path: Path) -> None:
 def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(body_bytes=100_000)) as (made, address):
         host = urlsplit(address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(_head(made, "Transfer-Encoding: chunked"))
             piece = b"8000\r\n" + b" " * 0x8000 + b"\r\n"
             for _ in range(4):  # more than is allowed, and there is no end of it yet
@@ -190,7 +190,7 @@ def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path)
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(body_s=0.2)) as (made, address):
         host = urlsplit(address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(_head(made, "Content-Length: 50") + b'{"v":1,')
             assert _answer(link).startswith(b"HTTP/1.1 408")
 
@@ -198,7 +198,7 @@ def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
 def test_without_a_token_no_body_is_read(tmp_path: Path) -> None:
     with served(tmp_path) as (made, address):
         host = urlsplit(address)
-        with socket.create_connection((host.hostname, host.port), timeout=60) as link:
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(_head(made, "Content-Length: 50", who="anonymous"))
             assert _answer(link).startswith(b"HTTP/1.1 401")
 

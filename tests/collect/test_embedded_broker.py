@@ -10,6 +10,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect import embedded_broker
 from cloakwork.collect.embedded_broker import EmbeddedBroker
+from tests.waiting import PATIENCE
 
 
 class Client:
@@ -23,11 +24,11 @@ class Client:
         self._client.on_subscribe = lambda *_: self.told.put("subscribed")
         self._client.connect(broker.broker.host, broker.port)
         self._client.loop_start()
-        assert self.told.get(timeout=60) == "connected"
+        assert self.told.get(timeout=PATIENCE) == "connected"
 
     def subscribe(self, topic: str) -> str:
         self._client.subscribe(topic, 1)
-        return self.told.get(timeout=60)
+        return self.told.get(timeout=PATIENCE)
 
     def leave(self) -> None:
         self._client.disconnect()

@@ -17,7 +17,7 @@ from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Readi
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
 from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_full_queue_holds_the_sender_back_and_refuses_requests(fake_store: Fak
         harness.intake.submit([row(500)])
     assert refusal.value.queued == 10
     fake_store.gate.set()
-    sender.join(60)
+    sender.join(PATIENCE)
     until(lambda: harness.done == 100)
     harness.intake.stop()
     assert len(fake_store.rows) == 100
@@ -233,7 +233,7 @@ def test_stopped_while_the_store_fails_nothing_is_acknowledged(fake_store: FakeS
     until(lambda: harness.intake.state.reason == "locked")
     harness.intake.stop()
     for thread in (sender, request):
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     assert (harness.done, fake_store.rows, harness.intake.state.queued) == (0, {}, 0)
     assert [type(answer) for answer in said] == [BusyError]

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
+from tests.waiting import PATIENCE
 
 # a process that adds the same readings as others, with its own values, in its own order
 WRITER = """
@@ -39,7 +40,7 @@ def at_once(*works: Callable[[], object]) -> None:
     start = threading.Barrier(len(works))
 
     def run(work: Callable[[], object]) -> None:
-        start.wait(60)
+        start.wait(PATIENCE)
         work()
 
     with ThreadPoolExecutor(len(works)) as pool:
@@ -80,7 +81,7 @@ def test_two_processes_share_a_store(store_url: str) -> None:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    said = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+    said = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in running]
     with open_store(store_url) as store:
         stored = {(row.sensor, row.seq): row.value for row in store.readings.iterate(SITE)}
         assert len(stored) == 400
@@ -156,7 +157,7 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
                 change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
                 connection.execute(change.values(solved=tables.frames.c.solved + 1))
                 if len(runs) <= 2 and frame == first:
-                    meet.wait(60)
+                    meet.wait(PATIENCE)
 
         database.write(work)
 

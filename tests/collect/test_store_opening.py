@@ -18,6 +18,7 @@ from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError, StoreAwayError, StoreError
 from tests.collect.store_rows import SITE, frames
 from tests.postgres import Postgres
+from tests.waiting import PATIENCE
 
 
 def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:
@@ -145,7 +146,7 @@ def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: 
 def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
     code = "import sys; from cloakwork.collect.storage import open_store; open_store(sys.argv[1]).check()"
     running = [subprocess.Popen([sys.executable, "-c", code, store_url], stderr=subprocess.PIPE) for _ in range(4)]
-    said = [process.communicate(timeout=60)[1].decode() for process in running]
+    said = [process.communicate(timeout=PATIENCE)[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 4, said
     with open_store(store_url) as store:
         assert store.frames.unsolved(SITE) == []

@@ -26,7 +26,7 @@ from cloakwork.sensor.wire import write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
 from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, patient_broker, publish, reading, stored
 from tests.devices import SENSOR, make_folder
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker
         until(lambda: count(path) >= goal)  # noqa: B023 - called in this turn only
         process.kill()
         process.wait()
-        sender.join(60)
+        sender.join(PATIENCE)
         seen.append(count(path))
     assert seen == sorted(set(seen))
     publish(broker, map(reading, range(kills * part, total)))
@@ -246,7 +246,7 @@ def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: 
             until(lambda: len(collector.new) >= 10)
         finally:
             stop.set()
-            device.join(60)
+            device.join(PATIENCE)
         until(lambda: [report.state for report in collector.store.reports.latest("flat")] == ["offline"])
         kept = list(collector.store.readings.iterate("flat"))
     assert {row.sensor for row in kept} == {SENSOR}

@@ -21,7 +21,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NAME = "cloakwork-zones"
 AVAILABLE = f"cloakwork/zones/{NAME}"
@@ -205,7 +205,7 @@ def may_connect(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     allowed, usual = threading.Event(), make_client
 
     def client_for(*args: Any, **options: Any) -> paho.Client:
-        assert allowed.wait(60)
+        assert allowed.wait(PATIENCE)
         return usual(*args, **options)
 
     monkeypatch.setattr("cloakwork.mqtt.client.make_client", client_for)

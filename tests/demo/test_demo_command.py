@@ -65,7 +65,7 @@ def sign_in(url: str, code: str) -> int:
         f"{url}/v1/session", json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
             return int(answer.status)
     except urllib.error.HTTPError as problem:
         with problem:
@@ -87,7 +87,7 @@ def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> 
         assert token is not None
         path = f"{found[1]}/v1/sites/flat/latest"
         request = urllib.request.Request(path, headers={"Authorization": f"Bearer {token[0]}"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
             assert answer.status == 200
         assert [sign_in(found[1], found[2]) for _ in range(2)] == [200, 401], "the address works once"
         assert len(list((tmp_path / "tmp").iterdir())) == 1

@@ -38,12 +38,12 @@ def show() -> Iterator[Demonstration]:
 def asked(show: Demonstration, path: str) -> Any:
     asking = {"Authorization": f"Bearer {show.secret}"}
     request = urllib.request.Request(show.service.url + path, headers=asking)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
         return json.loads(answer.read())
 
 
 def test_the_page_is_where_it_says(show: Demonstration) -> None:
-    with urllib.request.urlopen(show.invite().partition("#")[0], timeout=60) as answer:  # noqa: S310
+    with urllib.request.urlopen(show.invite().partition("#")[0], timeout=PATIENCE) as answer:  # noqa: S310
         assert "<title>Cloakwork</title>" in answer.read().decode()
 
 

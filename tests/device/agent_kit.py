@@ -14,6 +14,7 @@ from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import Broker
+from tests.waiting import PATIENCE
 
 RATIO = 40.0
 QUICK = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1, "clock_ms": 5000}
@@ -84,5 +85,5 @@ def working(folder: Path, broker: Broker, source: ReadingSource, **options: Any)
         yield notes
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()

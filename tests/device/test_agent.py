@@ -32,7 +32,7 @@ from tests.broker import READER, Broker, running_broker
 from tests.clocks import running_time_server
 from tests.device.agent_kit import QUICK, RATIO, listening, working
 from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
 
@@ -207,7 +207,7 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     with listening(broker) as listener:
         until(lambda: set(kept) <= set(listener.readings()))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
         process.communicate()
     assert exactly(listener.readings(), told, 85)
 

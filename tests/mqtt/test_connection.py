@@ -10,6 +10,7 @@ import pytest
 
 from cloakwork.mqtt import Connection, MqttMessage
 from cloakwork.mqtt.connection import Waker
+from tests.waiting import PATIENCE
 
 
 class FakeClient:
@@ -138,7 +139,7 @@ def test_an_acknowledgement_wakes_the_connection(line: Line, monkeypatch: pytest
     worker = threading.Thread(target=connection.step, daemon=True)
     worker.start()
     line.messages[0].acknowledge()
-    worker.join(60)
+    worker.join(PATIENCE)
     assert client.acknowledged == [1]
 
 

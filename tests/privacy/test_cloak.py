@@ -31,6 +31,7 @@ from cloakwork.physics import (
 )
 from cloakwork.privacy import Cloak, NoiseTable, Profile, Scope, largest_mu, noise_table, sensitivity
 from cloakwork.privacy.noise_table import DEVICE_TABLES
+from tests.waiting import PATIENCE
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
@@ -235,7 +236,7 @@ def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
 
     process = context.Process(target=child)
     process.start()
-    assert queue.get(timeout=60) == "BudgetError"
+    assert queue.get(timeout=PATIENCE) == "BudgetError"
     process.join()
 
 

@@ -20,11 +20,12 @@ from cloakwork.site import clock_ms, make_schedule
 from tests import micropython
 from tests.clocks import VirtualBoard, VirtualServer, World, answer, running_time_server
 from tests.sensor.test_power_cuts import overspent
+from tests.waiting import PATIENCE
 
 SCHEDULE = {"period_ms": 2011, "offset_ms": 1000, "late_ms": 200, "clock_ms": 50, "window_slots": 30, "allowed": 30}
 
 
-def wait_for_time(known: NetworkTime, seconds: float = 240.0) -> bool:
+def wait_for_time(known: NetworkTime, seconds: float = PATIENCE) -> bool:
     """Serve in real time until the time is known."""
     deadline = time.monotonic() + seconds
     while not known.unix() and time.monotonic() < deadline:

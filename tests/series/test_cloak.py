@@ -28,6 +28,7 @@ from cloakwork.series import (
     publish,
 )
 from tests.series.series_kit import CLAIM, TEN
+from tests.waiting import PATIENCE
 
 IDENTITY = Coefficients([1.0])
 COUNTS = np.array([3, 0, 4, 1, 7, 0, 2, 5])
@@ -104,7 +105,7 @@ def test_a_forked_process_cannot_release() -> None:
 
     process = context.Process(target=child)
     process.start()
-    assert queue.get(timeout=60) == "BudgetError"
+    assert queue.get(timeout=PATIENCE) == "BudgetError"
     process.join()
 
 

@@ -17,6 +17,7 @@ from cloakwork.errors import BudgetError, CloakworkError, ReadingError
 from cloakwork.privacy import private_words
 from cloakwork.series import Filter, RunningSum, Stream, WindowSum
 from tests.series.stream_kit import CASES, NAMES, ratio, stream
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
@@ -121,7 +122,7 @@ def test_a_forked_process_cannot_go_on_with_a_stream() -> None:
 
     process = context.Process(target=child)
     process.start()
-    assert queue.get(timeout=60) == "BudgetError"
+    assert queue.get(timeout=PATIENCE) == "BudgetError"
     process.join()
     assert one.push(1).time == 0
 
