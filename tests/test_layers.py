@@ -92,9 +92,9 @@ def test_importing_loads_no_numpy(statement: str) -> None:
 
 
 def test_commands_load_quickly() -> None:
-    """Drawing and all of SciPy's distributions take longer to load than most commands to work."""
+    """Drawing, networks and all of SciPy's distributions take longer to load than most commands to work."""
     commands = "from cloakwork.cli import plan, recover, provision, collect, demo"
-    assert not loaded_after(commands) & {"matplotlib", "scipy.stats"}
+    assert not loaded_after(commands) & {"matplotlib", "networkx", "scipy.stats"}
 
 
 def test_all_public_names_load_and_others_do_not() -> None:

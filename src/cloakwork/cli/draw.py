@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import networkx as nx
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
@@ -183,6 +182,8 @@ def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequ
         axes.barh([space.name(int(k)) for k in order], weights[order], color="#e07b39")
         axes.set_title(f"Recovered map: the 20 heaviest of {len(space):,} places")
         return {}
+    import networkx as nx  # noqa: PLC0415 - slow to load, and rarely needed
+
     graph = nx.Graph([(int(a), int(b)) for a, b in space.pairs])
     graph.add_nodes_from(range(len(space)))
     layout = nx.spring_layout(graph, seed=1)

@@ -1,11 +1,11 @@
 """Diffusion over a network."""
 
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import networkx as nx
 import numpy as np
 from scipy import sparse
 
@@ -15,6 +15,9 @@ from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, unit_rows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Side, SpectralBound
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 DENSE_SPECTRUM = 2_000  # most nodes for which `describe` computes the full spectrum of L
 
@@ -157,7 +160,8 @@ class _Edges:
 
 
 def _read(graph: Any, lengths: Any) -> _Edges:
-    if isinstance(graph, nx.Graph):
+    networkx = sys.modules.get("networkx")  # slow to load; whoever has one of its graphs has loaded it
+    if networkx is not None and isinstance(graph, networkx.Graph):
         return _from_networkx(graph)
     if sparse.issparse(graph) or isinstance(graph, np.ndarray):
         matrix: Any = graph

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from scipy import spatial
 from scipy.cluster import vq
@@ -100,6 +99,8 @@ def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
 
 
 def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
+    import networkx as nx  # noqa: PLC0415 - slow to load, and rarely needed
+
     graph: nx.Graph[Any] = nx.Graph()
     rows: Sequence[Sequence[str | int | float]] = (
         _edge_rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
