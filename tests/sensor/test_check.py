@@ -48,6 +48,17 @@ def test_an_honest_sensor_is_ready() -> None:
     assert lines(report)[0].endswith(NOTICE)
 
 
+def test_noise_that_carries_over_counts_with_its_white_part() -> None:
+    rng, last = np.random.default_rng(8), [0.0]
+
+    def read() -> tuple[int, int]:
+        last[0] = 0.5 * last[0] + 0.12 * rng.standard_normal()
+        return round((21.0 + last[0]) * STEP), STEP
+
+    report = checked(read, 600)
+    assert report["own_noise"]["estimate"] == pytest.approx(0.12 / 1.5, rel=0.15)
+
+
 def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() -> None:
     one = noisy(0.06)
     report = checked(lambda: (sum(one()[0] for _ in range(8)), 8 * STEP), own_noise=0.015)

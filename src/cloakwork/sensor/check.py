@@ -140,7 +140,7 @@ def _judge_noise(
     reasons, remarks = report["reasons"], report["remarks"]
     cell = max(gap, (max(numbers) - min(numbers)) // _CELLS)
     noise = RoundedNoise([(number - numbers[0]) / cell for number in numbers], advance)
-    size = cell / common
+    size = cell / common / (1 + abs(noise.carry))  # only the white part of noise that carries over hides a step
     sd, low, high = noise.sd * size, noise.low * size, noise.high * size
     report["own_noise"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
     drift = report["drift"] = _slope(numbers) * len(numbers) / common

@@ -4,7 +4,8 @@ Floats serve here for what a person reads about a device; they never touch a rea
 
 Notes
 -----
-What counts for privacy is the noise given the readings before. So the model of a reading, in steps of the hardware, is
+What counts for privacy is the white part of the noise: s / (1 + |c|), the smallest value of its spectrum, where c is
+how much of a deviation carries over to the next reading. The model of a reading, in steps of the hardware, is
 
     y_t = round(m_t + g_t),   m_t = a + b t + c y_(t-1),   g_t independent and normal with standard deviation s:
 
