@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from cloakwork._checks import percent
-from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
 from cloakwork.cli.draw import check_picture
-from cloakwork.cli.draw_calibration import draw_walk
-from cloakwork.cli.output import as_json, busy, note, out, program, refuse_input, say, table, written
+from cloakwork.cli.moments import parse_moment
+from cloakwork.cli.output import as_json, bar, busy, counted, note, out, program, refuse_input, say, table, written
+from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
-from cloakwork.fitting import WalkFit, fit_walk, read_walk, rounded
+from cloakwork.fitting import MOST_FRAMES, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
@@ -23,23 +24,58 @@ def calibrate(
     path: SiteFile,
     walk: Annotated[Path | None, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.")] = None,
     readings: Annotated[Path | None, typer.Option(help="File of time,sensor,value: true readings meanwhile.")] = None,
+    from_store: Annotated[
+        str | None, typer.Option(metavar="URL", callback=no_password, help="Fit to cloaked readings of this store.")
+    ] = None,
+    since: Since = None,
+    until: Until = None,
+    plan: PlanFile = None,
     target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Picture of the readings against the model to write.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the walk against the model to write.")] = None,
     json: Json = False,
 ) -> None:
-    """Fit reach, strength, footprint, gains and baselines of a floor plan to readings."""
-    if walk is None or readings is None:
-        raise InputError("give --walk and --readings: where you stood, and what the sensors read meanwhile.")
+    """Fit the physics of a floor plan to the readings of a walk, or to cloaked ones."""
     if write and target is not None:
         raise InputError("give either --write, which changes the site file, or --out with another file.")
+    inputs = tuple(file for file in (path, walk, readings) if file is not None)
+    site = load_site(path)
+    if from_store is not None:
+        if walk is not None or readings is not None or plot is not None:
+            raise InputError("--walk, --readings and --plot go with a walk: leave them out with --from-store.")
+        changes = _from_store(site, path, from_store, (since, until), plan, json=json)
+    elif walk is None or readings is None:
+        raise InputError("give --walk and --readings, or --from-store with the address of a collector's store.")
+    else:
+        if since is not None or until is not None or plan is not None:
+            raise InputError("--since, --until and --plan go with --from-store: leave them out with a walk.")
+        changes = _from_walk(site, walk, readings, plot, inputs, json=json)
+    text = path.read_text(encoding="utf-8")
+    new = _new_text(site, text, changes)
+    if write or target is not None:
+        _write(new, target or path, inputs[1:] if write else inputs)
+    else:
+        if not json:
+            _show(text, new, path)
+        note("nothing is written: add --write to change the site file, or --out FILE for another one")
+    if walk is not None:
+        note(
+            f"{readings} holds true readings and {walk} says where you were: keep both to yourself, and delete them "
+            "once the fit is good"
+        )
+
+
+def _from_walk(
+    site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...], *, json: bool
+) -> Changes:
     if plot is not None:
         check_picture(plot)
-        refuse_input(plot, path, walk, readings)
-    site = load_site(path)
+        refuse_input(plot, *inputs)
     with busy("fitting the model to the walk"):
         fit = fit_walk(site, read_walk(site, walk, readings))
     if plot is not None:
+        from cloakwork.cli.draw_calibration import draw_walk  # noqa: PLC0415 - most calls draw nothing
+
         draw_walk(plot, fit)
         note(f"wrote the picture to {plot}")
     if fit.unseen:
@@ -54,18 +90,53 @@ def calibrate(
         as_json(_values(fit, changes))
     else:
         _report(fit)
-    text = path.read_text(encoding="utf-8")
-    new = _new_text(site, text, changes)
-    if write or target is not None:
-        _write(new, target or path, (walk, readings) if write else (path, walk, readings))
+    return changes
+
+
+def _from_store(
+    site: Site, path: Path, url: str, period: tuple[str | None, str | None], plan: Path | None, *, json: bool
+) -> Changes:
+    from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a walk needs no database
+
+    since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
+    cloak = planned_noise(site, path, plan).cloak
+    with open_store(url, make=False) as store:
+        stored = StoredFrames(store, site.name, site.sensor_ids, since, until)
+        _ = stored.span  # refuses a period without readings
+        frames = list(stored)
+    if len(frames) > MOST_FRAMES:
+        note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
+    with bar("fitting reach and strength over all paths", 100) as progress:
+        fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total))
+    tolerance = fit.tolerance
+    changes: Changes = {
+        ("physics", "reach"): rounded(fit.reach.value),
+        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
+        ("physics", "tolerance", "gain"): tolerance.gain,
+        ("sources", "strength"): rounded(fit.strength.value),
+    }
+    rows = [("reach", f"{fit.reach} m"), ("strength", str(fit.strength))]
+    rows += [
+        ("offset of the baselines", f"{fit.offset} {site.unit}".rstrip()),
+        ("people", f"{fit.people:.2f} on average"),
+    ]
+    if json:
+        found = {name: _interval(getattr(fit, name)) for name in ("reach", "strength", "offset")}
+        covered = {"diffusion": tolerance.diffusion, "gain": tolerance.gain}
+        told = fit.reach.told and fit.strength.told
+        as_json({"site": site.name, **found, "people": fit.people, "tolerance": covered, "told": told})
     else:
-        if not json:
-            _show(text, new, path)
-        note("nothing is written: add --write to change the site file, or --out FILE for another one")
-    note(
-        f"{readings} holds true readings and {walk} says where you were: keep both to yourself, and delete them once "
-        "the fit is good"
-    )
+        table(
+            f"{site.name}: fitted to {counted(fit.frames, 'cloaked frame')}, with 90 % intervals", ("", "value"), rows
+        )
+    if not (fit.reach.told and fit.strength.told):
+        raise InputError(
+            "these readings cannot tell reach and strength well enough: an interval is wider than half its value. "
+            "Give a longer period with people in it, or walk.",
+            reach=fit.reach,
+            strength=fit.strength,
+        )
+    return changes
 
 
 def _walk_changes(fit: WalkFit) -> Changes:
@@ -146,13 +217,9 @@ def _report(fit: WalkFit) -> None:
 
 
 def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
-    def interval(name: str) -> dict[str, float]:
-        found = getattr(fit, name)
-        return {"value": found.value, "low": found.low, "high": found.high}
-
     return {
         "site": fit.site.name,
-        **{name: interval(name) for name in ("reach", "footprint", "strength")},
+        **{name: _interval(getattr(fit, name)) for name in ("reach", "footprint", "strength")},
         "gains": dict(zip(fit.site.sensor_ids, fit.gains.tolist(), strict=True)),
         "baselines": dict(zip(fit.site.sensor_ids, fit.baselines.tolist(), strict=True)),
         "tolerance": {key: changes[("physics", "tolerance", key)] for key in ("diffusion", "gain")},
@@ -161,3 +228,7 @@ def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
         "bad_sensors": fit.bad_sensors(),
         "bad_rooms": fit.bad_rooms(),
     }
+
+
+def _interval(found: Fitted) -> dict[str, float]:
+    return {"value": found.value, "low": found.low, "high": found.high}

@@ -5,6 +5,7 @@ from .frame_recovery import partial_cloak as partial_cloak
 from .frame_recovery import recovered_frames as recovered_frames
 from .frame_tracking import FrameTracker as FrameTracker
 from .frame_tracking import settled_frames as settled_frames
+from .frame_tracking import site_tracker as site_tracker
 from .frame_tracking import smoothed_frames as smoothed_frames
 from .frame_tracking import values_of as values_of
 from .readings_file import ALARM as ALARM

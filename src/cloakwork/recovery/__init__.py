@@ -6,6 +6,7 @@ from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
+from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.presence import presence
 from cloakwork.recovery.problem import Problem
@@ -41,6 +42,7 @@ __all__ = [
     "Tracked",
     "Tracker",
     "Tracking",
+    "WeighedFrame",
     "joint_p_value",
     "noticed",
     "presence",

@@ -93,10 +93,10 @@ class Tracker:
         self.level = level
         self.observer = observer = Observer(self.problem, prior.high)
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
-        self._moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
+        self.moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
         law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, CHAINS)
         rng = np.random.default_rng(seed)
-        self.sampler = PathSampler(self._moves.first, CHAINS, prior, rng, observer.columns, law)
+        self.sampler = PathSampler(self.moves.first, CHAINS, prior, rng, observer.columns, law)
         self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
         self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later
         self._seen, self._lag = 0, lag
@@ -206,7 +206,7 @@ class Tracker:
         return sum(before < time for before in times)
 
     def _insert(self, index: int, observation: Observation, time: float) -> None:
-        frames, moves = self.sampler.frames, self._moves
+        frames, moves = self.sampler.frames, self.moves
         before = frames[index - 1].time if index else self._before
         transitions = moves.over(1.0 if before is None else time - before)
         self.sampler.insert(index, _weighed(observation, time, transitions))

@@ -1,0 +1,215 @@
+"""Fits reach and strength of a floor plan to cloaked readings alone, by their likelihood over all paths of sources.
+
+This is post-processing of released readings, so it costs no privacy.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import ReadingError
+from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, rounded
+from cloakwork.fitting.responses import Responses
+from cloakwork.physics import Tolerance
+from cloakwork.privacy import Cloak
+from cloakwork.readings import Frame, site_tracker, values_of
+from cloakwork.recovery import Progress, WeighedFrame
+from cloakwork.site import Site
+
+FEWEST_FRAMES = 60
+MOST_FRAMES = 2_000  # the paths of all frames are in memory at once
+RARE = 0.2  # a sensor that misses more frames than this is left out
+STRONG = 1.5  # times the stated strength, to start from
+FIRST_SWEEPS = 6  # over all frames before the first step
+SEARCH = 14  # steps until the parameters have settled, of one sweep each
+AVERAGED = 12  # more, of two sweeps each, whose mean is the estimate
+LARGEST = 0.15  # change of a logarithm, or of the offset over the noise, in one step
+MEMORY = 0.8  # by which earlier draws count for the next step
+LEAST_KNOWN = 0.15  # of the information of known paths: a direction with less is not trusted for a step
+NOTHING = 1e-3  # information that is none, so that an empty flat can be computed with
+SLOPE = 0.01  # of the logarithm of the reach, for its derivative
+
+
+@dataclass(frozen=True, eq=False)
+class CloakedFit:
+    """What cloaked readings say about the physics: `reach` (metres), `strength`, and a common `offset` of baselines.
+
+    `people` is the mean number of sources that were there. `known` is the least share of the information that unknown
+    paths leave: near 0, the readings cannot tell.
+
+    Notes
+    -----
+    The marginal likelihood sums over all paths of all sources. Its gradient is the mean gradient of the likelihood of
+    known paths over draws from their posterior (Fisher's identity), and its curvature the mean curvature less the
+    variance of the gradient (Louis, 1982). Newton steps on these, from draws that continue from step to step, lead to
+    the maximum; the mean over the last steps is the estimate, and the curvature gives its error.
+    """
+
+    site: Site
+    frames: int
+    reach: Fitted
+    strength: Fitted
+    offset: Fitted
+    people: float
+    known: float
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """The tolerance that covers the confidence region; the stated errors of gains come on top."""
+        written, stated = rounded(self.strength.value), self.site.tolerance.gain
+        ends = [(1 - stated) * self.strength.least / written, (1 + stated) * self.strength.most / written]
+        return covering(self.site, reach=self.reach, gains=ends, footprint=None, strength=written)
+
+
+def fit_cloaked(
+    site: Site, cloak: Cloak, frames: Sequence[Frame], *, seed: int = 0, progress: Progress | None = None
+) -> CloakedFit:
+    """Fit reach, strength and a common offset of the baselines to cloaked frames, in order of time.
+
+    `progress` is called with (steps done, steps in total). The sources move as `site.motion` says.
+
+    Notes
+    -----
+    Count and strength trade off: twice as many sources of half the strength read much the same. Draws of paths easily
+    add a source and hardly ever merge two, so the search starts from few strong sources.
+    """
+    search = _Search(site, cloak, frames[-MOST_FRAMES:], seed)
+    shown, total = progress or (lambda *_: None), 1 + SEARCH + AVERAGED
+    for _ in range(FIRST_SWEEPS):
+        search.sweep()
+    shown(1, total)
+    visited = []
+    for step in range(SEARCH + AVERAGED):
+        search.free = 2 if step < SEARCH // 2 else 3  # an offset would first imitate sources that are still missing
+        search.step(*((1, 1.0) if step < SEARCH else (2, 1 / (step - SEARCH + 2))))
+        visited.append(search.at)
+        shown(step + 2, total)
+    return search.result(np.mean(visited[SEARCH:], axis=0))
+
+
+class _Search:
+    """The parameters (log reach, log strength, offset), and draws of the paths given them."""
+
+    def __init__(self, site: Site, cloak: Cloak, frames: Sequence[Frame], seed: int) -> None:
+        self.site, self.model = site, Responses.of_site(site)
+        values = np.array([values_of(frame, site, cloak) for frame in frames]).reshape(len(frames), -1)
+        noise = np.sqrt(cloak.sigmas**2 + cloak.steps**2 / 6)
+        kept, whole = _complete(values)
+        self.times = [frame.time / 1000 for frame, good in zip(frames, whole, strict=True) if good]
+        self.weights = np.where(kept, 1 / noise, 0.0)
+        self.readings = np.where(kept, values[whole], 0.0) * self.weights
+        self.tracker = site_tracker(site, cloak, seed=seed)
+        self.sampler = self.tracker.sampler
+        self.at = np.array([math.log(self.model.reach), math.log(STRONG * site.spec.sources.strongest), 0.0])
+        self.scores, self.free = np.zeros(3), 3
+        self.information, self.variance = np.zeros((3, 3)), np.zeros((3, 3))
+        self.people = 0.0
+        for index, frame in enumerate(self._frames()):
+            self.sampler.insert(index, frame)
+
+    def _frames(self) -> list[WeighedFrame]:
+        """The frames as the paths see them, with the parameters as they are now."""
+        log_reach, log_strength, offset = self.at
+        strength, footprint = math.exp(log_strength), self.model.plan.footprint
+        matrix = self.weights[:, None] * self.model.matrix(math.exp(log_reach), footprint)
+        sides = [
+            self.weights[:, None] * self.model.matrix(math.exp(log_reach + change), footprint)
+            for change in (-SLOPE, SLOPE)
+        ]
+        nobody = np.zeros((1, len(self.weights)))
+        self.columns = np.concatenate([strength * matrix.T, nobody])
+        self.slopes = np.concatenate([strength * (sides[1] - sides[0]).T / (2 * SLOPE), nobody])
+        self.rest = self.readings - offset * self.weights
+        columns = self.columns[:-1]
+        seen = np.ascontiguousarray(self.rest @ columns.T, dtype=np.float32)
+        overlap = np.asarray(columns @ columns.T, dtype=np.float32)
+        squares = np.ascontiguousarray(np.diagonal(overlap))
+        moves, still = self.tracker.moves, np.zeros((1, len(self.weights)))  # no offset drifts
+        gaps = np.diff(self.times, prepend=self.times[0] - 1.0)
+        return [
+            WeighedFrame(
+                time, self.rest[k], self.weights, still, seen[k : k + 1], squares, overlap, moves.over(float(gap))
+            )
+            for k, (time, gap) in enumerate(zip(self.times, gaps, strict=True))
+        ]
+
+    def sweep(self) -> None:
+        """Draw the path of each source again."""
+        for slot in self.sampler.rng.permutation(self.sampler.slots).tolist():
+            self.sampler.redraw(slot)
+        for _ in range(0, len(self.times), 6):
+            self.sampler.exchange()
+
+    def step(self, sweeps: int, share: float) -> None:
+        """Draw paths, and move the parameters by a share of a Newton step."""
+        drawn = []
+        for _ in range(sweeps):
+            self.sweep()
+            drawn += [self._facts(chain) for chain in range(self.sampler.chains)]
+        scores = np.array([facts[0] for facts in drawn])
+        information = np.mean([facts[1] for facts in drawn], axis=0)
+        variance = np.cov(scores.T)
+        old = MEMORY if self.information.any() else 0.0
+        self.scores = scores.mean(axis=0)
+        self.information = old * self.information + (1 - old) * information
+        self.variance = old * self.variance + (1 - old) * variance
+        self.people = old * self.people + (1 - old) * float(np.mean([facts[2] for facts in drawn]))
+        largest = LARGEST * np.array([1.0, 1.0, 1 / math.sqrt(self.information[2, 2] / len(self.times))])[: self.free]
+        change = np.clip(self._inverse(LEAST_KNOWN) @ self.scores[: self.free], -largest, largest)
+        self.at = self.at + share * np.append(change, np.zeros(3 - self.free))
+        self.sampler.frames[:] = self._frames()
+
+    def _facts(self, chain: int) -> tuple[FloatArray, FloatArray, float]:
+        """Gradient and curvature of the log likelihood of the paths of one chain, and the mean number of sources."""
+        states, n = self.sampler.states[chain], self.sampler.places
+        cells = np.where(states < self.sampler.absent, states % n, n)
+        warmth, slope = self.columns[cells].sum(axis=0), self.slopes[cells].sum(axis=0)
+        changes = np.stack([slope, warmth, np.broadcast_to(self.weights, warmth.shape)])
+        score = np.einsum("pts,ts->p", changes, self.rest - warmth)
+        return score, np.einsum("pts,qts->pq", changes, changes), float((cells < n).sum() / len(self.times))
+
+    def _shares(self) -> tuple[FloatArray, FloatArray]:
+        """The share of information that unknown paths leave in each direction, and the directions."""
+        free = slice(self.free)
+        root = linalg.cholesky(self.information[free, free] + NOTHING * np.eye(self.free), lower=True)
+        half = linalg.solve_triangular(root, self.variance[free, free], lower=True)
+        lost, turned = linalg.eigh(linalg.solve_triangular(root, half.T, lower=True))
+        return 1 - lost, linalg.solve_triangular(root.T, turned)
+
+    def _inverse(self, least: float) -> FloatArray:
+        """The inverse of the information that unknown paths leave."""
+        shares, directions = self._shares()
+        return np.asarray(directions / np.maximum(shares, least) @ directions.T)
+
+    def result(self, at: FloatArray) -> CloakedFit:
+        """The fit, with the parameters at the mean of the last steps."""
+        errors = np.sqrt(np.diag(self._inverse(1e-3)))
+        offset = float(at[2])
+        near, far = deviations(LEVEL) * errors[2], deviations(COVERED, 2) * errors[2]
+        return CloakedFit(
+            self.site,
+            len(self.times),
+            Fitted.of_log(float(at[0]), float(errors[0]), 2),
+            Fitted.of_log(float(at[1]), float(errors[1]), 2),
+            Fitted(offset, offset - near, offset + near, offset - far, offset + far),
+            self.people,
+            float(self._shares()[0].min()),
+        )
+
+
+def _complete(values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which sensors to keep, (m,), and which frames then have all of them, (T,)."""
+    missing = np.isnan(values)
+    kept = np.asarray(missing.mean(axis=0) <= RARE)
+    whole = np.asarray(~missing[:, kept].any(axis=1) & kept.any())
+    if whole.sum() < FEWEST_FRAMES:
+        raise ReadingError(
+            f"{int(whole.sum())} complete frames: give at least {FEWEST_FRAMES}; a day at one a minute is enough.",
+            frames=int(whole.sum()),
+        )
+    return kept, whole
