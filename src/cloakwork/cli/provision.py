@@ -89,4 +89,5 @@ def provision(
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
     if resolution is not None:
         after = "" if keys is None else "; then delete the folder here: it holds a key"
-        note(f"on a board: edit measure.py, copy the folder onto it, reset{after}")
+        note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
+        note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

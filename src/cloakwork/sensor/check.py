@@ -174,8 +174,8 @@ def _judge_range(numbers: "list[int]", different: "list[int]", reasons: "list[st
     for end, name in ((0, "lowest"), (-1, "highest")):
         if len(counts) >= 4 and counts[end] == max(counts) and counts[end] * 20 > len(numbers):
             reasons.append(
-                f"{counts[end]} readings lie at the {name} value, more than anywhere else: they are clipped. Use a "
-                "sensor or a setting with a wider range"
+                f"{counts[end]} readings lie at the {name} value, more than anywhere else: they are clipped, or "
+                "the sensor is not at rest. Check again; if it stays so, use a sensor or a setting with a wider range"
             )
 
 
