@@ -319,3 +319,21 @@ def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_p
         hits.append(np.argmin(misfits, axis=0) == place)
     assert spans[1]["readings"] == 24
     assert np.mean(hits) - 0.01 < spans[1]["right_place"] < np.mean(hits) + 0.06
+
+
+def test_the_plan_says_what_a_step_costs_with_and_without_own_noise(run: Run, tmp_path: Path) -> None:
+    text = LINE + "readings_per_window = 4\nresolution = 0.0625\n"
+    silent = run("plan", written(tmp_path, text))
+    costly = row(silent.out, "cost of the steps")[0]
+    assert "Note: own noise 0:" in silent.out
+    assert "set own_noise under [privacy]" in " ".join(silent.out.split())
+    site = written(tmp_path, text + "own_noise = 0.04\n")
+    told = run("plan", site).out
+    assert row(told, "own noise of the sensors, at least") == [0.04]
+    assert row(told, "cost of the steps")[0] < 3
+    assert costly > 10
+    assert "Note: own noise" not in told
+    values = run("plan", site, "--json").values
+    assert (values["own_noise"], values["rests_on_own_noise"]) == (0.04, True)
+    assert values["resolution_cost"] < 0.03
+    assert values["resolution_cost_without_own_noise"] == pytest.approx(costly / 100, rel=0.3)
