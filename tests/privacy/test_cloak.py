@@ -2,8 +2,6 @@
 
 import copy
 import math
-import multiprocessing
-import os
 import pickle
 import re
 import threading
@@ -15,7 +13,7 @@ import pytest
 
 from cloakwork._checks import rounded_up
 from cloakwork.accuracy import bayes_risk, emd
-from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, ReadingError
+from cloakwork.errors import BudgetError, CalibrationError, ReadingError
 from cloakwork.physics import (
     FloorPlan,
     Graph,
@@ -31,7 +29,7 @@ from cloakwork.physics import (
 )
 from cloakwork.privacy import Cloak, NoiseTable, Profile, Scope, largest_mu, noise_table, sensitivity
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from tests.waiting import PATIENCE
+from tests.forking import error_in_fork, needs_fork
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
@@ -220,24 +218,11 @@ def test_a_copy_has_nothing_left_to_spend(line: HeatLine) -> None:
     assert cloak.spent == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-
-    def child() -> None:
-        try:
-            cloak.release(np.zeros(50), exact=True)
-            queue.put("released")
-        except CloakworkError as problem:
-            queue.put(type(problem).__name__)
-
-    process = context.Process(target=child)
-    process.start()
-    assert queue.get(timeout=PATIENCE) == "BudgetError"
-    process.join()
+    assert error_in_fork(lambda: cloak.release(np.zeros(50), exact=True)) == "BudgetError"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """The cloak of a series: one release only, what counts as a neighbour, shapes, and refusals that tell nothing."""
 
 import copy
-import multiprocessing
-import os
 import pickle
 import threading
 
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, InputError, ReadingError
+from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import largest_mu
 from cloakwork.series import (
     Coefficients,
@@ -27,8 +25,8 @@ from cloakwork.series import (
     convolve,
     publish,
 )
+from tests.forking import error_in_fork, needs_fork
 from tests.series.series_kit import CLAIM, TEN
-from tests.waiting import PATIENCE
 
 IDENTITY = Coefficients([1.0])
 COUNTS = np.array([3, 0, 4, 1, 7, 0, 2, 5])
@@ -89,24 +87,11 @@ def test_a_cloak_cannot_be_copied_to_be_spent_again() -> None:
         cloak.release(COUNTS)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_cannot_release() -> None:
     cloak = SeriesCloak(RunningSum(), 8, **CLAIM)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-
-    def child() -> None:
-        try:
-            cloak.release(COUNTS)
-            queue.put("released")
-        except CloakworkError as problem:
-            queue.put(type(problem).__name__)
-
-    process = context.Process(target=child)
-    process.start()
-    assert queue.get(timeout=PATIENCE) == "BudgetError"
-    process.join()
+    assert error_in_fork(lambda: cloak.release(COUNTS)) == "BudgetError"
 
 
 def test_a_cloak_does_not_change() -> None:

@@ -1,8 +1,6 @@
 """Streams hide what they claim to, and no release is ever made twice."""
 
 import copy
-import multiprocessing
-import os
 import pickle
 from threading import Thread
 
@@ -13,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.errors import BudgetError, CloakworkError, ReadingError
+from cloakwork.errors import BudgetError, ReadingError
 from cloakwork.privacy import private_words
 from cloakwork.series import Filter, RunningSum, Stream, WindowSum
+from tests.forking import error_in_fork, needs_fork
 from tests.series.stream_kit import CASES, NAMES, ratio, stream
-from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
@@ -107,23 +105,11 @@ def test_a_stream_cannot_be_copied(copied: object) -> None:
         copied(stream(RunningSum(), 5))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_cannot_go_on_with_a_stream() -> None:
     one = stream(RunningSum(), 5)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-
-    def child() -> None:
-        try:
-            queue.put(one.push(1).value)
-        except CloakworkError as problem:
-            queue.put(type(problem).__name__)
-
-    process = context.Process(target=child)
-    process.start()
-    assert queue.get(timeout=PATIENCE) == "BudgetError"
-    process.join()
+    assert error_in_fork(lambda: one.push(1)) == "BudgetError"
     assert one.push(1).time == 0
 
 
