@@ -8,7 +8,6 @@ from math import radians, tan
 from pathlib import Path
 from typing import NamedTuple
 
-from cloakwork._checks import more_noise
 from cloakwork.site import Site
 from scripts.assumptions import example_site, written
 
@@ -59,7 +58,8 @@ def planned(site: Site, part: Part) -> tuple[str, str]:
     stated = {"resolution": part.step, "own_noise": part.own, "late": late}
     spec = site.spec.model_copy(update={"privacy": site.spec.privacy.model_copy(update=stated)})
     cloak = Site(spec, site.folder).cloak()
-    return f"{cloak.sigmas[0]:.2f}", more_noise(cloak.resolution_cost).removesuffix(" more noise")
+    cost = 100 * cloak.resolution_cost
+    return f"{cloak.sigmas[0]:.2f}", "under 0.1 %" if cost < 0.1 else f"{cost:.1f} %" if cost < 10 else f"{cost:.0f} %"
 
 
 def row(site: Site, part: Part) -> str:
