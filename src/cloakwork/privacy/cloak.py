@@ -213,10 +213,7 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost(self) -> float:
-        """How much more noise the steps take, those of the hardware included, as a fraction.
-
-        It is below 0 where own noise counts and saves more than the steps take.
-        """
+        """How much more noise all steps take, the hardware's too, as a fraction; below 0 if own noise saves more."""
         return self._frame_mu / self._frame_mu_without_rounding() - 1
 
     @property
