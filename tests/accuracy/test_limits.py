@@ -13,6 +13,7 @@ import cloakwork as cw
 from cloakwork.accuracy import Limits, Method, bayes_risk, cramer_rao, le_cam, limits, resolution
 from cloakwork.errors import InputError
 from cloakwork.physics import (
+    Drift,
     FloorPlan,
     Graph,
     HeatLine,
@@ -180,3 +181,14 @@ def test_what_has_no_limits_is_refused() -> None:
             with pytest.raises(InputError) as problem:
                 limit(model, sigma)  # type: ignore[arg-type]
             assert problem.value.values == values
+
+
+def test_limits_with_drift_are_those_of_readings_that_are_whitened_by_their_covariance() -> None:
+    line = HeatLine(n=20, m=8, T=0.02)
+    covariance = np.diag(np.full(8, 0.3**2)) + 0.2**2 * np.eye(8) + 1.0
+    root = np.linalg.cholesky(np.linalg.inv(covariance)).T
+    plain = limits(Matrix(root @ line.matrix, line.space), 1.0)
+    drifting = limits(line, 0.3, drift=Drift(sensor=0.2, all=1.0))
+    assert drifting.average_emd == pytest.approx(plain.average_emd, rel=1e-6)
+    assert drifting.right_place == pytest.approx(plain.right_place, rel=1e-6)
+    assert drifting.typical_std > limits(line, 0.3).typical_std

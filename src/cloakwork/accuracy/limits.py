@@ -13,7 +13,7 @@ from cloakwork.accuracy.le_cam import two_point_limit
 from cloakwork.accuracy.resolution import smallest_gaps
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
 from cloakwork.accuracy.whitening import Whitened, compare_places, refuse_one_place, sample_size, spread_places, whiten
-from cloakwork.physics import Physics
+from cloakwork.physics import Drift, Physics
 
 NEGLIGIBLE = 0.01  # of a step: a smaller mean error counts as none
 
@@ -97,10 +97,11 @@ class Limits:
         )
 
 
-def limits(physics: Physics, sigma: ArrayLike) -> Limits:
+def limits(physics: Physics, sigma: ArrayLike, *, drift: Drift | None = None) -> Limits:
     """Compute how well any method can locate sources with this noise.
 
     `sigma` is the standard deviation of the noise: one number, or one per sensor (of a cloak: `cloak.sigma`).
+    With `drift`, of which nothing else is known, the offsets of the readings are noise that the sensors share.
 
     Notes
     -----
@@ -112,7 +113,7 @@ def limits(physics: Physics, sigma: ArrayLike) -> Limits:
     >>> round(limit.average_emd, 4), round(limit.typical_resolution, 2), round(limit.typical_std, 3)
     (0.0094, 0.12, 0.013)
     """
-    whitened = whiten(physics, sigma)
+    whitened = whiten(physics, sigma, drift)
     refuse_one_place(physics)
     slopes = slopes_at(whitened)
     known, unknown = (_single_source(whitened, slopes, strengths_known=known) for known in (True, False))

@@ -160,9 +160,8 @@ def _derivatives(whitened: Whitened, physics: HeatLine | HeatPlane, where: Float
     columns = np.full(offsets.shape[1:], physics.gain)
     for along_axis in offsets:
         columns = columns * heat_kernel(along_axis, physics.T)
-    columns = columns / whitened.sigma
-    along = -offsets / (2 * physics.T) * columns
-    return Slopes(columns, along, np.ones(offsets.shape[:2], dtype=bool), Method.DERIVATIVES)
+    along = whitened.whiten(-offsets / (2 * physics.T) * columns)
+    return Slopes(whitened.whiten(columns), along, np.ones(offsets.shape[:2], dtype=bool), Method.DERIVATIVES)
 
 
 def _between_neighbours(whitened: Whitened, straight: AxisNeighbours, places: IntArray) -> Slopes:

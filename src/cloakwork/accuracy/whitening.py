@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Physics, Space
+from cloakwork.physics import Drift, Physics, Space, whitener
 
 CHUNK = 250_000  # numbers in memory at once: they fit into a processor's cache
 SHARE = 0.9  # of errors within a radius
@@ -21,11 +21,22 @@ MOST_WORK = 40_000_000  # numbers read for a sample of the places
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """The readings of a unit source at each place, divided by the noise `sigma` (m,): `columns` = M' / sigma (n, m)."""
+    """The readings of a unit source at each place in units of the noise: `columns` = M' / sigma (n, m).
+
+    With offsets that drift, `weights` (m, m) whitens them and the noise `sigma` (m,) together.
+    """
 
     physics: Physics
     sigma: FloatArray
-    columns: FloatArray
+    weights: FloatArray | None = None
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        return self.whiten(self.physics.matrix.T)
+
+    def whiten(self, readings: FloatArray) -> FloatArray:
+        """Readings (..., m) in units of the noise."""
+        return np.asarray(readings / self.sigma if self.weights is None else readings @ self.weights.T)
 
     @property
     def space(self) -> Space:
@@ -61,11 +72,10 @@ class Whitened:
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
-def whiten(physics: Physics, sigma: ArrayLike) -> Whitened:
+def whiten(physics: Physics, sigma: ArrayLike, drift: Drift | None = None) -> Whitened:
     """Divide the columns of a model by the noise: one number for all sensors, or one per sensor."""
     sigmas = sigma_of_each_sensor(physics, sigma)
-    columns = np.empty((physics.places, physics.sensors))
-    return Whitened(physics, sigmas, np.divide(physics.matrix.T, sigmas, out=columns))
+    return Whitened(physics, sigmas, None if drift is None else whitener(sigmas, drift.on(physics).factor))
 
 
 def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:

@@ -14,15 +14,22 @@ import numpy as np
 import typer
 
 from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up
-from cloakwork.accuracy import Limits, bayes_risk, limits, papers_bound
+from cloakwork.accuracy import Limits, bayes_risk, papers_bound
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.cli.planned_accuracy import (
+    cost_of_drift,
+    drift_sentences,
+    duration,
+    share_noticed,
+    unit_of_length,
+    window_limits,
+)
 from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
-from cloakwork.recovery import Problem, noticed
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
@@ -80,7 +87,7 @@ def plan(
     with busy(planning(site)):
         cloak = site.cloak()
         frozen = freeze(site, cloak)
-        bounds = _limits(cloak)
+        bounds = window_limits(cloak)
         over = over_time(site, cloak, frozen.schedule, bounds)
         explanation = cloak.explain(sensor_names=site.sensor_ids)
     if out is not None:
@@ -124,7 +131,8 @@ def plan_values(
         "noise_tables": {digest: asdict(noise) for digest, noise in plan.tables.items()},
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
-        "noticed": _noticed(cloak),
+        "noticed": share_noticed(cloak),
+        "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
         "limits": None if bounds is None else _limit_values(cloak, bounds),
         "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
@@ -139,21 +147,9 @@ def achieved(report: DesignReport) -> dict[str, float | int | None]:
     return {**asdict(report), "gap": report.gap}
 
 
-def _noticed(cloak: Cloak) -> float:
-    """The share of frames in which a lone unit source at a typical place is detected at all."""
-    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings))))
-
-
 def _estimator(site: Site) -> str:
     choice = site.estimator()
     return f"{type(choice.estimator).__name__}: {choice.reason}"
-
-
-def _limits(cloak: Cloak) -> Limits | None:
-    """The limits of any method for a whole window; none if there is only one place."""
-    if cloak.physics.places < 2:
-        return None
-    return limits(cloak.physics, cloak.claimed_sigmas / np.sqrt(cloak.readings_per_window))
 
 
 def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
@@ -164,7 +160,7 @@ def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
 
 def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     physics = cloak.physics
-    sentences = bounds.sentences(_length(physics))
+    sentences = bounds.sentences(unit_of_length(physics))
     if not isinstance(physics, HeatLine):
         return sentences
     middle = float(physics.space.places[physics.places // 2, 0])
@@ -178,7 +174,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
     """Rows on all readings of a window, and of an hour, a day, a week and a year if these are longer."""
     window = site.spec.privacy.window
     right, mean = (bounds.right_place, bounds.average_emd) if bounds else (None, None)
-    spans = [OverTime(_duration(window), cloak.readings_per_window, cloak.epsilon, right, mean)]
+    spans = [OverTime(duration(window), cloak.readings_per_window, cloak.epsilon, right, mean)]
     for name, seconds in HORIZONS:
         if seconds <= window:
             continue
@@ -193,14 +189,10 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
     return spans
 
 
-def _length(physics: Physics) -> str:
-    return "m" if isinstance(physics, FloorPlan) else ""
-
-
 def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
-    window = _duration(site.spec.privacy.window)
+    window = duration(site.spec.privacy.window)
     peak = float(np.abs(cloak.physics.matrix).max())
-    unit, length = (f" {name}".rstrip() for name in (site.unit, _length(cloak.physics)))
+    unit, length = (f" {name}".rstrip() for name in (site.unit, unit_of_length(cloak.physics)))
     rows = [
         ("places", f"{cloak.physics.places:,}"),
         ("sensors", f"{cloak.physics.sensors:,}"),
@@ -209,16 +201,16 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
         ("observer sees", "all sensors" if cloak.scope == "network" else "one sensor"),
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
-        ("reading period of a device", _duration(plan.schedule.period_ms / 1000)),
+        ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
         ("largest reading of one source", f"{peak:.4g}{unit}"),
-        ("frames that detect a lone source", f"{100 * _noticed(cloak):.0f} %"),
+        ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
         ("step of the hardware", "none" if site.resolutions is None else _range(site.resolutions) + unit),
         *(("own noise of the sensors, at least", _range(own) + unit) for own in (site.own_noises,) if own is not None),
         ("step in which readings are sent", _range(cloak.steps) + unit),
         ("cost of the steps", more_noise(cloak.resolution_cost)),
-        ("cost of measuring within " + _duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
+        ("cost of measuring within " + duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
     table(f"Plan for {site.name}", ("", "value"), rows)
@@ -234,7 +226,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
             "own noise, and set own_noise under [privacy].\n"
         )
-    for sentence in _rhythm(site, plan.schedule):
+    for sentence in [*_rhythm(site, plan.schedule), *drift_sentences(site, cloak, bounds)]:
         say(f"{sentence}\n")
     _print_design(cloak)
     if bounds is not None:
@@ -247,13 +239,13 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     if 0 < size < cloak.alpha:
         extent = f"{size:g}{length}"
         say(f"Note: alpha = {cloak.alpha:g}{length} is larger than the whole space ({extent}); check its unit.\n")
-    if _noticed(cloak) < 0.5:
+    if share_noticed(cloak) < 0.5:
         follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
         say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
 
 
 def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
-    unit = f" {_length(cloak.physics)}".rstrip()
+    unit = f" {unit_of_length(cloak.physics)}".rstrip()
     rows = [
         (
             span.time,
@@ -282,7 +274,7 @@ def _sizes(plan: Plan) -> str:
 def _rhythm(site: Site, schedule: Schedule) -> list[str]:
     """Notes on a period with which the budget runs out before the window ends, or is never used up."""
     privacy = site.spec.privacy
-    window, slots = _duration(privacy.window), schedule.slots_in(clock_ms(privacy.window))
+    window, slots = duration(privacy.window), schedule.slots_in(clock_ms(privacy.window))
     if schedule.pauses:
         return [
             f"After {counted(schedule.allowed, 'reading')} in a row, all devices are silent until {window} is over: "
@@ -316,16 +308,6 @@ def _print_design(cloak: Cloak) -> None:
 def _range(values: FloatArray) -> str:
     low, high = float(values.min()), float(values.max())
     return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return f"{1000 * seconds:g} ms"
-    for unit, size in (("week", 604800), ("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size and seconds % size == 0:
-            count = int(seconds // size)
-            return f"{count} {unit}{'s' if count > 1 else ''}"
-    return f"{seconds:g} seconds"
 
 
 def _choose(site: Site, count: int, *, json: bool) -> None:

@@ -111,12 +111,12 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[
     present = numbers > 0
     if not times:
         raise InputError(f"{site.name}: there is no reading in this window. Choose a later time.", site=site.name)
-    part = partial_cloak(site.cloak, present)
+    part = partial_cloak(site.cloak, present, site.site.drift)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]
     combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
-    recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
+    recovery = recover(values[None, :], combined, drift=part.offsets, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [max(times)], present)
     return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, positive
 from cloakwork.errors import InputError, PhysicsError
@@ -111,6 +111,14 @@ class Nuisance:
     def rows(self, present: NDArray[np.bool_]) -> "Nuisance":
         """The same offsets, for some of the sensors."""
         return Nuisance(self.columns[present], self.deviations, self.over)
+
+    def simulate(self, times: ArrayLike, rng: np.random.Generator) -> FloatArray:
+        """Draw what the offsets add to the readings at some times in seconds, in order: shape (times, m)."""
+        moments = np.asarray(times, dtype=np.float64)
+        fresh = rng.standard_normal((len(moments), len(self.over)))
+        for k, fade in enumerate(np.exp(-np.diff(moments)[:, None] / self.over), start=1):
+            fresh[k] = fade * fresh[k - 1] + np.sqrt(1 - fade**2) * fresh[k]
+        return np.asarray(fresh @ self.factor.T)
 
     @cached_property
     def factor(self) -> FloatArray:

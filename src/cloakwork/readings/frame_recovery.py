@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import Matrix, Physics
+from cloakwork.physics import Drift, Matrix, Nuisance, Physics
 from cloakwork.privacy import Cloak
 from cloakwork.readings.readings_file import Frame
 from cloakwork.recovery import Fit, Recovery, Source, Status, Track, Tracked, recover
@@ -24,14 +24,16 @@ class PartialCloak:
     total_sigmas: FloatArray
     steps: FloatArray
     roundings: FloatArray
+    offsets: Nuisance | None = None
 
 
-def partial_cloak(cloak: Cloak, present: NDArray[np.bool_]) -> PartialCloak:
-    """A cloak restricted to the sensors that are present."""
+def partial_cloak(cloak: Cloak, present: NDArray[np.bool_], drift: Drift | None = None) -> PartialCloak:
+    """A cloak restricted to the sensors that are present, with the offsets by which these drift."""
+    offsets = None if drift is None else drift.on(cloak.physics).rows(present)
     if present.all():
-        return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings)
+        return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings, offsets)
     rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
-    return PartialCloak(rows, cloak.total_sigmas[present], cloak.steps[present], cloak.roundings[present])
+    return PartialCloak(rows, cloak.total_sigmas[present], cloak.steps[present], cloak.roundings[present], offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class FrameRecoverer:
             part = self._part(present)
             steps = np.stack([frame.steps[present] for frame in frames])
             values = steps * part.steps - self._site.baselines[present]
-            last = recover(values, part, estimator=self._estimator, after=last)
+            last = recover(values, part, drift=part.offsets, estimator=self._estimator, after=last)
             recovered += recovered_frames(last, [frame.time for frame in frames], present)
         if keep:
             self._last = last
@@ -102,7 +104,7 @@ class FrameRecoverer:
         if key not in self._known:
             if len(self._known) >= _KNOWN_PATTERNS:
                 self._known.pop(next(iter(self._known)))
-            self._known[key] = partial_cloak(self._cloak, present)
+            self._known[key] = partial_cloak(self._cloak, present, self._site.drift)
         return self._known[key]
 
 

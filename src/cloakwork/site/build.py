@@ -11,10 +11,12 @@ from scipy import spatial
 from scipy.cluster import vq
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.errors import SiteError
+from cloakwork.errors import PhysicsError, SiteError
 from cloakwork.physics import (
+    Drift,
     FloorPlan,
     Graph,
+    Heat,
     HeatLine,
     HeatPlane,
     Matrix,
@@ -53,6 +55,23 @@ def build(spec: SiteSpec, folder: Path) -> Model:
             expected=physics.sensors,
         )
     return Model(physics, _sensor_ids(spec, physics.sensors))
+
+
+def make_drift(spec: SiteSpec, physics: Physics) -> Drift | None:
+    """Return how the readings of a site wander without any source; None if they do not."""
+    stated, strongest = spec.drift, spec.sources.strongest
+    named = physics.space.labels is not None
+    heat = [Heat(_heated(each.at, named=named), each.strength / strongest, each.over) for each in spec.heat]
+    drift = Drift(sensor=stated.sensor, room=stated.room, all=stated.all, over=stated.over, heat=heat)
+    try:
+        return drift if len(drift.on(physics).over) else None
+    except PhysicsError as problem:
+        where = {"drift": None, "key": "room"} if "room" in problem.values else {"key": "at", **problem.values}
+        raise SiteError(str(problem), **where) from None
+
+
+def _heated(at: object, *, named: bool) -> object:
+    return tuple(at) if isinstance(at, list) else str(at) if named else at
 
 
 def _sensor_ids(spec: SiteSpec, number: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import SiteError
-from cloakwork.physics import Metric, Physics, Space, Timing, Tolerance
+from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
 from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
@@ -23,13 +23,14 @@ from cloakwork.recovery import (
     Motion,
     PointSources,
 )
-from cloakwork.site.build import Model, build
+from cloakwork.site.build import Model, build, make_drift
 from cloakwork.site.following import hold_of, make_motion
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
 
 WALKING_SPEED = 1.5  # metres per second
+NO_PART_IN_THE_NOISE = {"zone", "motion", "entrance", "drift", "heat"}
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
@@ -121,6 +122,11 @@ class Site:
         """The movement of the site's sources."""
         return make_motion(self.spec, self.physics, self.not_followed)
 
+    @cached_property
+    def drift(self) -> Drift | None:
+        """How the readings wander without any source; None if they do not."""
+        return make_drift(self.spec, self.physics)
+
     @property
     def hold_s(self) -> float:
         """Seconds for which a zone stays occupied after the last sign of someone in it."""
@@ -153,8 +159,8 @@ class Site:
     def digest(self) -> str:
         """SHA-256 of the site file's content and of the files that it names, as they are now.
 
-        Comments, layout, keys set to their default, zones, motion and entrances do not count: they have no part in the
-        noise, and naming a room must not force a new plan on the devices.
+        Comments, layout, keys set to their default, zones, motion, entrances, drift and heat do not count: they have no
+        part in the noise, and naming a room must not force a new plan on the devices.
         """
         hashes = {}
         for key, path in self.files.items():
@@ -162,7 +168,7 @@ class Site:
                 hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude={"zone", "motion", "entrance"})
+        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=NO_PART_IN_THE_NOISE)
         return digest_of({"files": hashes, "site": content})
 
     @property

@@ -252,6 +252,23 @@ class EntranceSpec(_Table):
     at: Number | Point | str | int
 
 
+class DriftSpec(_Table):
+    """`[drift]`: how readings wander without any source, as standard deviations in their unit."""
+
+    sensor: NotNegative = 0.0
+    room: NotNegative = 0.0
+    all: NotNegative = 0.0
+    over: Seconds = 6 * 3600.0
+
+
+class HeatSpec(_Table):
+    """`[[heat]]`: heat at a known place, such as a radiator or a window; `strength` as that of sources."""
+
+    at: Number | Point | str | int
+    strength: NotNegative
+    over: Seconds = 2 * 3600.0
+
+
 class SiteSpec(_Table):
     """One installation."""
 
@@ -266,6 +283,8 @@ class SiteSpec(_Table):
     zone: list[ZoneSpec] = []
     motion: MotionSpec = MotionSpec()
     entrance: list[EntranceSpec] = []
+    drift: DriftSpec = DriftSpec()
+    heat: list[HeatSpec] = []
 
     @field_validator("sensor", "zone")
     @classmethod

@@ -57,7 +57,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
         raise SiteError(message, path=name, lines=lines) from None
     try:
         _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion
+        _ = site.motion, site.drift
     except InputError as problem:
         message = str(problem)
         number = problem.values.get("sensor")
@@ -158,6 +158,8 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
         "zone": schema.ZoneSpec,
         "motion": schema.MotionSpec,
         "entrance": schema.EntranceSpec,
+        "drift": schema.DriftSpec,
+        "heat": schema.HeatSpec,
         "sources": schema.SourcesSpec,
         "privacy": schema.PrivacySpec,
     }
@@ -168,7 +170,7 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
 def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
     """Return the key that an error of the model is about, from the values that it carries."""
     values = problem.values
-    for table in ("zone", "entrance", "motion"):
+    for table in ("zone", "entrance", "motion", "drift", "heat"):
         if table in values:
             return (table, *(part for part in (values[table], values["key"]) if isinstance(part, int | str)))
     if "sensors" in values:

@@ -119,8 +119,11 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
         readings = np.rint(readings / site.resolutions) * site.resolutions
     readings = readings + sigmas * np.random.default_rng([seed, 1]).standard_normal(readings.shape)
+    if site.drift is not None:
+        readings = readings + site.drift.on(physics).simulate(times, np.random.default_rng([seed, 3]))
     lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
-    tracker = Tracker(physics, sigma=np.hypot(sigmas, own), motion=site.motion, most=most, seed=seed, lag=lag)
+    noise = np.hypot(sigmas, own)
+    tracker = Tracker(physics, sigma=noise, motion=site.motion, most=most, seed=seed, lag=lag, drift=site.drift)
     live: list[Tracked] = []
     settled: list[Tracked] = []
     with threadpool_limits(1):  # several simulations run beside each other

@@ -1,0 +1,77 @@
+"""How much a plan leaves to see: of a lone source in a frame and in a window, and what drift costs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloakwork._checks import rounded_down
+from cloakwork.accuracy import Limits, limits
+from cloakwork.physics import Drift, FloorPlan, Physics
+from cloakwork.privacy import Cloak
+from cloakwork.recovery import Problem, noticed
+from cloakwork.site import Site
+
+
+@dataclass(frozen=True)
+class CostOfDrift:
+    """How often a frame alone detects a lone source, and the least mean distance that a window alone allows."""
+
+    noticed: float
+    average_emd: float | None
+
+
+def cost_of_drift(site: Site, cloak: Cloak) -> CostOfDrift:
+    """What one frame and one window say about a lone source where nothing is known of the offsets."""
+    bounds = window_limits(cloak, site.drift)
+    return CostOfDrift(share_noticed(cloak, site.drift), None if bounds is None else bounds.average_emd)
+
+
+def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str]:
+    """What drift costs, and a note on one that is faster than the readings; nothing for a site without drift."""
+    if site.drift is None:
+        return []
+    cost, unit = cost_of_drift(site, cloak), f" {unit_of_length(cloak.physics)}".rstrip()
+    alone = f"detects a lone source in {100 * cost.noticed:.0f} % of cases"
+    alone += f" instead of {100 * share_noticed(cloak):.0f} %"
+    if bounds is not None and cost.average_emd is not None:
+        alone += (
+            f", and a window alone locates it no better than to {rounded_down(cost.average_emd, 2)}{unit} on average "
+            f"instead of {rounded_down(bounds.average_emd, 2)}{unit}"
+        )
+    follow = "" if site.not_followed else " Following sources learns the offsets and costs less: --sweep simulates it."
+    sentences = [f"Where readings drift as stated, a frame alone {alone}. The claim does not change.{follow}"]
+    fastest, period = min(site.drift.on(cloak.physics).over), site.period_ms / 1000
+    if fastest < period:
+        sentences.append(
+            f"Note: a drift over {duration(fastest)} is faster than the readings, {duration(period)} apart: a frame "
+            "says little about the offsets of the next."
+        )
+    return sentences
+
+
+def share_noticed(cloak: Cloak, drift: Drift | None = None) -> float:
+    """The share of frames in which a lone unit source at a typical place is detected at all."""
+    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, drift))))
+
+
+def window_limits(cloak: Cloak, drift: Drift | None = None) -> Limits | None:
+    """The limits of any method for a whole window; none if there is only one place."""
+    if cloak.physics.places < 2:
+        return None
+    return limits(cloak.physics, cloak.claimed_sigmas / np.sqrt(cloak.readings_per_window), drift=drift)
+
+
+def unit_of_length(physics: Physics) -> str:
+    """The unit of distances; empty if unknown."""
+    return "m" if isinstance(physics, FloorPlan) else ""
+
+
+def duration(seconds: float) -> str:
+    """A duration in its largest whole unit."""
+    if seconds < 1:
+        return f"{1000 * seconds:g} ms"
+    for unit, size in (("week", 604800), ("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{seconds:g} seconds"
