@@ -188,7 +188,9 @@ def test_limits_with_drift_are_those_of_readings_that_are_whitened_by_their_cova
     covariance = np.diag(np.full(8, 0.3**2)) + 0.2**2 * np.eye(8) + 1.0
     root = np.linalg.cholesky(np.linalg.inv(covariance)).T
     plain = limits(Matrix(root @ line.matrix, line.space), 1.0)
-    drifting = limits(line, 0.3, drift=Drift(sensor=0.2, all=1.0))
+    drifting = limits(Matrix(line.matrix, line.space), 0.3, drift=Drift(sensor=0.2, all=1.0))
     assert drifting.average_emd == pytest.approx(plain.average_emd, rel=1e-6)
     assert drifting.right_place == pytest.approx(plain.right_place, rel=1e-6)
-    assert drifting.typical_std > limits(line, 0.3).typical_std
+    assert drifting.typical_std == pytest.approx(plain.typical_std, rel=1e-6)
+    along = limits(line, 0.3, drift=Drift(sensor=0.2, all=1.0)).typical_std
+    assert along > limits(line, 0.3).typical_std
