@@ -8,6 +8,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import linalg
 
 import cloakwork as cw
 from cloakwork.accuracy import Limits, Method, bayes_risk, cramer_rao, le_cam, limits, resolution
@@ -186,7 +187,7 @@ def test_what_has_no_limits_is_refused() -> None:
 def test_limits_with_drift_are_those_of_readings_that_are_whitened_by_their_covariance() -> None:
     line = HeatLine(n=20, m=8, T=0.02)
     covariance = np.diag(np.full(8, 0.3**2)) + 0.2**2 * np.eye(8) + 1.0
-    root = np.linalg.cholesky(np.linalg.inv(covariance)).T
+    root = np.real(linalg.sqrtm(np.linalg.inv(covariance)))
     plain = limits(Matrix(root @ line.matrix, line.space), 1.0)
     drifting = limits(Matrix(line.matrix, line.space), 0.3, drift=Drift(sensor=0.2, all=1.0))
     assert drifting.average_emd == pytest.approx(plain.average_emd, rel=1e-6)
