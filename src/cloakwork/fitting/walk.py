@@ -20,7 +20,7 @@ from cloakwork.site import Site
 FEWEST_SPOTS = 3  # reach, strength and baseline of one sensor
 LEAST_SPAN = 0.5  # of the stated reach: spots closer together than this are one spot
 SHOWN = 8  # names in a message
-CLIPPED = 5  # readings at the end of a sensor's range, at least
+UNLIKELY = 1e-3  # readings this improbable for an honest sensor are refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,15 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
             f"{readings}: no reading of {names} during the walk. Read all sensors while you stand.", sensors=names
         )
     step = _step(site, sensors, values)
-    _refuse_odd(site, sensors, values)
+    _refuse_fahrenheit(site, sensors, values)
     table = _Table(len(starts), len(site.sensor_ids), spot[inside], sensors[inside], times[inside], values[inside])
+    clipped = [site.sensor_ids[k] for k in table.clipped(step)]
+    if clipped:
+        raise ReadingError(
+            f"{_named(clipped)}: all readings at a spot are at the very end of the range, as if cut off there. Widen "
+            "the range of the hardware, or stand farther away.",
+            sensors=tuple(clipped),
+        )
     return Walk(at, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
 
 
@@ -179,21 +186,9 @@ def _step(site: Site, sensors: IntArray, values: FloatArray) -> float:
     return step if np.isfinite(step) else 0.0
 
 
-def _refuse_odd(site: Site, sensors: IntArray, values: FloatArray) -> None:
-    """Refuse sensors that stop at the end of their range, or read Fahrenheit among sensors that read Celsius."""
-    clipped, middles = [], []
-    for sensor in range(len(site.sensor_ids)):
-        levels, counts = np.unique(values[sensors == sensor], return_counts=True)
-        middles.append(float(np.median(values[sensors == sensor])))
-        ends = ((0, 1), (-1, -2)) if len(levels) > CLIPPED else ()
-        if any(counts[end] >= CLIPPED and counts[end] > 2 * counts[beside] for end, beside in ends):
-            clipped.append(site.sensor_ids[sensor])
-    if clipped:
-        raise ReadingError(
-            f"{_named(clipped)}: many readings are at the very end of the range, as if cut off there. Widen the "
-            "range of the hardware, or stand farther away.",
-            sensors=tuple(clipped),
-        )
+def _refuse_fahrenheit(site: Site, sensors: IntArray, values: FloatArray) -> None:
+    """Refuse sensors that read Fahrenheit among sensors that read Celsius."""
+    middles = [float(np.median(values[sensors == sensor])) for sensor in range(len(site.sensor_ids))]
     centre = float(np.median(middles))
     fahrenheit = 32 + 1.8 * centre
     odd = [k for k, middle in enumerate(middles) if abs(middle - fahrenheit) < 0.2 * abs(fahrenheit - centre)]
@@ -244,6 +239,16 @@ class _Table:
             raise ReadingError("a sensor has no spot with two readings. Stand at each spot for several readings.")
         squares = self._sum(self._rest**2).sum(axis=0)
         return np.asarray(np.sqrt(np.maximum(squares / freedom, step**2 / 12 + 1e-24)))
+
+    def clipped(self, step: float) -> list[int]:
+        """Sensors that read nothing but their highest or lowest value at some spot, where their noise would show."""
+        low, high = (np.full((self.spots, self.sensors), fill) for fill in (np.inf, -np.inf))
+        np.minimum.at(low, (self.spot, self.sensor), self.value)
+        np.maximum.at(high, (self.spot, self.sensor), self.value)
+        pinned = (low == high) & ((high == high.max(axis=0)) | (low == low.min(axis=0)))
+        same = special.erf(step / (2 * math.sqrt(2) * self.noise(step)))  # at most, for one reading
+        rare = np.power(same, self.counts) < UNLIKELY / (2 * self.sensors)
+        return np.flatnonzero((pinned & rare & (self.counts > 1)).any(axis=0)).tolist()
 
     def unsettled(self, step: float) -> float:
         """How probable trends of the readings within spots are that are as strong as these, if there are none."""
