@@ -15,6 +15,7 @@ from benchmarks import (
     design,
     drift,
     fitting,
+    following,
     keyed,
     noise,
     people,
@@ -25,6 +26,7 @@ from benchmarks import (
     timing,
     tracking,
     transport,
+    zones,
 )
 
 ALL = {
@@ -44,6 +46,8 @@ ALL = {
     "alarms": alarms.run,
     "drift": drift.run,
     "collector": collector.run,
+    "following": following.run,
+    "zones": zones.run,
     "auditing": auditing.run,
     "auditors": auditors.run,
     "series": series.run,

@@ -18,7 +18,7 @@ from cloakwork.readings import Frame, FrameRecovery, FrameTracker, partial_cloak
 from cloakwork.recovery import recover
 
 PATIENCE_S = 60.0  # that following sources may take
-GROWTH = 32  # from one number of frames to the next, while there is time
+GROWTH = 100  # from one number of frames to the next, while there is time
 MOST_FRAMES = 9_999  # that are asked for: more than there is time for
 FRAMES_AT_ONCE = 500
 MOST_READINGS = 200_000  # of one that does not
