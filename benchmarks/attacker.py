@@ -85,7 +85,7 @@ def _asked(
 
 def _day(watched: CollectedSite, frames: Sequence[Frame], people: Sequence[set[int]]) -> Iterator[tuple[int, bool]]:
     """The same for everything since the first frame: one tracker gives what `follow` gives at every moment."""
-    tracker = FrameTracker(watched.site, watched.cloak)
+    tracker = FrameTracker(watched.site, watched.cloak, lag=watched.lag)
     for k, frame in enumerate(frames):
         for source in tracker.step(frame).sources:
             if source.probability >= SURE:

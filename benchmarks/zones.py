@@ -19,7 +19,7 @@ from cloakwork.physics import sources
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.site import freeze, parse_site
 
-HOURS, LEAVINGS = 20, 40
+HOURS, LEAVINGS = 12, 30
 HOUR = 60  # frames
 STAYING, WAITING = 15, 20  # frames before and after somebody leaves
 FIRST = 5  # frames until the tracker has begun

@@ -81,7 +81,8 @@ def follow(
 
 
 def _follow(site: CollectedSite, frames: Iterable[Frame], clock: Callable[[], int], began: float) -> Attack | None:
-    tracker, last, times, readings = FrameTracker(site.site, site.cloak), None, [], 0
+    # with a lag, the tracker draws the paths of more frames together, which a start from nothing needs
+    tracker, last, times, readings = FrameTracker(site.site, site.cloak, lag=site.lag), None, [], 0
     for frame in frames:
         if frame.present.any():
             last = tracker.step(frame)
