@@ -1,8 +1,8 @@
 """A day whose temperature swings by four degrees, with sun through a window: recovered with and without its drift.
 
-The flat of `cloakwork init` at its claim, for the twelve hours from the coldest to the warmest. The weather is not
-drawn from the model that recovery assumes: rooms follow a sine of a day, each with its own lag and share, each sensor
-wanders on its own, and the sun comes and goes with clouds.
+The flat of `cloakwork init` at its claim, from six in the morning to two in the afternoon, in which it warms by more
+than three of the four degrees. The weather is not drawn from the model that recovery assumes: rooms follow a sine of a
+day, each with its own lag and share, each sensor wanders on its own, and the sun comes and goes with clouds.
 """
 
 import math
@@ -25,13 +25,14 @@ from cloakwork.recovery import PointSources, Source, Tracker, recover
 from cloakwork.site import Site, parse_site
 
 HOUR, DAY = 3600.0, 86400.0
-BEGIN, HOURS = 4.0, 12.0
+BEGIN, HOURS = 6.0, 8.0
 SWING = 4.0  # degrees from the coldest to the warmest
 SUN = 4.0  # people whose warmth the sun brings at noon
 WINDOW_AT = (3.0, 0.2)
 WORSE = 1.3
 FRAMES_A_SECOND = 10
-SEEDS, SINGLE = 3, 60  # days, and single frames of each
+SEEDS, SINGLE = 3, 30  # days, and single frames of each
+IGNORING = 60  # last frames through which sources are followed although the drift is ignored: it is slow
 ASSUMED = Drift(sensor=0.1, room=0.2, all=1.5, over=6 * HOUR, heat=[Heat(WINDOW_AT, SUN, over=2 * HOUR)])
 NAMES = {"calm": "no drift", "modelled": "drift, modelled", "ignored": "drift, ignored"}
 
@@ -89,9 +90,14 @@ def judged(found: list[tuple[Source, ...]], truth: IntArray) -> Score:
 
 @dataclass(frozen=True, eq=False)
 class Day:
-    """One simulated day: times, readings without and with weather, where people are, and what each method finds."""
+    """One simulated day: times, which of them are recovered alone, weather, where people are, and what is found.
+
+    `counts` are those of all frames, with drift ignored those of the single frames. `learnt` are the offsets that the
+    tracker has learnt, and `rate` is how many frames it takes in a second of processor time.
+    """
 
     times: FloatArray
+    some: IntArray
     weather: FloatArray
     truth: IntArray
     single: dict[str, Score]
@@ -118,22 +124,25 @@ def day(seed: int) -> Day:
         alone = recover(readings[some], cloak, drift=drift, estimator=PointSources(1.0, most=4))
         single[name] = judged(list(alone.sources), truth[some])
         tracker = Tracker(cloak, motion=site.motion, most=4, seed=seed, drift=drift)
+        start = len(times) - IGNORING if name == "ignored" else 0
         live, began = [], time.process_time()
-        for row, now in zip(readings, times.tolist(), strict=True):
+        for row, now in zip(readings[start:], times[start:].tolist(), strict=True):
             live.append(tracker.step(row, now).sources)
             last = tracker.sampler.frames[-1]
             if drift is not None and last.scale.all():
                 learnt.append(last.offsets.mean(axis=0) / last.scale)
         if drift is not None:
             rate = len(times) / (time.process_time() - began)
-        tracked[name] = judged(live, truth)
-        counts[name] = [len(sources) for sources in live]
-    return Day(times, wind, truth, single, tracked, counts, learnt, rate)
+        tracked[name] = judged(live, truth[start:])
+        counts[name] = [len(sources) for sources in (alone.sources if name == "ignored" else live)]
+    return Day(times, some, wind, truth, single, tracked, counts, learnt, rate)
 
 
 def run() -> tuple[Table, bool]:
     """The table, and whether the goals are met."""
-    table = Table(title=f"Twelve hours with a swing of {SWING:g} degrees and sun through a window, {SEEDS} days")
+    table = Table(
+        title=f"Eight hours of a day with a swing of {SWING:g} degrees and sun through a window, {SEEDS} days"
+    )
     for name in ("what", *NAMES.values(), "goal"):
         table.add_column(name, justify="left" if name == "what" else "right")
     days = [day(seed) for seed in range(SEEDS)]
@@ -142,7 +151,7 @@ def run() -> tuple[Table, bool]:
         values = {name: np.array([astuple(getattr(each, kind)[name]) for each in days]) for name in NAMES}
         for k, what in enumerate(("mean distance of those found, m", "found in their room", "count right")):
             calm, modelled = (float(values[name][:, k].mean()) for name in ("calm", "modelled"))
-            worse = modelled / calm if k == 0 else calm / modelled
+            worse = modelled / calm if k == 0 else calm / max(modelled, 1e-9)
             met = worse <= WORSE or k == 2
             good &= met
             goal = "-" if k == 2 else f"{worse:.2f} of {WORSE:g} times worse: {'met' if met else 'MISSED'}"
@@ -177,7 +186,7 @@ def draw(one: Day, path: Path) -> None:
     above.legend(frameon=False, fontsize=8)
     below.step(hours, (one.truth >= 0).sum(axis=1), color="0.3", lw=2, alpha=0.5, label="people")
     below.step(hours, one.counts["modelled"], color="C2", lw=0.8, label="found, drift modelled")
-    below.step(hours, one.counts["ignored"], color="C3", lw=0.8, label="found, drift ignored")
+    below.plot(hours[one.some], one.counts["ignored"], "x", color="C3", label="found in single frames, drift ignored")
     below.set(xlabel="time of day, h", ylabel="number", yticks=range(5))
     below.legend(frameon=False, fontsize=8)
     path.parent.mkdir(exist_ok=True)
