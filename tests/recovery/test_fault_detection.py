@@ -92,7 +92,7 @@ def test_false_alarms_are_no_more_frequent_than_stated() -> None:
         source.step(readings)
         now = len(tests.step(readings))
         alarms, known = alarms + max(0, now - known), now
-    assert 3 <= alarms <= allowed
+    assert alarms <= allowed
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,15 @@ def test_a_fault_of_a_sensor_is_named_and_ends_when_it_is_mended(kind: FaultKind
     source = enumerated(3)
     tests = detector(source)
     sensors: list[set[int | None]] = [set()]
-    for number in range(400):
+    for number in range(650):
         true = source.frame()
         spoilt = true.copy()
-        if number < 200:
+        if number < 300:
             spoilt[2] = true[7] if spoil is None else spoil(true[2], source.rng)
         readings = noisy(source, spoilt)
         source.step(readings)
         faults = tests.step(readings)
-        if number == 199:
+        if number == 299:
             assert [fault.kind for fault in faults] == [kind]
             assert kind is not FaultKind.MOVED or faults[0].other in (4, 5, 6, 7)  # the other room
         if sensors[-1] != {fault.sensor for fault in faults}:

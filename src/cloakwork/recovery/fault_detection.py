@@ -20,6 +20,7 @@ OFFSETS = (0.5, 1.0, 3.0)  # in standard deviations of the noise
 STUCK = (0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0)  # where a dead sensor may stay
 ELSEWHERE = 64  # most positions at which a moved sensor is tried
 DRAWS = 24  # of the sources; those before, of a new tracker, are not from the posterior yet
+CAUTION = 0.8  # power of the evidence: its expectation is then below 1, also where predictions are a little too sure
 LARGEST = 4.0  # logarithm of the most that one frame may say: none raises an alarm alone
 
 
@@ -77,8 +78,8 @@ class FaultDetector:
     sensor only its own reading enters: the past and the other sensors predict it.
 
     The statistic R = e (R + r) of Shiryaev and Roberts then has expectation r times the number of frames, so R reaches
-    1 at most r times a frame on average (Shin, Ramdas and Rinaldo). The rates r of all faults add up to `per_year`. A
-    fault ends by the same test with the two hypotheses exchanged.
+    1 at most r times a frame on average (Shin, Ramdas and Rinaldo), and less often with the power of e that is used.
+    The rates r of all faults add up to `per_year`. A fault ends by the same test with the two hypotheses exchanged.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=10, T=0.01)
@@ -155,7 +156,7 @@ class FaultDetector:
         """Take the readings of the tracker's last frame, NaN for missing ones; returns the faults that are active."""
         idle, active = self._found < 0, self._found >= 0
         evidence = self.evidence(readings)
-        evidence[idle] = np.minimum(evidence[idle], LARGEST)
+        evidence[idle] = np.minimum(CAUTION * evidence[idle], LARGEST)
         self._statistics[idle] = np.logaddexp(self._statistics[idle], self._rates[idle])
         before = logsumexp(self._statistics[active], axis=1)
         self._statistics += evidence
