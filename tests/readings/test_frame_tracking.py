@@ -111,3 +111,15 @@ def test_a_site_that_is_not_followed_has_no_tracker() -> None:
     with pytest.raises(SiteError) as caught:
         FrameTracker(crowd, crowd.cloak())
     assert caught.value.values["site"] == "corridor"
+
+
+@pytest.mark.parametrize("stated", ["strength = [0.4, 1.0]", "strength = 1.0\nalike = true"])
+def test_sources_of_unknown_strength_are_followed(stated: str) -> None:
+    text = SITE.replace("max_count = 2", f"max_count = 2\n{stated}")
+    unknown = parse_site(text)
+    assert unknown.follows
+    follower = FrameTracker(unknown, unknown.cloak())
+    for frame in frames(4):
+        now = follower.step(frame)
+    assert now.labels
+    assert all(0 < source.weight <= 1 for source in now.sources)

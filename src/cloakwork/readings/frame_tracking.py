@@ -49,7 +49,7 @@ class FrameTracker:
 def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker:
     """A tracker of a site's sources, which must be such as can be followed."""
     estimator = site.estimator().estimator
-    if not isinstance(estimator, PointSources) or not isinstance(estimator.strength, int | float):
+    if not isinstance(estimator, PointSources):
         raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)
     return Tracker(
         cloak,

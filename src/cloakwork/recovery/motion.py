@@ -14,6 +14,7 @@ from cloakwork.recovery.path_steps import Beliefs
 HOUR = 3600.0
 FARTHEST = 6.0  # a walker goes at most so many times as far as at its usual speed
 PATCH = 0.5  # places within this part of a walk are one patch: a walker may come to any of them alike
+SETTLES = 0.3  # at most so many of those who walk sit down before the next frame
 MOST_INTERVALS = 16
 
 
@@ -22,9 +23,10 @@ class Motion:
     """How sources move; times in seconds, distances in the unit of the space, along paths that no wall cuts.
 
     A source sits or walks. In an interval of t seconds, a sitting source begins to walk with probability
-    1 - exp(-t/stay), and a walking source sits down with probability 1 - exp(-t/walk). A walk to a place at distance d
-    has a weight of exp(-d / (speed t)), up to six times as far as at that speed. A source that is there disappears at a
-    rate of 1/present, and one that is not appears at a rate of 1/absent.
+    1 - exp(-t/stay), and a walking source sits down with probability 1 - exp(-t/walk), but at most 0.3: someone who has
+    just moved often moves again soon, however long the interval. A walk to a place at distance d has a weight of
+    exp(-d / (speed t)), up to six times as far as at that speed. A source that is there disappears at a rate of
+    1/present, and one that is not appears at a rate of 1/absent.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ class MotionModel:
             patch=patch,
             reach=reach.astype(np.float32),
             begin=-math.expm1(-seconds / motion.stay),
-            settle=1.0 if still else -math.expm1(-seconds / motion.walk),
+            settle=1.0 if still else min(SETTLES, -math.expm1(-seconds / motion.walk)),
             # as many leave as without entrances, but only there
             leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
             arrive=(near / near.sum()).astype(np.float32),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.alignment import Alignment
@@ -302,9 +303,17 @@ class PathSampler:
         self.beliefs = np.ascontiguousarray(np.take_along_axis(laws, order[:, :, None], axis=1).mean(axis=0))
         self.relabel(order)
         dropped = self.states[:, :, 0].copy()
+        self._share_origins(dropped == self.absent)
         self._keep_facts()
         if self.drift is not None:
             self.drift = self.drift.after(self._kalman_steps(self.drift)[0], self._rest(0), self.frames[0].time)
         del self.frames[0]
         self.states, self.tracks = self.states[:, :, 1:].copy(), self.tracks[:, :, 1:].copy()
         return dropped
+
+    def _share_origins(self, gone: NDArray[np.bool_]) -> None:
+        """Give sources that are not there in a chain the origins of another: their belief is that of all chains."""
+        for slot in np.flatnonzero(gone.any(axis=0)).tolist():
+            here, there = np.flatnonzero(~gone[:, slot]), np.flatnonzero(gone[:, slot])
+            taken = self.origins[:, self.rng.choice(here, len(there)), slot] if len(here) else 0
+            self.origins[:, there, slot] = taken

@@ -340,7 +340,6 @@ class Tracker:
         """Take the first frame out of the window; where a chain exchanged two sources, it exchanges their tracks."""
         sampler, frame = self.sampler, self.sampler.frames[0]
         order = sampler.align(0, self.observer)
-        sampler.origins[:, sampler.states[:, :, 0] == sampler.absent] = 0
         for kind, tracks in enumerate(self._kinds):
             for number, track in enumerate(tracks.tracks):
                 if track is not None and track.since == frame.time:

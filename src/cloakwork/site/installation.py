@@ -108,8 +108,6 @@ class Site:
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
-        if not isinstance(choice.estimator.strength, int | float):
-            return "their strength is not known"
         return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible" if places > MOST_COARSE else ""
 
     @property

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import Habits, simulated_day
 from cloakwork.physics import FloorPlan, Graph
-from cloakwork.recovery import Tracked, Tracker
+from cloakwork.recovery import PointSources, Tracked, Tracker
 from cloakwork.site.installation import USUAL_COUNT, Site
 
 BLOCKS = 12  # parts of a simulation, from whose differences the errors come
@@ -113,7 +113,10 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
         entrances=site.motion.entrances,
     )
     truth = day.places_at(times)
-    readings = np.array([physics.matrix[:, row[row >= 0]].sum(axis=1) for row in truth])
+    strength = _strength(site)
+    low, high = strength if isinstance(strength, tuple) else (1.0, 1.0)
+    weights = np.random.default_rng([seed, 4]).uniform(low, high, people)
+    readings = np.array([physics.matrix[:, row[row >= 0]] @ weights[row >= 0] for row in truth])
     own = np.zeros_like(sigmas) if site.own_noises is None else site.own_noises
     if site.resolutions is not None:
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
@@ -122,20 +125,29 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
     if site.drift is not None:
         readings = readings + site.drift.on(physics).simulate(times, np.random.default_rng([seed, 3]))
     lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
-    noise = np.hypot(sigmas, own)
-    tracker = Tracker(physics, sigma=noise, motion=site.motion, most=most, seed=seed, lag=lag, drift=site.drift)
+    noise, motion = np.hypot(sigmas, own), site.motion
+    tracker = Tracker(
+        physics, sigma=noise, motion=motion, strength=strength, most=most, seed=seed, lag=lag, drift=site.drift
+    )
     live: list[Tracked] = []
     settled: list[Tracked] = []
     with threadpool_limits(1):  # several simulations run beside each other
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
             settled += tracker.settled
-    zones = ZoneNumbers.of(site)
+    zones, table = ZoneNumbers.of(site), physics.space.distance_table
+    judged = slice(min(lag, frames - lag - 1), frames - lag)  # the same moments, without those at which it begins
     return Followed(
-        zones.quality(live[lag:], truth[lag:], physics.space.distance_table),
-        zones.quality(settled, truth, physics.space.distance_table),
+        zones.quality(live[judged], truth[judged], table),
+        zones.quality(settled[judged], truth[judged], table),
         zones.guess(people, habits),
     )
+
+
+def _strength(site: Site) -> float | tuple[float, float] | None:
+    """The strengths that sources can have, in units of the physics."""
+    estimator = site.estimator().estimator
+    return estimator.strength if isinstance(estimator, PointSources) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
