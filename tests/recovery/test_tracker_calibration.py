@@ -109,4 +109,3 @@ def test_vicinities_counts_and_identities_are_calibrated() -> None:
     about = (stated > 0.7) & (stated < 0.9)
     assert 0.7 < np.mean(true[about]) < 0.9, "who is the same with 80 % is the same in 70 to 90 %"
     assert np.mean(true[stated > 0.9]) > 0.85
-    assert np.mean(true[stated < 0.4]) < 0.5
