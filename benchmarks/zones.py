@@ -19,7 +19,8 @@ from cloakwork.physics import sources
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.site import freeze, parse_site
 
-HOURS, LEAVINGS = 12, 30
+HOURS, LEAVINGS = 20, 40
+HOUR_SEEDS, LEAVING_SEEDS = 50_000, 51_000  # not those with which the rule was found
 HOUR = 60  # frames
 STAYING, WAITING = 15, 20  # frames before and after somebody leaves
 FIRST = 5  # frames until the tracker has begun
@@ -83,7 +84,8 @@ class RoomWatch:
     def false_changes(self, number: int) -> int:
         """How often any room changes while one person sits for an hour, once the tracker has begun."""
         seat = INSIDE[number % len(INSIDE)]
-        shown = [[zone.occupied for zone in zones] for zones in self.states([[seat]] * (FIRST + HOUR), number)]
+        frames = self.states([[seat]] * (FIRST + HOUR), HOUR_SEEDS + number)
+        shown = [[zone.occupied for zone in zones] for zones in frames]
         seen = np.array(shown[FIRST - 1 :], dtype=bool)
         return int((seen[1:] != seen[:-1]).sum())
 
@@ -93,6 +95,6 @@ class RoomWatch:
         place = self._watched.site.physics.space.index(seat)
         room = next(k for k, zone in enumerate(self._watched.site.zones) if place in zone.places)
         people: list[list[Position]] = [[seat]] * STAYING + [[]] * WAITING
-        shown = [zones[room].occupied for zones in self.states(people, 1000 + number)]
+        shown = [zones[room].occupied for zones in self.states(people, LEAVING_SEEDS + number)]
         empty = [wait for wait, occupied in enumerate(shown[STAYING:], 1) if not occupied]
         return empty[0] if empty else np.inf

@@ -1,5 +1,6 @@
 """How likely someone is in a zone: against what was simulated, and by rules that must always hold."""
 
+from dataclasses import replace
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from cloakwork.collect.occupancy import zone_states
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import ZoneState
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
-from cloakwork.recovery import Fit, Source, Status
+from cloakwork.recovery import Fit, Source, Status, Tracked
 from cloakwork.site import Site, parse_site
 from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
 
@@ -109,18 +110,38 @@ def test_zones_of_a_line_and_of_a_network_have_odds(tmp_path: Path, text: str, z
     assert said.occupied
 
 
-def test_a_zone_stays_occupied_for_its_hold_and_says_since_when() -> None:
-    def states(chances: list[float]) -> list[tuple[bool | None, int | None]]:
-        zones: tuple[ZoneState, ...] = ()
-        said = []
-        for number, chance in enumerate(chances):
-            found = result(at((LEFT, chance)), [(LEFT, chance)], (1 - chance, chance), time=1000 * number)
-            zones = zone_states(SITE, found, zones, hold_ms=2000)
-            said.append((zones[0].occupied, zones[0].since))
-        return said
+def states(chances: list[float], *, followed: bool, hold_ms: int = 2000) -> list[tuple[bool | None, int | None]]:
+    """Whether the left room is occupied, and since when, at a frame a second with these odds."""
+    zones: tuple[ZoneState, ...] = ()
+    said = []
+    for number, chance in enumerate(chances):
+        found = result(at((LEFT, chance)), [(LEFT, chance)], (1 - chance, chance), time=1000 * number)
+        if followed:
+            presence, counts = at((LEFT, chance))[None], np.array([1 - chance, chance])
+            known = Tracked(number, found.map, found.map, counts, (), (), (), presence, found.fit, 0.0)
+            found = replace(found, tracked=known)
+        zones = zone_states(SITE, found, zones, hold_ms=hold_ms)
+        said.append((zones[0].occupied, zones[0].since))
+    return said
 
-    assert states([0.1, 0.9, 0.1, 0.9]) == [(False, None), (True, 1000), (True, 1000), (True, 1000)]
-    assert states([0.9, 0.1, 0.1, 0.1]) == [(True, None), (True, None), (False, 2000), (False, 2000)]
+
+@pytest.mark.parametrize("followed", [True, False])
+def test_a_zone_in_doubt_stays_occupied_for_its_hold_and_says_since_when(followed: bool) -> None:
+    assert states([0.3, 0.9, 0.3, 0.9], followed=followed) == [(False, None), (True, 1000), (True, 1000), (True, 1000)]
+    assert states([0.9, 0.3, 0.3, 0.3], followed=followed) == [(True, None), (True, None), (False, 2000), (False, 2000)]
+
+
+def test_a_zone_that_is_surely_empty_does_not_wait_for_its_hold() -> None:
+    gone = states([0.9, 0.05, 0.3, 0.3, 0.6], followed=True)
+    assert gone == [(True, None), (False, 1000), (False, 1000), (False, 1000), (True, 4000)]
+
+
+def test_odds_of_a_frame_alone_are_never_sure_enough_to_skip_the_hold() -> None:
+    assert states([0.9, 0.05, 0.05], followed=False) == [(True, None), (True, None), (False, 2000)]
+
+
+def test_without_hold_a_zone_is_occupied_whenever_somebody_is_likely_there() -> None:
+    assert [occupied for occupied, _ in states([0.9, 0.3, 0.6], followed=True, hold_ms=0)] == [True, False, True]
 
 
 def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:

@@ -1,7 +1,8 @@
 """Occupancy: what a recovered frame says about each zone of its site, and whether somebody is there."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cloakwork.recovery import Source
 from cloakwork.site import Site, Zone
 
 LIKELY = 0.5
+GONE = 0.1  # if the odds are right, at most one zone in ten that is empty by this rule is not
 
 
 def zone_states(
@@ -20,32 +22,32 @@ def zone_states(
 ) -> tuple[ZoneState, ...]:
     """The state of each zone at a frame, given the states `before` it; missing zones start unknown.
 
-    A zone becomes occupied when somebody is there more likely than not. It becomes empty when that has not been so for
-    `hold_ms`.
+    A zone becomes occupied when somebody is there more likely than not. It becomes empty at once when a tracker gives
+    that less than 10 %. In between it stays occupied until nobody has been likely there for `hold_ms`, and empty if it
+    was. The odds of a frame that was recovered alone forget all frames before, so there `hold_ms` always counts.
     """
     last = {state.id: state for state in before}
     expected = [float(found.shown[zone.places].sum()) for zone in site.zones]
     chances: Sequence[float | None] = [None] * len(expected)
+    gone = 0.0 if found.tracked is None else GONE
     if found.tracked is not None:
         chances = [found.tracked.anyone(zone.places) for zone in site.zones]
     elif found.counts is not None:
         chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
     return tuple(
-        _state(zone.id, number, chance, found.time, last, hold_ms)
+        _state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), gone, hold_ms)
         for zone, number, chance in zip(site.zones, expected, chances, strict=True)
     )
 
 
-def _state(
-    zone: str, expected: float, chance: float | None, time: int, last: Mapping[str, ZoneState], hold_ms: int
-) -> ZoneState:
-    if chance is None:
-        return ZoneState(zone, expected, None)
-    before = last.get(zone)
-    seen = time if chance >= LIKELY else None if before is None else before.seen
-    occupied = seen is not None and time - seen < hold_ms
+def _state(now: ZoneState, time: int, before: ZoneState | None, gone: float, hold_ms: int) -> ZoneState:
+    if now.probability is None:
+        return now
+    likely = now.probability >= LIKELY
+    seen = time if likely else None if before is None or now.probability < gone else before.seen
+    occupied = likely or (seen is not None and time - seen < hold_ms)
     since = None if before is None else before.since if before.occupied == occupied else time
-    return ZoneState(zone, expected, chance, occupied, since, seen)
+    return replace(now, occupied=occupied, since=since, seen=seen)
 
 
 def _chances(site: Site, found: FrameRecovery, expected: Sequence[float], anyone: float) -> list[float]:

@@ -53,7 +53,9 @@ class ZoneBody(ResponseModel):
     id: str = Field(examples=["living"])
     expected: float
     probability: float | None
-    occupied: bool | None = Field(description="Somebody was there, more likely than not, within the site's hold.")
+    occupied: bool | None = Field(
+        description="Somebody is there more likely than not, or was within the site's hold and may still be."
+    )
     since: int | None
 
 
