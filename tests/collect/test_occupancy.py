@@ -117,7 +117,7 @@ def states(chances: list[float], *, followed: bool, hold_ms: int = 2000) -> list
     for number, chance in enumerate(chances):
         found = result(at((LEFT, chance)), [(LEFT, chance)], (1 - chance, chance), time=1000 * number)
         if followed:
-            presence, counts = at((LEFT, chance))[None], np.array([1 - chance, chance])
+            presence, counts = at((LEFT, chance))[None].astype(np.float32), np.array([1 - chance, chance])
             known = Tracked(number, found.map, found.map, counts, (), (), (), presence, found.fit, 0.0)
             found = replace(found, tracked=known)
         zones = zone_states(SITE, found, zones, hold_ms=hold_ms)
