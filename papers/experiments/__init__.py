@@ -19,6 +19,7 @@ MODULES = (
     "testers",
     "attacker",
     "movement",
+    "tracking",
     "infrared",
     "estimators",
     "vicinities",

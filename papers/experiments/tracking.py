@@ -1,0 +1,227 @@
+"""People followed over time: single frames, the mean of a minute, the filter and the smoother on the same readings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import FloatArray
+from cloakwork.demo import POSITIONS
+from papers.drawing import FAINT, SERIES
+from papers.experiment import Experiment, Run, pick
+from papers.followed_people import (
+    LEAD,
+    SECONDS,
+    WINDOW,
+    Marks,
+    Scene,
+    distances,
+    filtered,
+    minute,
+    noisy,
+    office,
+    single,
+    sitting,
+    smoothed,
+    strolling,
+    switches,
+)
+from papers.result import Finding, Goal, Measure, Table
+from papers.statistics import Mean
+
+# numbers of people, runs, frames of people who sit, frames of walkers
+FULL, QUICK, PROBE = ((1, 2, 3), 3, 60, 40), ((1, 2), 2, 23, 23), ((1,), 2, 5, 5)
+NEAR = {1: 0.10, 2: 0.16, 3: 0.22}  # metres that the filter has to reach for people who sit
+NEAR_RECORDED = {"filtered": 0.60, "smoothed": 0.50}
+BLOCK = 10  # frames whose mean counts as one trial: errors of frames in a row are alike
+
+
+class Method(StrEnum):
+    """A way to locate people."""
+
+    SINGLE = "single frames"
+    MINUTE = "mean of a minute"
+    FILTERED = "filtered"
+    SMOOTHED = "smoothed"
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The mean distance of people to their marks in metres by one method, over runs with a standard error each."""
+
+    method: Method
+    mean: Mean
+    blocks: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SceneErrors:
+    """One scene: how well each method locates people, how often the filter counts them right, and label changes."""
+
+    kind: str
+    people: int
+    frames: int
+    methods: tuple[Followed, ...]
+    counted: float
+    changes: int
+
+    @property
+    def name(self) -> str:
+        """What happens in the scene."""
+        return self.kind if not self.people else f"{self.people} who {self.kind}"
+
+    def of(self, method: Method) -> Mean:
+        """The error of a method."""
+        return pick(self.methods, method=method).mean
+
+
+SIT, WALK, RECORDED = "sit and change seats", "walk at 0.8 m/s", "recorded movement"
+
+
+@dataclass(frozen=True)
+class FollowedScenes(Finding):
+    """How well people are followed; `recorded` says whether the recorded movement is among the scenes."""
+
+    size: ClassVar[tuple[float, float]] = (9.0, 4.6)
+    recorded: bool
+    scenes: tuple[SceneErrors, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        rows = [
+            (
+                scene.name,
+                *(f"{scene.of(method).value:.2f} ± {scene.of(method).error:.2f}" for method in Method),
+                f"{100 * scene.counted:.0f} %",
+                f"{scene.changes}",
+                f"{scene.frames}",
+            )
+            for scene in self.scenes
+        ]
+        columns = ("scene", *(str(method) for method in Method), "count right", "label changes", "frames")
+        return (Table("Mean distance of a person to the nearest mark of their own, in metres", columns, tuple(rows)),)
+
+    def goals(self) -> tuple[Goal, ...]:
+        goals = []
+        for scene in self.scenes:
+            live = scene.of(Method.FILTERED).value
+            if scene.kind == SIT:
+                most = NEAR[scene.people]
+                goals.append(Goal(f"{scene.name}: filtered at most {most:.2f} m", f"{live:.2f}", live <= most))
+            elif scene.kind == WALK:
+                alone = scene.of(Method.SINGLE).value
+                goals.append(Goal(f"{scene.name}: not worse than single frames", f"{live:.2f}", live <= alone))
+            else:
+                for name, most in NEAR_RECORDED.items():
+                    value = scene.of(Method(name)).value
+                    goals.append(Goal(f"{scene.name}: {name} at most {most:.2f} m", f"{value:.2f}", value <= most))
+        return tuple(goals)
+
+    def measures(self) -> tuple[Measure, ...]:
+        measures = []
+        for kind in (SIT, WALK):
+            for method in (Method.SINGLE, Method.FILTERED) if kind == WALK else (Method.SINGLE,):
+                blocks = [
+                    each
+                    for scene in self.scenes
+                    if scene.kind == kind and scene.people <= 2
+                    for each in pick(scene.methods, method=method).blocks
+                ]
+                mean = Mean.of(np.array(blocks))
+                measures.append(Measure(f"one and two who {kind}, {method}", mean.value, mean.error))
+        return tuple(measures)
+
+    def paragraphs(self) -> tuple[str, ...]:
+        sit = [scene for scene in self.scenes if scene.kind == SIT]
+        gains = [scene.of(Method.SINGLE).value / max(scene.of(Method.FILTERED).value, 1e-3) for scene in sit]
+        real = "" if self.recorded else " This run had no recordings, so the recorded movement is left out."
+        return (
+            f"People in a flat of three rooms warm 80 sensors, which send a reading every {SECONDS:g} s; all {WINDOW} "
+            "readings of a minute together hide a move by 0.1 m at (8, 1e-5). No method knows how many people there "
+            f"are, only that there are at most four. All have the same readings.{real}",
+            "The filter judges each moment from the readings up to it, the smoother from all. Where people sit, the "
+            f"filter has {min(gains):.1f} to {max(gains):.1f} times less error than single frames. Errors are standard "
+            "errors over runs with other scenes and other noise. A person without a mark counts with 4 m, and the "
+            f"first {LEAD} frames do not count.",
+        )
+
+    def draw(self, figure: Figure) -> None:
+        axes = figure.add_subplot()
+        width = 0.8 / len(Method)
+        colours = dict(zip(Method, (FAINT, SERIES[1], SERIES[0], SERIES[2]), strict=True))
+        for k, method in enumerate(Method):
+            means = [scene.of(method) for scene in self.scenes]
+            x = np.arange(len(means)) + (k - 1.5) * width
+            look: Any = {"width": 0.9 * width, "color": colours[method], "label": str(method), "capsize": 2}
+            axes.bar(x, [mean.value for mean in means], yerr=[mean.error for mean in means], **look)
+        axes.set_xticks(range(len(self.scenes)), [scene.name.replace(" who ", "\nwho ") for scene in self.scenes])
+        axes.tick_params(axis="x", labelsize=7)
+        axes.set_ylabel("distance of a person to the mark, m")
+        axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
+
+
+def scene_errors(kind: str, people: int, scenes: Sequence[Scene], seed: int) -> SceneErrors:
+    """Follow people through scenes with all methods."""
+    errors: dict[Method, list[FloatArray]] = {method: [] for method in Method}
+    right, changes = [], 0
+    for number, scene in enumerate(scenes):
+        readings = noisy(scene, 1000 * seed + number)
+        live, labels, counts = filtered(readings)
+        marks: dict[Method, Marks] = {
+            Method.SINGLE: single(readings),
+            Method.MINUTE: minute(readings),
+            Method.FILTERED: live,
+            Method.SMOOTHED: smoothed(readings),
+        }
+        for method, found in marks.items():
+            errors[method].append(distances(found, scene))
+        right.append(np.mean(counts[LEAD:] == np.array([len(each) for each in scene])[LEAD:]))
+        changes += switches(live, labels, scene)
+    methods = tuple(
+        Followed(method, Mean.of(np.array([run.mean() for run in runs])), _blocks(runs))
+        for method, runs in errors.items()
+    )
+    frames = sum(len(scene) for scene in scenes)
+    return SceneErrors(kind, people, frames, methods, round(float(np.mean(right)), 6), changes)
+
+
+def _blocks(runs: Sequence[FloatArray]) -> tuple[float, ...]:
+    """Means of frames in a row; a rest that is shorter than a block is left out, unless a run has no more."""
+    means = []
+    for run in runs:
+        number = max(1, len(run) // BLOCK)
+        means += [float(part.mean()) for part in np.array_split(run[: max(BLOCK * number, 1)], number)]
+    return tuple(np.round(means, 6).tolist())
+
+
+def _work(run: Run) -> FollowedScenes:
+    counts, runs, sits, walks = run.choose(FULL, QUICK, PROBE)
+    path = run.data(POSITIONS)
+    kinds: list[tuple[str, int, Callable[[int], Scene]]] = [(SIT, k, partial(sitting, k, sits)) for k in counts]
+    kinds += [(WALK, k, partial(strolling, k, walks)) for k in counts]
+    if path is not None:
+        kinds.append((RECORDED, 0, partial(_recorded, path, run.choose(None, walks, walks))))
+    found = []
+    for kind, people, make in run.each(kinds):
+        scenes = [make(1000 * run.seed + number) for number in range(runs)]
+        found.append(scene_errors(kind, people, scenes, run.seed))
+    return FollowedScenes(path is not None, tuple(found))
+
+
+def _recorded(path: Path, frames: int | None, _: int) -> Scene:
+    """The recorded movement, which is the same in every run; only the noise differs."""
+    return office(path)[:frames]
+
+
+EXPERIMENT = Experiment(
+    "tracking",
+    "People followed over time: single frames, the mean of a minute, filtered and smoothed",
+    FollowedScenes,
+    _work,
+    minutes=5.0,
+    data=(POSITIONS,),
+)
