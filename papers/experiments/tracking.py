@@ -122,18 +122,11 @@ class FollowedScenes(Finding):
         return tuple(goals)
 
     def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for kind in (SIT, WALK):
-            for method in (Method.SINGLE, Method.FILTERED) if kind == WALK else (Method.SINGLE,):
-                blocks = [
-                    each
-                    for scene in self.scenes
-                    if scene.kind == kind and scene.people <= 2
-                    for each in pick(scene.methods, method=method).blocks
-                ]
-                mean = Mean.of(np.array(blocks))
-                measures.append(Measure(f"one and two who {kind}, {method}", mean.value, mean.error))
-        return tuple(measures)
+        """Those of one walker, whom runs of every size have; where people sit, a run has too few seats to compare."""
+        [walker] = [scene for scene in self.scenes if scene.kind == WALK and scene.people == 1]
+        means = {method: Mean.of(np.array(pick(walker.methods, method=method).blocks)) for method in Method}
+        chosen = (Method.SINGLE, Method.FILTERED)
+        return tuple(Measure(f"{walker.name}, {name}", means[name].value, means[name].error) for name in chosen)
 
     def paragraphs(self) -> tuple[str, ...]:
         sit = [scene for scene in self.scenes if scene.kind == SIT]
