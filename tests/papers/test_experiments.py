@@ -16,6 +16,10 @@ from tests.papers.kit import SMALLER, check_forms, probed, quick, smallest
 DOCS = Path(__file__).parents[2] / "docs"
 VAGUE = 0.1  # share of the comparisons that may be vague
 UNDECIDED = 5  # claims that our experiments cannot decide
+MISSED = [  # goals that the full run does not reach, as the page says; all others are met
+    "tracking: 1 who sit and change seats: filtered at most 0.10 m",
+    "tracking: 2 who sit and change seats: filtered at most 0.16 m",
+]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -53,9 +57,10 @@ def test_the_page_is_made_of_the_committed_results_alone() -> None:
     assert (DOCS / PAGE).read_text(encoding="utf-8") == page([read(name, DOCS / FOLDER) for name in EXPERIMENTS])
 
 
-def test_almost_all_claims_are_decided_and_all_goals_met() -> None:
+def test_almost_all_claims_are_decided_and_all_goals_met_but_those_known_to_be_missed() -> None:
     results = [read(name, DOCS / FOLDER).result for name in EXPERIMENTS]
-    assert [f"{one.name}: {goal.text}" for one in results for goal in one.finding.goals() if not goal.met] == []
+    assert [f"{one.name}: {goal.text}" for one in results for goal in one.finding.goals() if not goal.met] == MISSED
+    assert (DOCS / PAGE).read_text(encoding="utf-8").count("| MISSED |") == len(MISSED)
     claims = [claim for one in results for claim in one.finding.claims()]
     assert len(claims) == 62 + 60
     assert sum(claim.verdict is Agreement.UNDECIDED for claim in claims) <= UNDECIDED
