@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -173,7 +174,29 @@ def test_a_check_says_what_keeps_it_from_reading(run: Run, device: Path) -> None
     done = run("sensor", device, "--check")
     assert (done.code, "no such file" in done.err) == (2, True)
     done = run("sensor", device)
-    assert (done.code, "--source: say how to measure" in done.err) == (2, True)
+    assert (done.code, "no such file" in done.err) == (2, True)
+    (device / "measure.py").write_text("def read():\n    return 21, 1\n")
+    done = run("sensor", device)
+    assert (done.code, "coarser steps than the resolution" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "shown"),
+    [
+        ("import time; time.sleep(9)", "50 of 50 readings took longer than 20 ms: measure", "NOT READY"),
+        ("raise SystemExit('no such\\nbus: 1')", "50 of 50 readings failed with an error", "exit code 1: bus: 1\n"),
+    ],
+)
+def test_a_check_of_a_program_says_that_it_is_slow_or_how_it_failed(
+    run: Run, device: Path, program: str, said: str, shown: str
+) -> None:
+    settings = json.loads((device / "device.json").read_text())
+    settings["schedule"]["late_ms"] = 20 if "sleep" in program else 60_000
+    (device / "device.json").write_text(json.dumps(settings))
+    (device / "program.py").write_text(program)
+    source = f"command:{sys.executable} -S -E {device / 'program.py'}"
+    done = run("sensor", device, "--check", "--source", source, "--readings", 50)
+    assert (done.code, said in done.out, shown in done.out, "Traceback" in done.out) == (1, True, True, False), done.out
 
 
 @pytest.mark.parametrize(("sd", "ready"), [(0.05, True), (0.03, False)])

@@ -67,7 +67,7 @@ def test_vicinities_and_probabilities_are_shown_as_text(flat_visit: tuple[Visit,
         assert f"{round(100 * spot['probability'])} % sure" in shown
         assert "within {:g} m".format(float(f"{spot['radius']:.2g}")) in shown
     assert "room 1" in shown
-    assert "followed for 15 min, 97 % sure it is the same one" in shown
+    assert "followed for 15 min, over 90 % sure it is the same one" in shown
     label = page.get_attribute("#plan [role=img]", "aria-label") or ""
     assert "3 people" in label
     assert "Mark 1" in label

@@ -269,6 +269,20 @@ def test_a_zone_says_how_sure_it_is(page: Page, given: dict[str, Any], text: str
     assert call(page, "texts.js", "zoneText", given, "floorplan") == text
 
 
+@pytest.mark.parametrize(
+    ("same", "text"),
+    [
+        (0.004, "followed for 45 min, may have changed places with another"),
+        (0.68, "followed for 45 min, over 60 % sure it is the same one"),
+        (1, "followed for 45 min, over 90 % sure it is the same one"),
+        (None, "followed for 45 min"),
+    ],
+)
+def test_a_mark_that_may_have_swapped_says_so_without_a_figure(page: Page, same: float | None, text: str) -> None:
+    assert call(page, "texts.js", "followed", {"since": 0, "same": same}, 45 * 60_000) == text
+    assert call(page, "texts.js", "followed", {"since": 0, "same": same}, 0) == "new"
+
+
 def test_marks_take_the_label_of_their_track_and_the_rest_are_doubts(page: Page) -> None:
     track = {"since": 5, "same": 0.9, "at": [1, 1], "place": "3", "radius": 1}
     tracks = [track | {"label": 4, "probability": 0.8}, track | {"label": 9, "probability": 0.3}]
@@ -276,6 +290,8 @@ def test_marks_take_the_label_of_their_track_and_the_rest_are_doubts(page: Page)
     [mark, doubt] = call(page, "map_view.js", "marksOf", followed)
     assert (mark["id"], mark["since"], mark.get("doubt")) == (4, 5, None)
     assert (doubt["id"], doubt["doubt"]) == (9, True)
+    several = {"sources": [{"label": label} for label in (10, 2, 7)], "tracks": []}
+    assert [one["id"] for one in call(page, "map_view.js", "marksOf", several)] == [2, 7, 10]
     alone = {"sources": [{"label": None, "at": [1, 1]}, {"label": None, "at": [2, 2]}], "tracks": []}
     assert [one["id"] for one in call(page, "map_view.js", "marksOf", alone)] == ["a", "b"]
 

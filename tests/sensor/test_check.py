@@ -78,7 +78,7 @@ def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() 
         (noisy(0.07, at=21.0), {"unit": "°F", "fallback": 70 * 64 * STEP}, "degrees Celsius"),
         (noisy(1.0, at=21.0, scale=1000.0), {}, "thousandths"),
         (noisy(0.04), {"resolution": None}, "Set resolution"),
-        (noisy(0.04), {"schedule": {"late_ms": -1}}, "took longer than the slot allows"),
+        (noisy(0.04), {"schedule": {"late_ms": -1}}, "200 of 200 readings took longer than -1 ms: measure faster"),
     ],
 )
 def test_a_device_that_is_not_as_stated_is_not_ready_and_hears_why(

@@ -70,6 +70,12 @@ def test_a_drift_that_makes_no_sense_is_refused_with_its_line(text: str, key: st
     assert list(lines) == [key]
 
 
+@pytest.mark.parametrize("key", ["sensor", "room"])
+def test_a_drift_in_quotes_gets_the_advice_for_a_number(key: str) -> None:
+    with pytest.raises(SiteError, match=f"drift.{key} = '0.1': give a number, without quotes"):
+        parse_site(WALLS + f'[drift]\n{key} = "0.1"\n')
+
+
 def frames_of(site: Site, cloak: Cloak, number: int, offset: float) -> list[Frame]:
     rng, person = np.random.default_rng(0), site.physics.matrix[:, 3]
     values = 20.0 + offset + person + cloak.sigmas * rng.standard_normal((number, 8))

@@ -12,12 +12,13 @@ import typer
 
 from cloakwork.cli.arguments import Authority, Json, PasswordFile
 from cloakwork.cli.output import note
-from cloakwork.cli.sensor_check import check_device, load_measure
+from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.mqtt import parse_broker
-from cloakwork.sensor.board import UNSTATED
+from cloakwork.sensor.board import UNSTATED, check_resolution
 from cloakwork.sensor.check import COUNT, FEWEST
+from cloakwork.sensor.errors import SensorError
 from cloakwork.site import load_site
 
 
@@ -25,7 +26,7 @@ def sensor(
     path: Annotated[Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.")],
     source: Annotated[
         str | None,
-        typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file."),
+        typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file; else measure.py."),
     ] = None,
     sensor_id: Annotated[str | None, typer.Option("--id", help="Id of the sensor.")] = None,
     broker: Annotated[str | None, typer.Option(help="Broker to use instead of the folder's.")] = None,
@@ -52,20 +53,17 @@ def sensor(
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
     site = None if path.is_dir() else path
     if check:
-        read = load_measure(folder) if source is None else make_source(source, config, site).read
-        check_device(folder, config, read, count=readings, json=json)
+        measured = load_measure(folder) if source is None else make_source(source, config, site)
+        check_device(folder, config, measured.read, count=readings, json=json)
         return
-    if source is None:
-        raise InputError("--source: say how to measure, with command:PROGRAM, file:PATH or simulated; or give --check.")
     if json:
         raise InputError("--json is for --check: a device that runs has no result to print.")
     if broker is None and (password_file is not None or ca is not None):
         raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
-    measured = make_source(source, config, site)
-    if config["resolution"] is None and not isinstance(measured, ConstantReading):
-        raise InputError(f"--source {source.partition(':')[0]}: {UNSTATED}")
-    _try(source, measured)
+    measured = (
+        _from_file(folder, config) if source is None else _tried(source, make_source(source, config, site), config)
+    )
     schedule = config["schedule"]
     note(
         f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, cloaked here"
@@ -84,9 +82,21 @@ def sensor(
     note("stopped")
 
 
-def _try(text: str, source: ReadingSource) -> None:
+def _from_file(folder: Path, config: dict[str, Any]) -> MeasureFile:
+    """The folder's measure.py, as the device's own main.py uses it."""
+    measured = load_measure(folder)
+    try:
+        check_resolution(config, measured.read)
+    except SensorError as problem:
+        raise InputError(f"{folder}: {problem}") from None
+    return measured
+
+
+def _tried(text: str, source: ReadingSource, config: dict[str, Any]) -> ReadingSource:
     """Measure once and discard the result, to detect a broken source before anything is sent."""
     kind = text.partition(":")[0]
+    if config["resolution"] is None and not isinstance(source, ConstantReading):
+        raise InputError(f"--source {kind}: {UNSTATED}")
     try:
         source.read()
     except subprocess.TimeoutExpired as problem:
@@ -97,6 +107,7 @@ def _try(text: str, source: ReadingSource) -> None:
         raise InputError(f"--source {kind}: {problem.strerror}.") from None
     except ReadingError as problem:
         raise InputError(f"--source {kind}: {problem}") from None
+    return source
 
 
 def _folder(path: Path, sensor: str | None) -> Path:

@@ -1,9 +1,11 @@
 """`cloakwork sensor --check`: reads at rest beside the device, and says whether it is ready. Nothing is sent."""
 
 import importlib.util
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,6 +19,24 @@ from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
 HANGS_S = 30.0  # without an end of a reading
+
+
+@dataclass(frozen=True)
+class MeasureFile:
+    """Takes readings with the `read` of a folder's measure.py."""
+
+    read: Callable[[], tuple[int, int]]
+
+
+class ProgramReadings(Readings):
+    """Readings that may come from a program: explains one that fails by the last line of its standard error."""
+
+    def explain(self, cause: Any) -> None:
+        if isinstance(cause, subprocess.CalledProcessError):
+            said = cause.stderr.decode("utf-8", "replace").strip().splitlines()
+            self.tell(f"the program ended with exit code {cause.returncode}" + (f": {said[-1][:200]}" if said else ""))
+        elif not isinstance(cause, subprocess.TimeoutExpired):  # which counts as slow, and there is no more to say
+            super().explain(cause)
 
 
 def check_device(
@@ -45,7 +65,7 @@ def check_device(
 
 def _take(read: Callable[[], tuple[int, int]], count: int, late_ms: int) -> Readings:
     """Read in a thread, since a program of the user may never return."""
-    taken = Readings()
+    taken = ProgramReadings()
     with bar("reading", count) as show:
         worker = Thread(target=taken.take, args=(read, count, late_ms, show), daemon=True)
         worker.start()
@@ -57,8 +77,8 @@ def _take(read: Callable[[], tuple[int, int]], count: int, late_ms: int) -> Read
     return taken
 
 
-def load_measure(folder: Path) -> Callable[[], tuple[int, int]]:
-    """The `read` of a folder's measure.py; an error in the file is shown in full."""
+def load_measure(folder: Path) -> MeasureFile:
+    """Load a folder's measure.py; an error in the file is shown in full."""
     path = folder / "measure.py"
     spec = importlib.util.spec_from_file_location("measure", path)
     if spec is None or spec.loader is None or not path.is_file():
@@ -67,7 +87,7 @@ def load_measure(folder: Path) -> Callable[[], tuple[int, int]]:
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
-        read: Callable[[], tuple[int, int]] = module.read
+        return MeasureFile(module.read)
     except Exception as problem:
         note(traceback.format_exc())
         raise InputError(
@@ -76,4 +96,3 @@ def load_measure(folder: Path) -> Callable[[], tuple[int, int]]:
         ) from None
     finally:
         sys.path.remove(str(folder))
-    return read

@@ -47,18 +47,22 @@ class Readings:
             show(turn)
             self.turn = turn + 1
             start = clock.now()
-            reading, state = attempt(read, self._explain)
+            reading, state = attempt(read, self.explain)
             self.elapsed = clock.now()
-            self.slowest = max(self.slowest, self.elapsed - start)
-            if reading is None:
-                self.failures[state] += 1
-            else:
+            took = self.elapsed - start
+            self.slowest = max(self.slowest, took)
+            if reading is not None:
                 self.values.append(reading)
-                self.failures[SLOW] += self.elapsed - start > late
+            if took >= late or reading is None:
+                self.failures[SLOW if took >= late else state] += 1
         show(count)
 
-    def _explain(self, cause: "Any") -> None:
-        text = _traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200]
+    def explain(self, cause: "Any") -> None:
+        """Keep in full why a reading failed: its error, or a result that is no reading."""
+        self.tell(_traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200])
+
+    def tell(self, text: str) -> None:
+        """Keep a text for the report, once; and only the first few."""
         if text not in self.texts and len(self.texts) < _TEXTS:
             self.texts.append(text)
 
@@ -97,7 +101,7 @@ def judge(
     reasons, remarks = report["reasons"], report["remarks"]
     if resolution is None:
         reasons.append(UNSTATED)
-    _judge_failures(taken, reasons, remarks)
+    _judge_failures(taken, report["late_ms"], reasons, remarks)
     if len(numbers) < FEWEST:
         reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
     elif not gap:
@@ -120,16 +124,16 @@ def judge(
     return report
 
 
-def _judge_failures(taken: Readings, reasons: "list[str]", remarks: "list[str]") -> None:
+def _judge_failures(taken: Readings, late: int, reasons: "list[str]", remarks: "list[str]") -> None:
     what = {
-        FAILING: "raised an error",
-        INVALID: "did not return two whole numbers, the second above 0",
-        SLOW: "took longer than the slot allows: measure faster, or set a longer late in the site file",
+        FAILING: "failed with an error",
+        INVALID: "were not two whole numbers, the second above 0",
+        SLOW: f"took longer than {late} ms: measure faster, or set a longer late in the site file",
     }
     for state, count in taken.failures.items():
         if count:
             said = reasons if count * _TOLERATED > taken.turn else remarks
-            said.append(f"read() {what[state]} in {count} of {taken.turn} readings")
+            said.append(f"{count} of {taken.turn} readings {what[state]}")
     if taken.hanging:
         reasons.append(f"read() did not end in reading {taken.turn}: give whatever it waits for a time limit")
 

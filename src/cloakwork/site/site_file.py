@@ -102,7 +102,8 @@ def _message(error: ErrorDetails, path: KeyPath) -> str:
         return f"{dotted} = {value.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
     advice = error["msg"].removeprefix("Value error, ")
     if error["type"] in _GENERIC:
-        advice = _FORMS.get(key, _GENERIC[error["type"]])
+        generic = _GENERIC[error["type"]]
+        advice = generic if path[:1] == ("drift",) else _FORMS.get(key, generic)  # its sensor and room are numbers
     if error["type"] == "literal_error":
         advice = f"give {error['ctx']['expected']}"
     if error["type"] in _BOUNDS:

@@ -25,11 +25,9 @@ export function marksOf({ sources, tracks }) {
   const doubts = (tracks ?? []).filter(({ label }) => !sources.some((source) => source.label === label));
   const track = (label) => (tracks ?? []).find((one) => one.label === label);
   return [
-    ...sources.map((source, k) => ({
-      ...track(source.label),
-      ...source,
-      id: source.label ?? String.fromCharCode(97 + k),
-    })),
+    ...[...sources]
+      .sort((a, b) => a.label - b.label)
+      .map((source, k) => ({ ...track(source.label), ...source, id: source.label ?? String.fromCharCode(97 + k) })),
     ...doubts.map((one) => ({ ...one, id: one.label, doubt: true })),
   ];
 }

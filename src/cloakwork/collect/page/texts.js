@@ -24,7 +24,9 @@ export function brief(source, odds, space) {
 /** How long a mark has been followed, up to the time of its result. */
 export function followed({ since, same }, time) {
   const long = time > since ? `followed for ${rough(time - since)}` : "new";
-  return Number.isFinite(same) ? `${long}, ${percent(same)} sure it is the same one` : long;
+  if (long === "new" || !Number.isFinite(same)) return long;
+  if (same < 0.5) return `${long}, may have changed places with another`;
+  return `${long}, over ${10 * Math.min(9, Math.floor(10 * same))}\u00a0% sure it is the same one`;
 }
 
 /** The shortest range of counts that is more likely than not: [low, high, probability]. */
