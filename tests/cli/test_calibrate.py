@@ -31,6 +31,8 @@ def test_the_site_file_gets_the_fitted_physics(succeed: Run, files: tuple[Path, 
     assert "+[physics.tolerance]" in shown.out
     assert "delete" in shown.err
     assert (tmp_path / "walk.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "walk.png").stat().st_mode & 0o777 == 0o600, "it shows true readings"
+    assert "walk.png hold true readings" in " ".join(shown.err.split())
     values = succeed("calibrate", path, *walk, "--write", "--json").values
     site = load_site(path)
     assert values["reach"]["low"] < 1.6 < values["reach"]["high"]
@@ -87,3 +89,12 @@ def test_cloaked_readings_of_a_store_correct_reach_and_strength(run: Run, tmp_pa
     assert new.tolerance.diffusion == found.values["tolerance"]["diffusion"]
     for words in (["--walk", path], ["--plot", "a.png"], ["--since", "2030-01-01"]):
         assert run("calibrate", path, "--from-store", store, *words).code == 2
+
+
+def test_an_empty_store_is_called_empty(run: Run, tmp_path: Path) -> None:
+    path, store = tmp_path / "flat.toml", str(tmp_path / "store.db")
+    path.write_text(STATED, encoding="utf-8")
+    with open_store(store):
+        pass
+    refused = run("calibrate", path, "--from-store", store)
+    assert (refused.code, "the store has no readings yet" in refused.err) == (2, True)

@@ -11,6 +11,7 @@ from scipy import optimize
 from cloakwork.accuracy import Habits, simulated_day
 from cloakwork.errors import InputError
 from cloakwork.fitting import fit_cloaked
+from cloakwork.fitting.cloaked_fit import noise_of
 from cloakwork.fitting.responses import Responses
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, site_tracker
@@ -57,7 +58,8 @@ class Exact:
 
     def __call__(self, at: NDArray[np.float64]) -> float:
         """Log likelihood at (log reach, log strength, offset)."""
-        noise = np.sqrt(self.cloak.sigmas**2 + self.cloak.steps**2 / 6)
+        steps = self.cloak.steps**2 / 6 + (self.cloak.resolution or 0.0) ** 2 / 12
+        noise = np.sqrt(self.cloak.total_sigmas**2 + steps)
         columns = math.exp(at[1]) * self.model.matrix(math.exp(at[0]), FOOTPRINT).T / noise
         whole = np.concatenate([columns, columns, np.zeros((1, len(noise)))])
         rest = (self.readings - at[2]) / noise
@@ -69,6 +71,22 @@ class Exact:
             total += gain.max() + math.log(law.sum())
             law = law / law.sum()
         return float(total)
+
+
+def test_the_likelihood_counts_all_noise_and_both_steps() -> None:
+    text = TEXT.replace("alpha = 0.2", "alpha = 0.02\nresolution = 0.25\nown_noise = 0.15\ncount_own_noise = true")
+    site = parse_site(text)
+    cloak = site.cloak()
+    released = cloak.simulate(_hardware(site, 4_000), rng=np.random.default_rng(1))
+    np.testing.assert_allclose((released - site.baselines).std(axis=0), noise_of(cloak), rtol=0.06)
+    assert (noise_of(cloak) > 1.05 * cloak.sigmas).all()
+
+
+def _hardware(site: Site, frames: int) -> NDArray[np.float64]:
+    """Readings of an empty flat with own noise, rounded by the hardware."""
+    rng = np.random.default_rng(0)
+    own = site.baselines + 0.1 + 0.15 * rng.standard_normal((frames, len(site.baselines)))
+    return np.asarray(0.25 * np.rint(own / 0.25))
 
 
 def test_one_source_is_fitted_as_by_the_exact_likelihood() -> None:

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cloakwork.fitting import Walk, WalkFit, fit_walk, read_walk
+from cloakwork.errors import InputError
+from cloakwork.fitting import Walk, WalkFit, fit_walk, read_walk, rounded
+from cloakwork.fitting.fitted import COVERED, deviations
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Family, FloorPlan
-from cloakwork.site import Site, parse_site
+from cloakwork.privacy.calibration import exposure
+from cloakwork.site import Site, edited, parse_site
 from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
 
 REACH, STRENGTH, FOOTPRINT, NOISE, READS = 1.6, 5.0, 0.5, 0.05, 20
@@ -74,21 +77,83 @@ def fitted(site: Site, truth: FloorPlan, seed: int = 0) -> WalkFit:
     return fit_walk(site, walked(site, true_readings(truth, np.ones(12), np.full(12, 20.0), EVERYWHERE), seed))
 
 
-def test_the_noise_of_the_written_site_covers_the_confidence_region(site: Site, truth: FloorPlan) -> None:
-    fit = fitted(site, truth)
+def written(fit: WalkFit, text: str) -> Site:
+    """The site file with the fitted values, as `cloakwork calibrate` writes it."""
     tolerance = fit.tolerance
-    text = STATED.replace("reach = 1.0", f"reach = {fit.reach.value:.4g}")
-    text = text.replace("footprint = 0.3", f"footprint = {fit.footprint.value:.4g}")
-    text = text.replace("strength = 3.0", f"strength = {fit.strength.value:.4g}")
-    text += f"[physics.tolerance]\ndiffusion = {tolerance.diffusion}\ngain = {tolerance.gain}\n"
-    written = parse_site(text)
-    sigmas = written.cloak().sigmas
-    allowed = Family(written.physics, written.tolerance, written.timing).frame_slope(1 / sigmas)
-    for reach in (fit.reach.least, fit.reach.most):
-        for footprint in (fit.footprint.least, fit.footprint.most):
-            for gain in (fit.strength.least, fit.strength.most):
-                model = true_plan(site, reach, gain, footprint)
-                assert Family(model, timing=written.timing).frame_slope(1 / sigmas) <= allowed
+    changes: dict[tuple[str | int, ...], float] = {
+        ("physics", "reach"): rounded(fit.reach.value),
+        ("physics", "footprint"): rounded(fit.footprint.value),
+        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
+        ("physics", "tolerance", "gain"): tolerance.gain,
+    }
+    if isinstance(fit.site.spec.sources.strength, float):
+        changes["sources", "strength"] = rounded(fit.strength.value)
+    return parse_site(edited(text, changes))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STATED,
+        STATED + 'scope = "sensor"\n',
+        STATED + 'design = "least-error"\n',
+        STATED.replace("strength = 3.0 ", "strength = [1.0, 6.0] "),
+    ],
+    ids=["network", "sensor", "least error", "range of strengths"],
+)
+@pytest.mark.parametrize("noise", [NOISE, 0.3])
+def test_the_noise_of_the_written_site_covers_the_confidence_region(text: str, noise: float, tmp_path: Path) -> None:
+    site = parse_site(text)
+    readings = true_readings(true_plan(site, REACH, STRENGTH, FOOTPRINT), np.ones(12), np.full(12, 20.0), EVERYWHERE)
+    fit = fit_walk(site, read_walk(site, *write_walk(tmp_path, site, readings, EVERYWHERE, noise=noise)))
+    new = written(fit, text)
+    cloak = new.cloak()
+    errors = deviations(COVERED, 14, fit.walk.freedom) * fit.gain_errors
+    tops = (fit.gains + errors) * max(fit.strength.value, new.spec.sources.strongest)
+    for reach in (fit.reach.least, fit.reach.value, fit.reach.most):
+        for footprint in (fit.footprint.least, fit.footprint.value, fit.footprint.most):
+            mu = exposure(
+                Family(true_plan(new, reach, 1.0, footprint), timing=new.timing),
+                alpha=cloak.alpha,
+                scope=cloak.scope,
+                sigma=cloak.sigmas / tops,
+                rounding=cloak.roundings / tops,
+            )
+            assert mu <= cloak.frame_mu
+
+
+def test_a_walker_stronger_than_the_stated_range_is_refused(truth: FloorPlan) -> None:
+    site = parse_site(STATED.replace("strength = 3.0 ", "strength = [1.0, 3.0] "))
+    with pytest.raises(InputError) as refusal:
+        _ = fitted(site, truth).tolerance
+    assert refusal.value.stated == (1.0, 3.0)
+
+
+def test_a_stated_tolerance_never_shrinks(truth: FloorPlan) -> None:
+    site = parse_site(STATED + "[physics.tolerance]\ngain = 0.5\ndiffusion = 0.5\n")
+    tolerance = fitted(site, truth).tolerance
+    assert (tolerance.gain, tolerance.diffusion) == (0.5, 0.5)
+
+
+def test_a_reach_that_no_tolerance_can_cover_is_refused(site: Site, truth: FloorPlan) -> None:
+    fit = fitted(site, truth)
+    with pytest.raises(InputError) as refusal:
+        _ = replace(fit, reach=replace(fit.reach, most=1.5 * fit.reach.value)).tolerance
+    assert "reach" in refusal.value.values
+
+
+def test_few_readings_a_spot_widen_the_region(site: Site, truth: FloorPlan, tmp_path: Path) -> None:
+    spots = [EVERYWHERE[k] for k in (0, 2, 6, 8, 10, 12, 14, 18)]
+    readings = true_readings(truth, np.ones(12), np.full(12, 20.0), spots)
+    held = []
+    for seed in range(100):
+        walk = read_walk(site, *write_walk(tmp_path, site, readings, spots, noise=0.02, reads=2, seed=seed))
+        fit = fit_walk(site, walk)
+        errors = deviations(COVERED, 14, walk.freedom) * fit.gain_errors
+        inside = fit.reach.least <= REACH <= fit.reach.most
+        inside &= fit.footprint.least <= FOOTPRINT <= fit.footprint.most
+        held.append(inside and bool((abs(fit.gains - STRENGTH / fit.strength.value) <= errors).all()))
+    assert np.mean(held) >= 0.92  # 0.95 less the chance of 100 walks
 
 
 def test_a_model_that_is_right_is_not_called_wrong(site: Site, truth: FloorPlan) -> None:

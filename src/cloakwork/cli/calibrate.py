@@ -13,7 +13,7 @@ from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import as_json, bar, busy, counted, note, out, program, refuse_input, say, table, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
-from cloakwork.fitting import MOST_FRAMES, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
+from cloakwork.fitting import MOST_FRAMES, CloakedFit, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
@@ -59,9 +59,9 @@ def calibrate(
             _show(text, new, path)
         note("nothing is written: add --write to change the site file, or --out FILE for another one")
     if walk is not None:
+        true = f"{readings} holds" if plot is None else f"{readings} and {plot} hold"
         note(
-            f"{readings} holds true readings and {walk} says where you were: keep both to yourself, and delete them "
-            "once the fit is good"
+            f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good"
         )
 
 
@@ -77,15 +77,22 @@ def _from_walk(
         from cloakwork.cli.draw_calibration import draw_walk  # noqa: PLC0415 - most calls draw nothing
 
         draw_walk(plot, fit)
-        note(f"wrote the picture to {plot}")
+        note(f"wrote the picture, which shows true readings, to {plot}")
     if fit.unseen:
         raise InputError(
             f"the walk came too seldom near {', '.join(fit.unseen[:8])}: their gains are not known to 15 %, so no "
             "tolerance can cover them. Stand at spots nearer to them, or longer.",
             sensors=tuple(fit.unseen),
         )
+    if not fit.reach.told:
+        raise InputError(
+            f"the walk cannot tell the reach: {fit.reach} m. Stand at more spots, some near each sensor and some far "
+            "from it, or longer.",
+            reach=fit.reach,
+        )
     with busy("covering the confidence region"):
         changes = _walk_changes(fit)
+    _say_kept(site, changes)
     if json:
         as_json(_values(fit, changes))
     else:
@@ -108,13 +115,9 @@ def _from_store(
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
     with bar("fitting reach and strength over all paths", 100) as progress:
         fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total))
-    tolerance = fit.tolerance
-    changes: Changes = {
-        ("physics", "reach"): rounded(fit.reach.value),
-        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
-        ("physics", "tolerance", "gain"): tolerance.gain,
-        ("sources", "strength"): rounded(fit.strength.value),
-    }
+    told = fit.reach.told and fit.strength.told
+    changes = _common_changes(fit) if told else {}
+    _say_kept(site, changes)
     rows = [("reach", f"{fit.reach} m"), ("strength", str(fit.strength))]
     rows += [
         ("offset of the baselines", f"{fit.offset} {site.unit}".rstrip()),
@@ -122,14 +125,13 @@ def _from_store(
     ]
     if json:
         found = {name: _interval(getattr(fit, name)) for name in ("reach", "strength", "offset")}
-        covered = {"diffusion": tolerance.diffusion, "gain": tolerance.gain}
-        told = fit.reach.told and fit.strength.told
+        covered = _tolerance(changes) if told else None
         as_json({"site": site.name, **found, "people": fit.people, "tolerance": covered, "told": told})
     else:
         table(
             f"{site.name}: fitted to {counted(fit.frames, 'cloaked frame')}, with 90 % intervals", ("", "value"), rows
         )
-    if not (fit.reach.told and fit.strength.told):
+    if not told:
         raise InputError(
             "these readings cannot tell reach and strength well enough: an interval is wider than half its value. "
             "Give a longer period with people in it, or walk.",
@@ -140,21 +142,35 @@ def _from_store(
 
 
 def _walk_changes(fit: WalkFit) -> Changes:
-    """The keys of the site file that the fit changes."""
-    tolerance = fit.tolerance
+    """The keys of the site file that a walk changes."""
     return {
-        ("physics", "reach"): rounded(fit.reach.value),
+        **_common_changes(fit),
         ("physics", "footprint"): rounded(fit.footprint.value),
-        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
-        ("physics", "tolerance", "gain"): tolerance.gain,
-        **_strength(fit.site, fit.strength.value),
         **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
     }
 
 
-def _strength(site: Site, value: float) -> Changes:
-    """The strength, unless the site states a range of them."""
-    return {("sources", "strength"): rounded(value)} if isinstance(site.spec.sources.strength, float) else {}
+def _common_changes(fit: WalkFit | CloakedFit) -> Changes:
+    """The keys that every fit changes; the strength unless the site states a range of them."""
+    tolerance, ranged = fit.tolerance, isinstance(fit.site.spec.sources.strength, tuple)
+    return {
+        ("physics", "reach"): rounded(fit.reach.value),
+        ("physics", "tolerance", "diffusion"): tolerance.diffusion,
+        ("physics", "tolerance", "gain"): tolerance.gain,
+        **({} if ranged else {("sources", "strength"): rounded(fit.strength.value)}),
+    }
+
+
+def _tolerance(changes: Changes) -> dict[str, float]:
+    return {key: changes[("physics", "tolerance", key)] for key in ("diffusion", "gain")}
+
+
+def _say_kept(site: Site, changes: Changes) -> None:
+    """Say which stated errors stay, since the fit would do with less."""
+    for name in ("diffusion", "gain"):
+        stated = getattr(site.tolerance, name)
+        if stated and changes.get(("physics", "tolerance", name)) == stated:
+            note(f"{name} = {stated:g} under [physics.tolerance] stays: these readings would do with less")
 
 
 def rounded_baseline(value: float) -> float:
@@ -222,7 +238,7 @@ def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
         **{name: _interval(getattr(fit, name)) for name in ("reach", "footprint", "strength")},
         "gains": dict(zip(fit.site.sensor_ids, fit.gains.tolist(), strict=True)),
         "baselines": dict(zip(fit.site.sensor_ids, fit.baselines.tolist(), strict=True)),
-        "tolerance": {key: changes[("physics", "tolerance", key)] for key in ("diffusion", "gain")},
+        "tolerance": _tolerance(changes),
         "p_value": fit.p_value,
         "misfit": fit.misfit,
         "bad_sensors": fit.bad_sensors(),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from cloakwork._checks import FloatArray
+from cloakwork.cli.output import is_special
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, HeatPlane, Physics, Rooms
 from cloakwork.recovery import Source
@@ -96,9 +97,12 @@ def check_picture(path: Path) -> None:
         raise InputError(f"{path}: a picture is a .png, .svg or .pdf file.")
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format of its name."""
+def save(figure: Figure, path: Path, *, private: bool = False) -> None:
+    """Write a picture in the format of its name; only its owner may read a private one."""
     check_picture(path)
+    if private and not is_special(path):
+        path.unlink(missing_ok=True)
+        path.touch(0o600, exist_ok=False)
     with mpl.rc_context({"svg.hashsalt": "cloakwork"}):
         figure.savefig(path, dpi=150)
 

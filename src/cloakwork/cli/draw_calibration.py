@@ -11,7 +11,10 @@ from cloakwork.physics import FloorPlan
 
 
 def draw_walk(path: Path, fit: WalkFit) -> None:
-    """Draw each sensor's rise at each spot against the model, and the misfit of each sensor on the floor."""
+    """Draw each sensor's rise at each spot against the model, and the misfit of each sensor on the floor.
+
+    It shows true readings, so only its owner may read the file.
+    """
     figure = Figure(figsize=(11, 5), layout="constrained")
     line, plan = figure.subplots(1, 2)
     known = fit.walk.counts > 0
@@ -33,4 +36,4 @@ def draw_walk(path: Path, fit: WalkFit) -> None:
         figure.colorbar(marks, ax=plan, label="residual of a sensor, in standard deviations")
         plan.plot(*fit.walk.at.T, "+", color=INK, markersize=6)
         plan.set_title("sensors, and the spots of the walk (+)", fontsize=10)
-    save(figure, path)
+    save(figure, path, private=True)

@@ -201,7 +201,11 @@ class StoredFrames:
         """The times of the first and the last frame; raises `InputError` if there is none."""
         ends = [self._times(self._since, 1, newest_first=newest) for newest in (False, True)]
         if not all(ends):
-            known = ", ".join(self._store.sites()) or "none"
+            with_readings = self._store.frames.times
+            names = [name for name in self._store.sites() if with_readings(name, 1, None, 1, newest_first=False)]
+            known = ", ".join(names)
+            if not known:
+                raise InputError("the store has no readings yet.", site=self._site, known=known)
             raise InputError(
                 f"the store has no reading of {self._site} in this period; it has readings of: {known}. Check the "
                 "period, and that this is the right store.",

@@ -13,7 +13,7 @@ from scipy import linalg
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import ReadingError
-from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, rounded
+from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, written_strength
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Tolerance
 from cloakwork.privacy import Cloak
@@ -61,8 +61,9 @@ class CloakedFit:
     @property
     def tolerance(self) -> Tolerance:
         """The tolerance that covers the confidence region; the stated errors of gains come on top."""
-        written, stated = rounded(self.strength.value), self.site.tolerance.gain
-        ends = [(1 - stated) * self.strength.least / written, (1 + stated) * self.strength.most / written]
+        written, stated = written_strength(self.site, self.strength), self.site.tolerance.gain
+        share = max(1.0, self.strength.value / written) / self.strength.value
+        ends = [(1 - stated) * self.strength.least * share, (1 + stated) * self.strength.most * share]
         return covering(self.site, reach=self.reach, gains=ends, footprint=None, strength=written)
 
 
@@ -98,7 +99,7 @@ class _Search:
     def __init__(self, site: Site, cloak: Cloak, frames: Sequence[Frame], seed: int) -> None:
         self.site, self.model = site, Responses.of_site(site)
         values = np.array([values_of(frame, site, cloak) for frame in frames]).reshape(len(frames), -1)
-        noise = np.sqrt(cloak.sigmas**2 + cloak.steps**2 / 6)
+        noise = noise_of(cloak)
         kept, whole = _complete(values)
         self.times = [frame.time / 1000 for frame, good in zip(frames, whole, strict=True) if good]
         self.weights = np.where(kept, 1 / noise, 0.0)
@@ -200,6 +201,12 @@ class _Search:
             self.people,
             float(self._shares()[0].min()),
         )
+
+
+def noise_of(cloak: Cloak) -> FloatArray:
+    """Standard deviation of all that makes a reading inexact: noise, and the steps of the hardware and of sending."""
+    hardware = 0.0 if cloak.resolution is None else cloak.resolution
+    return np.asarray(np.sqrt(cloak.total_sigmas**2 + cloak.steps**2 / 6 + hardware**2 / 12))
 
 
 def _complete(values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

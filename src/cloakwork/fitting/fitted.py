@@ -7,18 +7,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, rounded_up
-from cloakwork.physics import Family, FloorPlan, Steady, Tolerance
+from cloakwork._checks import rounded_up
+from cloakwork.errors import InputError
+from cloakwork.physics import Tolerance
 from cloakwork.site import Site
 
 LEVEL = 0.9  # of the intervals that people read
 COVERED = 0.95  # probability with which all parameters are within the tolerance together
+ROUNDS = 20  # of raising the gain until the noise is enough
 WIDEST = 0.25  # relative half width of an interval above which the data cannot tell
 
 
-def deviations(level: float, parameters: int = 1) -> float:
-    """Standard deviations within which so many normal variables lie together with probability `level`, or more."""
-    return float(special.ndtri(1 - (1 - level) / 2 / parameters))
+def deviations(level: float, parameters: int = 1, freedom: float = math.inf) -> float:
+    """Standard deviations within which so many normal variables lie together with probability `level`, or more.
+
+    The standard deviations are themselves estimated with so many degrees of `freedom` (Student, 1908).
+    """
+    return float(special.stdtrit(freedom, 1 - (1 - level) / 2 / parameters))
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,15 @@ class Fitted:
     most: float
 
     @classmethod
-    def of_log(cls, log: float, error: float, parameters: int) -> "Fitted":
+    def of_log(cls, log: float, error: float, parameters: int, freedom: float = math.inf) -> "Fitted":
         """From the logarithm of the parameter and its standard error."""
-        near, far = deviations(LEVEL) * error, deviations(COVERED, parameters) * error
+        near, far = deviations(LEVEL, 1, freedom) * error, deviations(COVERED, parameters, freedom) * error
         return cls(*(math.exp(log + shift) for shift in (0.0, -near, near, -far, far)))
 
     @classmethod
-    def of_square(cls, square: float, error: float, parameters: int) -> "Fitted":
+    def of_square(cls, square: float, error: float, parameters: int, freedom: float = math.inf) -> "Fitted":
         """From the square of the parameter and its standard error."""
-        near, far = deviations(LEVEL) * error, deviations(COVERED, parameters) * error
+        near, far = deviations(LEVEL, 1, freedom) * error, deviations(COVERED, parameters, freedom) * error
         return cls(*(math.sqrt(max(square + shift, 0.0)) for shift in (0.0, -near, near, -far, far)))
 
     @property
@@ -60,33 +65,82 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+def written_strength(site: Site, found: Fitted) -> float:
+    """The strength of the site with the fitted values: the fitted one, or the most of a range that holds it."""
+    stated = site.spec.sources.strength
+    if not isinstance(stated, tuple):
+        return rounded(found.value)
+    if found.value > stated[1]:
+        raise InputError(
+            f"the fitted strength is {found}, and the site states {stated[0]:g} to {stated[1]:g}: the claim would not "
+            f"hide this source. State strength = [{stated[0]:g}, {rounded(found.most):g}] or more under [sources].",
+            strength=found,
+            stated=stated,
+        )
+    return stated[1]
+
+
 def covering(
     site: Site, *, reach: Fitted, gains: Sequence[float], footprint: Fitted | None, strength: float
 ) -> Tolerance:
-    """The tolerance of a site with the fitted values that covers all models within the confidence region.
+    """The tolerance of a site with the fitted values that covers the confidence region; never less than the stated one.
 
     `gains` are the largest and smallest gains of any sensor in the region, relative to the written `strength`.
 
     Notes
     -----
-    A tolerance has no entry for the footprint. So the slope of the readings at both ends of its interval is compared
-    with that at its estimate, in units of the noise that the site would have, and the gain covers the excess.
+    A tolerance has no entry for the footprint. So the noise of the site as it would be written is held against the
+    models with the footprint at both ends of its interval, with all reaches and gains of the region, in the scope of
+    the claim; the gain grows until this noise is enough for them.
     """
-    stated = rounded(reach.value)
+    stated, declared = rounded(reach.value), site.tolerance
     diffusion = max((reach.most / stated) ** 2 - 1, 1 - (reach.least / stated) ** 2)
-    gain = max(abs(factor - 1) for factor in gains)
-    tolerance = replace(site.tolerance, diffusion=min(diffusion, 0.99), gain=gain)
-    if footprint is not None and isinstance(site.physics, FloorPlan):
-        plan = replace(site.physics, regime=Steady(stated), gain=strength, footprint=rounded(footprint.value))
-        ends = [replace(plan, footprint=end) for end in (footprint.least, footprint.most)]
-        noise = site.cloak().sigmas
-        at, *around = (_slope(site, model, tolerance, noise) for model in (plan, *ends))
-        gain = (1 + gain) * max(1.0, *(slope / at for slope in around)) - 1
-    return replace(tolerance, diffusion=_upwards(tolerance.diffusion), gain=_upwards(gain))
+    if not _upwards(diffusion) < 1:
+        raise InputError(
+            f"the readings leave the reach open from {reach.least:.3g} to {reach.most:.3g} m, which is more than a "
+            "tolerance can cover. Read longer, or walk at more spots, some near each sensor and some far from it.",
+            reach=reach,
+        )
+    region = replace(
+        declared, diffusion=max(declared.diffusion, _upwards(diffusion)), gain=max(abs(factor - 1) for factor in gains)
+    )
+    tolerance = replace(region, gain=max(declared.gain, _upwards(region.gain)))
+    if footprint is None:
+        return tolerance
+    for _ in range(ROUNDS):
+        excess = _excess(_fitted_site(site, stated, footprint, strength, tolerance), region, footprint)
+        if excess <= 1:
+            return tolerance
+        tolerance = replace(tolerance, gain=_upwards((1 + tolerance.gain) * excess - 1))
+    raise InputError(
+        f"the readings leave the footprint open from {footprint.least:.3g} to {footprint.most:.3g} m, which no "
+        "tolerance covers. Stand at more spots near sensors, or longer.",
+        footprint=footprint,
+    )
 
 
-def _slope(site: Site, model: FloorPlan, tolerance: Tolerance, noise: FloatArray) -> float:
-    return Family(model, tolerance, site.timing).frame_slope(1 / noise)
+def _fitted_site(site: Site, reach: float, footprint: Fitted, strength: float, tolerance: Tolerance) -> Site:
+    """The site as it would be written."""
+    spec = site.spec
+    errors = spec.physics.tolerance.model_copy(update={"diffusion": tolerance.diffusion, "gain": tolerance.gain})
+    physics = {"reach": reach, "footprint": rounded(footprint.value), "tolerance": errors}
+    update: dict[str, object] = {"physics": spec.physics.model_copy(update=physics)}
+    if not isinstance(spec.sources.strength, tuple):
+        update["sources"] = spec.sources.model_copy(update={"strength": strength})
+    return replace(site, spec=spec.model_copy(update=update))
+
+
+def _excess(site: Site, region: Tolerance, footprint: Fitted) -> float:
+    """The mu of a frame over that of the claim, with the site's noise and any footprint, reach and gain in the region.
+
+    The footprint is taken at its ends and its estimate.
+    """
+    cloak, worst = site.cloak(), 0.0
+    errors = replace(cloak.family.tolerance, diffusion=region.diffusion, gain=region.gain)
+    for side in (footprint.least, rounded(footprint.value), footprint.most):
+        family = replace(cloak.family, physics=replace(cloak.physics, footprint=side), tolerance=errors)  # type: ignore[type-var]
+        worst = max(worst, replace(cloak.allowance, family=family).frame_mu(cloak.sigmas))
+    return worst / cloak.frame_mu
 
 
 def _upwards(value: float) -> float:

@@ -42,6 +42,11 @@ class Walk:
     unsettled: float
 
     @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the noise of the sensor with the fewest repeated readings."""
+        return int(np.maximum(self.counts - 1, 0).sum(axis=0).min())
+
+    @property
     def variances(self) -> FloatArray:
         """Variance of each mean, (S, m), infinite without readings.
 
@@ -142,8 +147,8 @@ def _shares(path: Path, responses: Responses, at: FloatArray) -> FloatArray:
     different = len(there) + bool(np.isnan(at[:, 0]).any())
     if different < FEWEST_SPOTS or span < LEAST_SPAN * responses.reach:
         raise InputError(
-            f"{path}: the walk stays in one spot ({len(there)} different ones within {span:.2g} m), which cannot tell "
-            "reach from strength. Stand at spots all over the floor, some near each sensor and some far from it.",
+            f"{path}: the walk stays in one spot (places that differ: {len(there)}, within {span:.2g} m), which cannot "
+            "tell reach from strength. Stand at spots all over the floor, some near each sensor and some far from it.",
             spots=len(there),
             span=span,
         )

@@ -10,7 +10,7 @@ from scipy import linalg, optimize, special
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.fitting.fitted import COVERED, Fitted, covering, deviations, rounded
+from cloakwork.fitting.fitted import COVERED, Fitted, covering, deviations, written_strength
 from cloakwork.fitting.responses import Responses
 from cloakwork.fitting.walk import Walk
 from cloakwork.physics import Steady, Tolerance
@@ -36,7 +36,8 @@ class WalkFit:
     reach and footprint this is linear in a_k and b_k, so least squares over these two remain, with weights from
     repeated readings (variable projection; Golub and Pereyra, 1973). The strength is the mean of the a_k, weighted by
     what the walk says about each. Errors are those of the linearised problem. If the residuals exceed what repeated
-    readings explain, all errors grow by that ratio.
+    readings explain, all errors grow by that ratio. Intervals are Student's, with the freedom of the sensor that has
+    the fewest repeated readings.
     """
 
     site: Site
@@ -116,9 +117,10 @@ class WalkFit:
     @property
     def tolerance(self) -> Tolerance:
         """The tolerance that covers all models in the confidence region."""
-        written = rounded(self.strength.value)
-        reaches = deviations(COVERED, len(self.gains) + 2) * self.gain_errors
-        factors = self.strength.value / written * np.concatenate([self.gains - reaches, self.gains + reaches])
+        written = written_strength(self.site, self.strength)
+        reaches = deviations(COVERED, len(self.gains) + 2, min(self.walk.freedom, self.freedom)) * self.gain_errors
+        share = max(1.0, self.strength.value / written)  # someone stronger than the walker meets the same gains
+        factors = share * np.concatenate([self.gains - reaches, self.gains + reaches])
         ends = (float(factors.min()), float(factors.max()))
         return covering(self.site, reach=self.reach, gains=ends, footprint=self.footprint, strength=written)
 
@@ -196,13 +198,13 @@ def _fitted(
     baseline_errors = np.sqrt(
         excess / weights.sum(axis=0) + middle**2 * own + np.einsum("ik,ij,jk->k", levels, covariance, levels)
     )
-    errors, parameters = np.sqrt(np.diag(covariance)), len(own) + 2
+    errors, parameters, known = np.sqrt(np.diag(covariance)), len(own) + 2, min(walk.freedom, freedom)
     return WalkFit(
         site,
         walk,
-        Fitted.of_log(at[0], float(errors[0]), parameters),
-        Fitted.of_square(at[1], float(errors[1]), parameters),
-        Fitted.of_log(math.log(strength), strength_error / strength, parameters),
+        Fitted.of_log(at[0], float(errors[0]), parameters, known),
+        Fitted.of_square(at[1], float(errors[1]), parameters, known),
+        Fitted.of_log(math.log(strength), strength_error / strength, parameters, known),
         best.gains / strength,
         gain_errors / strength,
         best.baselines,
