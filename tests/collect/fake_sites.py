@@ -340,6 +340,7 @@ class FakeSite:
             "sensors": sensors,
             "problems": self.problems,
             "alarms": self.alarms,
+            "faults": [],
             "broker": {"state": "ok", "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }
