@@ -182,7 +182,8 @@ def test_the_latest_result_has_its_map_and_its_sources(made: Bench) -> None:
     assert found == get(made, f"/v1/sites/hall/results/{NOW}")
     assert found["map"] == [0, 0, 0.97, *[0] * 9]
     [source] = found["sources"]
-    assert source == {"place": "3", "at": [0.25], "weight": 1.0, "radius": 0.1, "probability": 0.97, "label": None}
+    known = {"place": "3", "at": [0.25], "weight": 1.0, "radius": 0.1, "probability": 0.97, "label": None}
+    assert source == {**known, "vicinity": []}
     assert found["counts"] == [0.03, 0.97]
     assert made.client.get(f"/v1/sites/hall/results/{NOW + 1}", headers=made.bearer("analyst")).status_code == 404
 

@@ -44,17 +44,17 @@ def test_while_old_readings_are_erased_new_results_are_kept(
     usual, old = Solver.solve, itertools.count()
 
     def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
-        store.readings.add(readings(watched, number := next(old)))
-        assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
+        if (number := next(old)) < 3:
+            store.readings.add(readings(watched, number))
+            assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
         return usual(self, frames, **options)
 
     monkeypatch.setattr(Solver, "solve", solve)
     with running(store, watched) as (live, told):
         for count in (1, 2, 3):
             give(store, live, readings(watched, 100 + count))
-            until(lambda count=count: len(told) == count)  # type: ignore[misc]
-        assert live.state("corridor").solved == 3
-    assert store.frames.unsolved("corridor") == []
+            until(lambda count=count: moment(watched, 100 + count) in {each.time for each in told})  # type: ignore[misc]
+        until(lambda: not store.frames.unsolved("corridor"))  # results that followed the erased frames come again
 
 
 def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(

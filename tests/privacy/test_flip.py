@@ -94,8 +94,23 @@ def test_what_is_not_a_bit_is_refused_without_showing_it(readings: object) -> No
 
 @pytest.mark.parametrize(
     "claim",
-    [{"epsilon": 0.0}, {"delta": -0.1}, {"delta": 1.0}, {"values": 1}, {"values": 65}, {"readings_per_window": 0}],
+    [
+        {"epsilon": 0.0},
+        {"epsilon": 800.0},
+        {"readings_per_window": 10**9},
+        {"delta": -0.1},
+        {"delta": 1.0},
+        {"values": 1},
+        {"values": 65},
+        {"readings_per_window": 0},
+    ],
 )
 def test_impossible_claims_are_refused(claim: dict[str, float]) -> None:
     with pytest.raises(cw.CalibrationError):
         cw.Flip(**{"epsilon": 1.0, "delta": 1e-5, "readings_per_window": 10, **claim})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("claim", [{"epsilon": 1e-16}, {"epsilon": 1e-6, "readings_per_window": 10**6, "values": 64}])
+def test_the_truth_is_never_less_likely_than_another_value(claim: dict[str, float]) -> None:
+    flip = cw.Flip(**{"readings_per_window": 1, **claim})  # type: ignore[arg-type]
+    assert flip.truth >= flip.other

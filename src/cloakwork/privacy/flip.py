@@ -15,6 +15,8 @@ from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
 
 WORD = 2**127  # words that decide one answer
 MOST_VALUES = 64
+LARGEST_EPSILON = 300.0
+MOST_READINGS = 10**6  # of a window, for all sensors
 MOST_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
 
 
@@ -67,9 +69,19 @@ class Flip(Immutable):
                 values=values,
             )
         covered = self.readings_per_window * self.sensors
+        if self.epsilon > LARGEST_EPSILON:
+            raise CalibrationError(f"epsilon={epsilon:g}: give at most {LARGEST_EPSILON:g}.", epsilon=epsilon)
+        if covered > MOST_READINGS:
+            raise CalibrationError(
+                f"{covered:,} readings in a window: give at most {MOST_READINGS:,}. Read less often, or shorten the "
+                "window.",
+                readings=covered,
+            )
         self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
-        # every other value gets so many of all words, rounded up
-        self._words_each = math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50))
+        # every other value gets so many of all words, rounded up, but never more than the true one
+        self._words_each = min(
+            math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50)), WORD // self.values
+        )
         self._ledger = Ledger(
             self.readings_per_window,
             unit="readings",

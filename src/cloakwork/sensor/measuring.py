@@ -44,7 +44,7 @@ def attempt(
 
 
 class MeasuringHealth:
-    """Decides what the status says about measuring: after the first reading, then after every 16.
+    """Decides what the status says about measuring, after every 16 readings; after a start as soon as 4 have failed.
 
     `state` is `online`, or why more than 3 of the 16 readings failed. It does not follow single failures: where those
     depend on who is near, which they must not, the status would too, each time.
@@ -52,7 +52,7 @@ class MeasuringHealth:
 
     def __init__(self) -> None:
         self.state = ONLINE
-        self._first = True
+        self._starting = True
         self._count = 0
         self._failures = 0
         self._reason = ONLINE
@@ -63,9 +63,9 @@ class MeasuringHealth:
         if state != ONLINE:
             self._failures += 1
             self._reason = state
-        if self._first:
-            self._first = False
-            self.state = state
+        failing = self._failures > TOLERATED
+        if self._count == BLOCK or (self._starting and failing):
+            self.state = self._reason if failing else ONLINE
         if self._count == BLOCK:
-            self.state = self._reason if self._failures > TOLERATED else ONLINE
+            self._starting = False
             self._count = self._failures = 0
