@@ -286,7 +286,7 @@ def test_an_attackers_view_and_the_truth_are_shown_beside_the_map(browser: Brows
         page.check("#layer-attack")
         expect(page.locator("#attack-plan .mark:not(.doubt)")).to_have_count(3)
         for fact in (
-            "the last 43 frames (since",
+            re.compile(r"the last \d+ frames \(since"),  # another one comes while a busy machine draws
             "of the hour",
             "follows everyone",
             "take too long",
