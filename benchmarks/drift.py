@@ -47,7 +47,7 @@ def flat() -> tuple[Site, FloorPlan, Cloak]:
 
 
 def weather(times: FloatArray, seed: int) -> FloatArray:
-    """What the day adds to the readings, (frames, m)."""
+    """Offsets of the readings over the day, (frames, m)."""
     (site, physics, _), rng = flat(), np.random.default_rng([seed, 7])
     offsets = np.empty((len(times), physics.sensors))
     for zone in site.zones:

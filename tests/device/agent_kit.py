@@ -12,8 +12,11 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.device import Agent, ReadingSource
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import Broker
+from tests.devices import MASTER
 from tests.waiting import PATIENCE
 
 RATIO = 40.0
@@ -87,3 +90,16 @@ def working(folder: Path, broker: Broker, source: ReadingSource, **options: Any)
         stop.set()
         thread.join(PATIENCE)
         assert not thread.is_alive()
+
+
+def unveiled(readings: dict[int, int], told: dict[str, Any]) -> list[int]:
+    key = device_key(MASTER, told["site"], told["sensor"], told["generation"])
+    seqs = sorted(readings)
+    drawn = keyed_noise(noise_table(RATIO), key, told["site"], told["sensor"], seqs)
+    return [readings[seq] - int(noise) for seq, noise in zip(seqs, drawn, strict=True)]
+
+
+def exactly(readings: dict[int, int], told: dict[str, Any], steps: int) -> bool:
+    """Whether every reading is the true one, or the constant for when the machine was too busy to measure in time."""
+    found = unveiled(readings, told)
+    return steps in found and set(found) <= {steps, told["fallback"]}

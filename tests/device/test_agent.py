@@ -1,20 +1,14 @@
 """The gateway agent with a real broker: which readings arrive, which are kept, and what is never sent."""
 
-import json
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
@@ -22,49 +16,15 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.device import Agent, ConstantReading, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import keyed_noise, noise_table
-from cloakwork.sensor import session
-from cloakwork.sensor.keystream import device_key, sequence
-from cloakwork.sensor.mqtt import Mqtt
+from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.session import IN_FLIGHT
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from tests.broker import READER, Broker, running_broker
-from tests.clocks import running_time_server
-from tests.device.agent_kit import QUICK, RATIO, listening, working
-from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
+from tests.device.agent_kit import QUICK, RATIO, exactly, listening, unveiled, working
+from tests.devices import GENERATION, SENSOR, SITE, make_folder
 from tests.waiting import PATIENCE, until
 
 SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
-
-
-def unveiled(readings: dict[int, int], told: dict[str, Any]) -> list[int]:
-    key = device_key(MASTER, told["site"], told["sensor"], told["generation"])
-    seqs = sorted(readings)
-    drawn = keyed_noise(noise_table(RATIO), key, told["site"], told["sensor"], seqs)
-    return [readings[seq] - int(noise) for seq, noise in zip(seqs, drawn, strict=True)]
-
-
-def exactly(readings: dict[int, int], told: dict[str, Any], steps: int) -> bool:
-    """Whether every reading is the true one, or the constant for when the machine was too busy to measure in time."""
-    found = unveiled(readings, told)
-    return steps in found and set(found) <= {steps, told["fallback"]}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "s07"
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    with running_broker(tmp_path / "broker") as found:
-        yield found
-
-
-@pytest.fixture
-def time_server() -> Iterator[dict[str, Any]]:
-    with running_time_server() as port:
-        yield {"host": "localhost", "port": port}
 
 
 def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: Broker) -> None:
@@ -260,106 +220,6 @@ def test_with_tls_password_and_rules_only_the_right_device_speaks(folder: Path, 
         with working(folder, broker, ConstantReading(21.25), reached=right):
             until(lambda: len(ear.readings()) >= 5)
     assert exactly(ear.readings(), told, 85)
-
-
-class Failing:
-    """A driver that fails, or is late, two times out of three."""
-
-    def __init__(self) -> None:
-        self._turn = 0
-
-    def read(self) -> tuple[int, int]:
-        self._turn += 1
-        if self._turn % 3 == 0:
-            raise OSError("no such sensor")
-        if self._turn % 3 == 1:
-            time.sleep(0.03)
-        return 22, 1
-
-
-def test_a_failed_or_late_reading_is_sent_as_the_constant_with_noise(
-    folder: Path, broker: Broker, time_server: dict[str, Any]
-) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=QUICK, time=time_server)
-    with listening(broker) as listener, working(folder, broker, Failing()) as notes:
-        # on a busy machine each may be late: it goes on until one was in time
-        until(lambda: len(listener.readings()) >= 9 and 88 in unveiled(listener.readings(), told))
-    assert set(unveiled(listener.readings(), told)) == {88, told["fallback"]}
-    assert not any("22" in said or "88" in said for said in notes)
-
-
-@dataclass
-class Broken:
-    """A driver that does not work: it raises an error, returns what is no reading, takes too long, or never ends."""
-
-    kind: str
-    released: threading.Event = field(default_factory=threading.Event)
-
-    def read(self) -> tuple[int, int]:
-        if self.kind == "failing":
-            raise OSError("the sensor reads 98765432")
-        if self.kind == "slow":
-            time.sleep(0.03)
-        if self.kind == "offline":
-            self.released.wait()
-        return (98765432, 1) if self.kind != "invalid" else float("nan")  # type: ignore[return-value]
-
-
-@pytest.mark.parametrize("kind", ["failing", "invalid", "slow", "offline"])
-def test_a_broken_driver_never_looks_healthy_and_its_status_says_which_kind_and_nothing_else(
-    kind: str, folder: Path, broker: Broker, time_server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # the broker reports a device that hangs after one and a half times this
-    monkeypatch.setattr(session, "Mqtt", partial(Mqtt, keep_alive=1))
-    make_folder(folder, ratio=RATIO, schedule=QUICK, time=time_server)
-    source = Broken(kind)
-
-    def states() -> list[str]:
-        return [read_status(payload)[0] for payload in listener.of("status")]
-
-    with listening(broker) as listener, working(folder, broker, source) as notes:
-        until(lambda: kind in states())
-        if kind != "offline":  # it stays so, also for those who come later and after the link was lost
-            before = len(listener.readings())
-            until(lambda: len(listener.readings()) >= before + 20)
-            broker.stop()
-            until(lambda: "the link to the broker is lost" in notes)
-            broker.start()
-            with listening(broker) as later:
-                until(lambda: len(later.readings()) >= 3)
-            again = [read_status(payload)[0] for topic, payload, kept in later.messages if topic.endswith("status")]
-            assert set(again) <= {kind, "slow", "offline"}  # a busy machine makes any driver slow
-        source.released.set()
-    assert set(states()) <= {"online", kind, "slow", "offline"}
-    said = b"".join(payload for _, payload, _ in listener.messages) + "".join(notes).encode()
-    assert b"98765432" not in said
-
-
-def test_home_assistant_discovers_the_sensor_and_its_problems(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as early, working(folder, broker, ConstantReading(21.25), home_assistant=True):
-        until(lambda: len(early.of("config")) == 2)
-    with listening(broker) as listener:
-        until(lambda: len(listener.of("config")) == 2)
-    sent = {topic: payload for topic, payload, retained in listener.messages if topic.endswith("config") and retained}
-    told = json.loads(sent[f"homeassistant/sensor/cloakwork_{SITE}_{SENSOR}/config"])
-    problem = json.loads(sent[f"homeassistant/binary_sensor/cloakwork_{SITE}_{SENSOR}_problem/config"])
-    assert (problem["device_class"], problem["state_topic"]) == ("problem", f"cloakwork/v1/{SITE}/{SENSOR}/status")
-    for state, available in (
-        ("online", True),
-        ("spent", True),
-        ("failing", False),
-        ("slow", False),
-        ("offline", False),
-    ):
-        shown = jinja2.Template(told["availability_template"]).render(value_json={"state": state})
-        assert (shown == "online") == available
-        shown = jinja2.Template(problem["value_template"]).render(value_json={"state": state})
-        assert (shown == "OFF") == available
-    assert (told["device_class"], told["unit_of_measurement"]) == ("temperature", "°C")
-    assert told["state_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/reading"
-    assert told["availability_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/status"
-    assert told["value_template"] == "{{ value_json.value * 0.25 }}"
 
 
 def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(

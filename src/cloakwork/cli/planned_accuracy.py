@@ -21,13 +21,13 @@ class CostOfDrift:
 
 
 def cost_of_drift(site: Site, cloak: Cloak) -> CostOfDrift:
-    """What one frame and one window say about a lone source where nothing is known of the offsets."""
+    """Limits for a lone source from one frame and from one window, with unknown offsets."""
     bounds = window_limits(cloak, site.drift)
     return CostOfDrift(share_noticed(cloak, site.drift), None if bounds is None else bounds.average_emd)
 
 
 def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str]:
-    """What drift costs, and a note on one that is faster than the readings; nothing for a site without drift."""
+    """The cost of drift, and a note on one that is faster than the readings; nothing for a site without drift."""
     if site.drift is None:
         return []
     cost, unit = cost_of_drift(site, cloak), f" {unit_of_length(cloak.physics)}".rstrip()

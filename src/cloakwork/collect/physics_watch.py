@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def fault_text(fault: FoundFault) -> str:
-    """What a fault means for a person, and what to do."""
+    """Say what a fault means and what to do about it."""
     return TEXTS[FaultKind(fault.kind)].format(fault.sensor, fault.other)
 
 

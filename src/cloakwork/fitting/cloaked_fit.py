@@ -37,7 +37,7 @@ SLOPE = 0.01  # of the logarithm of the reach, for its derivative
 
 @dataclass(frozen=True, eq=False)
 class CloakedFit:
-    """What cloaked readings say about the physics: `reach` (metres), `strength`, and a common `offset` of baselines.
+    """Physics fitted to cloaked readings: `reach` (metres), `strength`, and a common `offset` of baselines.
 
     `people` is the mean number of sources that were there. `known` is the least share of the information that unknown
     paths leave: near 0, the readings cannot tell.

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from scipy import special
 
 from cloakwork._checks import rounded_up
 from cloakwork.errors import InputError
-from cloakwork.physics import Tolerance
+from cloakwork.physics import FloorPlan, Tolerance
 from cloakwork.site import Site
 
 LEVEL = 0.9  # of the intervals that people read
@@ -136,9 +137,10 @@ def _excess(site: Site, region: Tolerance, footprint: Fitted) -> float:
     The footprint is taken at its ends and its estimate.
     """
     cloak, worst = site.cloak(), 0.0
+    plan = cast(FloorPlan, cloak.physics)
     errors = replace(cloak.family.tolerance, diffusion=region.diffusion, gain=region.gain)
     for side in (footprint.least, rounded(footprint.value), footprint.most):
-        family = replace(cloak.family, physics=replace(cloak.physics, footprint=side), tolerance=errors)  # type: ignore[type-var]
+        family = replace(cloak.family, physics=replace(plan, footprint=side), tolerance=errors)
         worst = max(worst, replace(cloak.allowance, family=family).frame_mu(cloak.sigmas))
     return worst / cloak.frame_mu
 

@@ -25,7 +25,7 @@ UNLIKELY = 1e-3  # readings this improbable for an honest sensor are refused
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """What each sensor read while a person stood at each of S spots.
+    """Readings of each sensor while a person stood at each of S spots.
 
     `at` (S, 2) is the spot in metres, NaN while nobody was there, and `shares` (n, S) the cells that the person
     covered. `means` and `counts` (S, m) are those of the readings; `noise` (m,) is the standard deviation of repeated

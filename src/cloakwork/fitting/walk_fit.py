@@ -24,7 +24,7 @@ NEARBY = 2.0  # metres around a sensor in which it may really be
 
 @dataclass(frozen=True, eq=False)
 class WalkFit:
-    """What a walk says about the physics.
+    """Physics fitted to a walk.
 
     `reach` and `footprint` are in metres, `strength` in the unit of the site file. `gains` and `gain_errors` (m,) are
     relative to the mean gain, `baselines` and `baseline_errors` (m,) in the unit of the readings. `expected` (S, m) is

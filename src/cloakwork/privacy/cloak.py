@@ -218,7 +218,7 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost_without_own_noise(self) -> float:
-        """What `resolution_cost` would be if the sensors had no own noise."""
+        """The `resolution_cost` of sensors without own noise."""
         return self.allowance.cost(self._sigma, self._rounding) / self._frame_mu_without_rounding() - 1
 
     @property

@@ -102,6 +102,10 @@ class Misfit:
         ratios = (self.inside / self._inside_degrees, float(self.rest @ self.rest) / max(1, self.degrees))
         return float(np.sqrt(max(*ratios, 1.0)))
 
+    def remedy(self, missing: frozenset[int]) -> tuple[frozenset[int], float]:
+        """The sensors to leave out, with those already missing, and the factor on the noise of a frame without fit."""
+        return (missing | {self.worst}, 1.0) if self.worst_p_value < OUTLYING else (missing, self.excess)
+
     @property
     def _inside_degrees(self) -> int:
         return max(1, self.rank - self.fitted)

@@ -1,4 +1,4 @@
-"""What the readings of one frame say about a source at each place, with sensors missing or set aside."""
+"""The likelihood of sources at each place given one frame, with sensors missing or set aside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Observer:
 
     @cached_property
     def columns(self) -> Beliefs:
-        """What a unit source at each candidate adds to the readings, shape (candidates, m)."""
+        """Readings of a unit source at each candidate, shape (candidates, m)."""
         physics = self.problem.physics
         columns = physics.columns_at(self.positions)
         return np.ascontiguousarray((physics.matrix if columns is None else columns).T, dtype=np.float32)

@@ -170,7 +170,7 @@ class _Paths:
         return orders
 
     def moments(self, fits: Sequence[Fit]) -> Iterator[Tracked]:
-        """What is known of each moment."""
+        """The moments, in order of time."""
         frames, tracks = self.sampler.frames, TrackList(self.observer, self.sampler.slots, self.level)
         there, orders = np.concatenate(self.drawn) >= 0, np.concatenate(self.orders, axis=1)
         draws = np.arange(len(there))

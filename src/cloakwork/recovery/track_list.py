@@ -51,7 +51,7 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """What is known of one moment.
+    """The sources of one moment, as far as they are known.
 
     `map` (n,) has each source at its most central place, `intensity` (n,) is the expected number of sources at each
     place, `counts` the probability of 0, 1, 2, ... sources. `sources` are those that exist more likely than not, with
@@ -93,7 +93,7 @@ class Tracked:
 
 @dataclass(eq=False)
 class Tally:
-    """What the draws of some sweeps say about one moment.
+    """Sums over the draws of some sweeps for one moment.
 
     `places` (2, slots, n) is the probability of each candidate for each track, in two halves of the chains; `counts`
     that of each number of sources; `strength` (slots,) the strength of each track times the probability that it exists.

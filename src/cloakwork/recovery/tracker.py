@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
-from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
+from cloakwork.recovery.fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
 from cloakwork.recovery.offsets import OffsetLaw
@@ -128,7 +128,7 @@ class Tracker:
         self.drawn = swept.draws  # from the model as it is, even if the frame does not fit
         fit = Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.distrusted - missing)))
         if misfit.p_value < DOUBTFUL:
-            aside, inflation = _remedy(misfit, missing | self.distrusted)
+            aside, inflation = misfit.remedy(missing | self.distrusted)
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
             self._replace(index, self.observer.observe(values, aside, inflation))
             swept = self._swept(index)
@@ -353,7 +353,7 @@ class Tracker:
 
 @dataclass(eq=False)
 class _Swept:
-    """What some sweeps say about the last frame and about frames to settle, and their draws at the frame `index`."""
+    """Result of some sweeps for the last frame and for frames to settle, and their draws at the frame `index`."""
 
     index: int
     now: Tally
@@ -370,7 +370,7 @@ class _Swept:
 
 @dataclass(eq=False)
 class _Report:
-    """What was reported of a frame: labels of the tracks when it was the last, its fit, and marks, live and settled."""
+    """Report of a frame: labels of the tracks when it was the last, its fit, and marks, live and settled."""
 
     labels: IntArray
     fit: Fit
@@ -393,10 +393,3 @@ def _weighed(of: Observation, time: float, transitions: Transitions) -> WeighedF
 
 def _renamed(labels: IntArray, names: Mapping[int, int]) -> IntArray:
     return np.array([names.get(label, label) for label in labels.ravel().tolist()]).reshape(labels.shape)
-
-
-def _remedy(misfit: Misfit, missing: frozenset[int]) -> tuple[frozenset[int], float]:
-    """The sensors to set aside and the factor on the noise for a frame that does not fit."""
-    if misfit.worst_p_value < OUTLYING:
-        return missing | {misfit.worst}, 1.0
-    return missing, misfit.excess

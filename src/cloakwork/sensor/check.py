@@ -70,7 +70,7 @@ class Readings:
 def judge(
     config: "dict[str, Any]", taken: Readings, advance: "Callable[[], object]" = lambda: None
 ) -> "dict[str, Any]":
-    """What the readings say about the device, as a report; it is `ready` if there are no `reasons` against it."""
+    """Judge a device by its readings, as a report; it is `ready` if there are no `reasons` against it."""
     common = 1
     for _, denominator in taken.values:
         common *= denominator // _gcd(common, denominator)

@@ -1,4 +1,4 @@
-"""What the board runs when it starts. Measuring is in measure.py; everything else is in lib/."""
+"""The program that a board runs when it starts. Measuring is in measure.py; everything else is in lib/."""
 
 import sys
 
