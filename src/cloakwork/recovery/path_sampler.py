@@ -20,12 +20,12 @@ from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.path_steps import (
     Beliefs,
     add_facts,
-    back,
     chances_between,
     draw,
     draw_before,
     draw_strengths,
     exchange,
+    look_back,
     predict,
     weigh,
 )
@@ -83,6 +83,7 @@ class PathSampler:
     origins: IntArray = field(init=False)
     strengths: FloatArray = field(init=False)
     facts: FloatArray = field(init=False)
+    factors: list[Beliefs] = field(init=False)
 
     def __post_init__(self) -> None:
         most = self.prior.most  # before the first frame, any number of sources is as likely as any other
@@ -144,8 +145,11 @@ class PathSampler:
     def redraw(self, slot: int, start: int = 0) -> list[Beliefs]:
         """Draw the path of one source from frame `start` on; returns its laws there given the readings up to each."""
         laws: list[Beliefs] = []
+        self.factors = []
         for t in range(start, len(self.frames)):
-            laws.append(self._weighed(self._predicted(laws[-1], t) if laws else self._before(t, slot), t, slot))
+            law = self._predicted(laws[-1], t) if laws else self._before(t, slot)
+            self.factors.append(self._weigh(law, t, slot))
+            laws.append(law)
         aims = self.rng.random((len(laws), self.chains))
         draw(laws[-1], aims[-1], self.states[:, slot, -1])
         for back_to in range(len(laws) - 2, -1, -1):
@@ -197,16 +201,14 @@ class PathSampler:
             add_facts(frame, states, self.strengths, slot, self.facts[:, slot])
         self.facts[states == self.absent] = 0.0
 
-    def smoothed(self, slot: int, laws: Sequence[Beliefs]) -> list[Beliefs]:
-        """The laws of one source at the last frames given all readings, from those given the readings up to each."""
+    def smoothed(self, laws: Sequence[Beliefs]) -> list[Beliefs]:
+        """The laws of the source last redrawn at the last frames given all readings, from those up to each."""
         later = np.ones_like(laws[-1])
         smoothed = [laws[-1]]
-        for back_to in range(len(laws) - 2, -1, -1):
-            t = len(self.frames) - len(laws) + back_to + 1
-            ahead, later = self._weighed(later, t, slot), np.empty_like(later)
-            back(self.frames[t].transitions.step, ahead, later)
-            product = laws[back_to] * later
-            smoothed.append(product / product.sum(axis=1, keepdims=True))
+        for back in range(1, len(laws)):
+            step, result = self.frames[-back].transitions.step, np.empty_like(later)
+            look_back(step, laws[-1 - back], self.factors[-back], later, result)
+            smoothed.append(result)
         return smoothed[::-1]
 
     def _predicted(self, law: Beliefs, t: int) -> Beliefs:
@@ -226,11 +228,12 @@ class PathSampler:
         chance[:, -1] = 1
         return np.asarray(chance, dtype=np.float32)
 
-    def _weighed(self, law: Beliefs, t: int, slot: int) -> Beliefs:
-        """The law of a source after the readings of frame t, given the others."""
-        frame, after = self.frames[t], np.empty_like(law)
-        weigh(law, frame.seen, frame.squares, frame.overlap, self.states[:, :, t], self.strengths, slot, after)
-        return after
+    def _weigh(self, law: Beliefs, t: int, slot: int) -> Beliefs:
+        """Turn the law of a source into that after the readings of frame t, given the others; returns their factors."""
+        frame, factors = self.frames[t], np.empty((len(law), self.places + 1), dtype=np.float32)
+        readings = (frame.seen, frame.squares, frame.overlap)
+        weigh(law, readings, self.states[:, :, t], self.strengths, slot, law, factors)
+        return factors
 
     def exchange(self) -> None:
         """Exchange the paths of two sources from each frame on, as likely as their steps to that frame allow."""
@@ -299,8 +302,10 @@ class PathSampler:
 
         Each slot then follows a track: `order` (chains, slots) has the slot of each before.
         """
-        laws = np.stack([self._weighed(self._before(0, slot), 0, slot) for slot in range(self.slots)], axis=1)
-        self.beliefs = np.ascontiguousarray(np.take_along_axis(laws, order[:, :, None], axis=1).mean(axis=0))
+        laws = np.stack([self._before(0, slot) for slot in range(self.slots)])
+        for slot, law in enumerate(laws):
+            self._weigh(law, 0, slot)
+        self.beliefs = np.ascontiguousarray(np.take_along_axis(laws, order.T[:, :, None], axis=0).mean(axis=1))
         self.relabel(order)
         dropped = self.states[:, :, 0].copy()
         self._share_origins(dropped == self.absent)

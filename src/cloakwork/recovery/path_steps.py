@@ -17,9 +17,30 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery.strength import draw_strength
 
 Beliefs = NDArray[np.float32]
-LEAST = 1e-12  # a share of a law this small does not walk
-TINY = 1e-30  # a state this unlikely is impossible
-LOWEST = -80.0  # exp of less is 0 in single precision
+LEAST = np.float32(1e-8)  # a share of a law this small does not walk
+TINY = np.float32(1e-30)  # a state this unlikely is impossible
+LOWEST = np.float32(-80.0)  # exp of less is 0 in single precision
+NEVER = np.float32(-np.inf)
+BLOCK = 64  # weights that are added up before a draw looks at each
+ONE, LOG2E, LN2 = np.float32(1.0), np.float32(1 / math.log(2)), np.float32(math.log(2))
+T2, T3, T4, T5, T6, T7 = (np.float32(1 / math.factorial(k)) for k in range(2, 8))
+
+
+@compiled_part
+def _exponentials(values: Beliefs, result: Beliefs, bits: IntArray) -> None:
+    """Fill `result` with exp of values of at most 0, those below `LOWEST` as `LOWEST`, to within 5e-6 of each.
+
+    The loops have no branches and call nothing, so they compile to vector instructions. `bits` is scratch.
+    """
+    for i in range(len(values)):
+        value = min(max(values[i], LOWEST), np.float32(0.0)) * LOG2E
+        whole = np.floor(value)
+        part = (value - whole) * LN2
+        result[i] = ONE + part * (ONE + part * (T2 + part * (T3 + part * (T4 + part * (T5 + part * (T6 + part * T7))))))
+        bits[i] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+    powers = bits.view(np.float32)
+    for i in range(len(values)):
+        result[i] *= powers[i]
 
 
 @compiled_part
@@ -37,46 +58,76 @@ def _spread(reach: Beliefs, weights: Beliefs, moved: Beliefs) -> None:
                 moved[end] += weight * row[end]
 
 
+@compiled_part
+def _moved(step: Any, values: Beliefs, scratch: Any, here: Beliefs) -> None:
+    """Let `values` (n,) walk from the patches of their places, and fill `here` (n,) with what comes to each place."""
+    patch, reach = step[0], step[1]
+    weights, moved = scratch
+    weights[:] = 0.0
+    for i in range(len(patch)):
+        weights[patch[i]] += values[i]
+    _spread(reach, weights, moved)
+    for i in range(len(patch)):
+        here[i] = moved[patch[i]]
+
+
 @compiled
 def predict(step: Any, law: Beliefs, after: Beliefs) -> None:
     """Fill `after` with the law after an interval."""
-    patch, reach, flow, leave, arrive, begin, settle, appear = step
+    reach, flow, leave, arrive = step[1:5]
+    begin, settle, appear = np.float32(step[5]), np.float32(step[6]), np.float32(step[7])
     n = len(flow)
-    weights, moved = np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32)
+    scratch = (np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32))
+    walking, here = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     for row in range(len(law)):
-        weights[:] = 0.0
-        gone, absent = 0.0, law[row, 2 * n]
+        sits, walks, absent = law[row, :n], law[row, n : 2 * n], law[row, 2 * n]
+        gone = np.float32(0.0)
         for i in range(n):
-            sits, walks = law[row, i], law[row, n + i]
-            weights[patch[i]] += (begin * sits + walks) * flow[i]
-            gone += (sits + walks) * leave[i]
-        _spread(reach, weights, moved)
+            walking[i] = (begin * sits[i] + walks[i]) * flow[i]
+            gone += (sits[i] + walks[i]) * leave[i]
+        _moved(step, walking, scratch, here)
+        sitting, moving = after[row, :n], after[row, n : 2 * n]
         for i in range(n):
-            here = moved[patch[i]] + absent * appear * arrive[i]
-            after[row, i] = law[row, i] * (1 - begin) * (1 - leave[i]) + settle * here
-            after[row, n + i] = (1 - settle) * here
-        after[row, 2 * n] = absent * (1 - appear) + gone
+            came = here[i] + absent * appear * arrive[i]
+            sitting[i] = sits[i] * (ONE - begin) * (ONE - leave[i]) + settle * came
+            moving[i] = (ONE - settle) * came
+        after[row, 2 * n] = absent * (ONE - appear) + gone
 
 
 @compiled
-def back(step: Any, values: Beliefs, before: Beliefs) -> None:
-    """Fill `before` with the expected value from each state, given the value of each state after the interval."""
-    patch, reach, flow, leave, arrive, begin, settle, appear = step
+def look_back(step: Any, law: Beliefs, factors: Beliefs, later: Beliefs, smoothed: Beliefs) -> None:
+    """Fill `smoothed` with a law given later readings as well, and turn `later` into what they say one frame earlier.
+
+    `later` is the likelihood of the readings after the next frame, for each state there, and `factors` that of the next
+    frame's own. `law` is the one before `step`, given the readings up to it.
+    """
+    reach, flow, leave, arrive = step[1:5]
+    begin, settle, appear = np.float32(step[5]), np.float32(step[6]), np.float32(step[7])
     n = len(flow)
-    weights, moved = np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32)
-    for row in range(len(values)):
-        weights[:] = 0.0
-        came, absent = 0.0, values[row, 2 * n]
+    scratch = (np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32))
+    ended, here = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    for row in range(len(law)):
+        factor, sits, walks = factors[row], later[row, :n], later[row, n : 2 * n]
+        came, top = np.float32(0.0), np.float32(0.0)
         for i in range(n):
-            ended = settle * values[row, i] + (1 - settle) * values[row, n + i]
-            weights[patch[i]] += ended
-            came += ended * arrive[i]
-        _spread(reach, weights, moved)
+            sits[i] *= factor[i]
+            ended[i] = settle * sits[i] + (ONE - settle) * walks[i] * factor[i]
+            came += ended[i] * arrive[i]
+        absent = later[row, 2 * n] * factor[n]
+        _moved(step, ended, scratch, here)
         for i in range(n):
-            walked, gone = moved[patch[i]] * flow[i], leave[i] * absent
-            before[row, i] = (1 - begin) * (1 - leave[i]) * values[row, i] + begin * walked + gone
-            before[row, n + i] = walked + gone
-        before[row, 2 * n] = (1 - appear) * absent + appear * came
+            walked, gone = here[i] * flow[i], leave[i] * absent
+            sits[i] = (ONE - begin) * (ONE - leave[i]) * sits[i] + begin * walked + gone
+            walks[i] = walked + gone
+        later[row, 2 * n] = (ONE - appear) * absent + appear * came
+        total = np.float32(0.0)
+        for state in range(2 * n + 1):
+            smoothed[row, state] = law[row, state] * later[row, state]
+            total += smoothed[row, state]
+            top = max(top, later[row, state])
+        for state in range(2 * n + 1):
+            smoothed[row, state] *= ONE / total
+            later[row, state] *= ONE / top  # only its proportions count
 
 
 @compiled_part
@@ -131,98 +182,120 @@ def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatA
 
 
 @compiled_part
-def _pick(weights: FloatArray, aim: float) -> int:
+def _pick(weights: Beliefs, aim: float) -> int:
     """A state drawn in proportion to its weight; `aim` is a uniform random number."""
-    total = 0.0
-    for state in range(len(weights)):
-        total += weights[state]
-    left, last = aim * total, 0
-    for state in range(len(weights)):
-        if weights[state] > 0:
-            last = state
-            left -= weights[state]
-            if left < 0:
-                break
+    blocks = (len(weights) + BLOCK - 1) // BLOCK
+    sums = np.zeros(blocks)
+    for block in range(blocks):
+        part = np.float32(0.0)
+        for state in range(block * BLOCK, min(len(weights), (block + 1) * BLOCK)):
+            part += weights[state]
+        sums[block] = part
+    left, last = aim * sums.sum(), 0
+    for block in range(blocks):
+        if left >= sums[block]:
+            left -= sums[block]
+            if block < blocks - 1:
+                continue
+        for state in range(block * BLOCK, min(len(weights), (block + 1) * BLOCK)):
+            if weights[state] > 0:
+                last = state
+                left -= weights[state]
+                if left < 0:
+                    return last
     return last
 
 
 @compiled
 def draw(law: Beliefs, aims: FloatArray, drawn: IntArray) -> None:
     """Draw a state from the law of each chain."""
-    weights = np.empty(law.shape[1])
     for row in range(len(law)):
-        weights[:] = law[row]
-        drawn[row] = _pick(weights, aims[row])
+        drawn[row] = _pick(law[row], aims[row])
 
 
 @compiled
 def draw_before(step: Any, law: Beliefs, ends: IntArray, aims: FloatArray, drawn: IntArray) -> None:
     """Draw the state before an interval in each chain, given its law and the state after."""
-    patch, reach, flow, leave, _, begin, settle, _ = step
+    patch, reach, flow, leave = step[:4]
+    begin, settle = np.float32(step[5]), np.float32(step[6])
     n = len(flow)
-    weights = np.empty(2 * n + 1)
+    way, weights = np.empty(n, dtype=np.float32), np.empty(2 * n + 1, dtype=np.float32)
     for row in range(len(law)):
-        end = ends[row]
+        end, sits, walks = ends[row], law[row, :n], law[row, n : 2 * n]
         if end < 2 * n:
             near = reach[patch[end % n]]
-            way = settle if end < n else 1 - settle
             for i in range(n):
-                walked = way * near[patch[i]] * flow[i]
-                weights[i] = law[row, i] * begin * walked
-                weights[n + i] = law[row, n + i] * walked
+                way[i] = near[patch[i]]
+            settled = settle if end < n else ONE - settle
+            for i in range(n):
+                walked = settled * way[i] * flow[i]
+                weights[i] = sits[i] * begin * walked
+                weights[n + i] = walks[i] * walked
             if end < n:
-                weights[end] += law[row, end] * (1 - begin) * (1 - leave[end])
+                weights[end] += sits[end] * (ONE - begin) * (ONE - leave[end])
         else:
             for i in range(n):
-                weights[i] = law[row, i] * leave[i]
-                weights[n + i] = law[row, n + i] * leave[i]
-        weights[2 * n] = law[row, 2 * n] * _chance(step, 2 * n, end)
+                weights[i] = sits[i] * leave[i]
+                weights[n + i] = walks[i] * leave[i]
+        weights[2 * n] = law[row, 2 * n] * np.float32(_chance(step, 2 * n, end))
         drawn[row] = _pick(weights, aims[row])
+
+
+@compiled_part
+def _lift(gain: Beliefs, sits: Beliefs, walks: Beliefs, top: np.float32) -> np.float32:
+    """Subtract from all gains the largest where a source can be, or `top` if that is larger; returns it."""
+    for i in range(len(gain)):
+        if gain[i] > top and sits[i] + walks[i] > TINY:
+            top = gain[i]
+    for i in range(len(gain)):
+        gain[i] -= top
+    return top
 
 
 @compiled
 def weigh(
     law: Beliefs,
-    seen: Beliefs,
-    squares: Beliefs,
-    overlap: Beliefs,
+    frame: Any,
     states: IntArray,
     strengths: FloatArray,
     slot: int,
     after: Beliefs,
+    factors: Beliefs,
 ) -> None:
     """Fill `after` with the law of one source after the readings of a frame, given the others.
 
-    `seen` (chains, n), or (1, n) if it is the same for all, is the product of the readings with the column of each
-    place, `overlap` (n, n) that of two columns, and `squares` (n,) its diagonal.
-    `states` (chains, slots) are those of all sources, and `strengths` (chains, slots) their strengths.
+    `frame` is (seen, squares, overlap): `seen` (chains, n), or (1, n) if it is the same for all, is the product of the
+    readings with the column of each place, `overlap` (n, n) that of two columns, and `squares` (n,) its diagonal.
+    `states` (chains, slots) are those of all sources, and `strengths` (chains, slots) their strengths. `factors`
+    (chains, n + 1) are the likelihoods of each place and of no source, relative to the largest.
     """
+    seen, squares, overlap = frame
     n = seen.shape[1]
-    gain = np.empty(n, dtype=np.float32)
+    gain, bits = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.int32)
     for row in range(len(law)):
-        own, product = np.float32(strengths[row, slot]), seen[row % len(seen)]
+        own, product, factor = np.float32(strengths[row, slot]), seen[row % len(seen)], factors[row]
+        half = own / np.float32(2.0)
         for i in range(n):
-            gain[i] = own * (product[i] - own / 2 * squares[i])
+            gain[i] = own * (product[i] - half * squares[i])
         for other in range(states.shape[1]):
             state = states[row, other]
             if other != slot and state < 2 * n:
                 lost, column = own * np.float32(strengths[row, other]), overlap[state % n]
                 for i in range(n):
                     gain[i] -= lost * column[i]
-        absent = law[row, 2 * n]
-        top = np.float32(0.0 if absent > TINY else -np.inf)
+        sits, walks, absent = law[row, :n], law[row, n : 2 * n], law[row, 2 * n]
+        top = _lift(gain, sits, walks, np.float32(0.0) if absent > TINY else NEVER)
+        _exponentials(gain, factor[:n], bits)
+        factor[n] = math.exp(-top) if absent > TINY else 0.0
+        sitting, moving, total = after[row, :n], after[row, n : 2 * n], absent * factor[n]
         for i in range(n):
-            if gain[i] > top and law[row, i] + law[row, n + i] > TINY:
-                top = gain[i]
-        after[row, 2 * n] = absent * math.exp(-top) if absent > TINY else 0.0
-        total = float(after[row, 2 * n])
+            sitting[i] = sits[i] * factor[i]
+            moving[i] = walks[i] * factor[i]
+            total += sitting[i] + moving[i]
         for i in range(n):
-            factor = np.float32(math.exp(gain[i] - top) if LOWEST < gain[i] - top <= 0 else 0.0)
-            after[row, i] = law[row, i] * factor
-            after[row, n + i] = law[row, n + i] * factor
-            total += after[row, i] + after[row, n + i]
-        for state in range(2 * n + 1):
-            after[row, state] /= total
+            sitting[i] *= ONE / total
+            moving[i] *= ONE / total
+        after[row, 2 * n] = absent * factor[n] / total
 
 
 @compiled
@@ -268,16 +341,14 @@ def add_law(law: Beliefs, order: IntArray, slot: int, places: Beliefs) -> None:
 
 
 @compiled
-def middle(law: FloatArray, distances: Beliefs, least: float) -> int:
+def middle(law: Beliefs, distances: Beliefs, least: float) -> int:
     """The candidate with the least expected distance to a source of this law; those of at most `least` do not count."""
-    likely = np.flatnonzero(law > least)
+    likely = np.where(law > least, law, np.float32(0.0))
     best, lowest = 0, np.inf
-    for candidate in likely:
-        total = 0.0
-        for other in likely:
-            total += law[other] * distances[candidate, other]
-            if total >= lowest:
-                break
+    for candidate in np.flatnonzero(likely):
+        row, total = distances[candidate], np.float32(0.0)
+        for other in range(len(likely)):
+            total += likely[other] * row[other]
         if total < lowest:
-            best, lowest = int(candidate), total
+            best, lowest = int(candidate), float(total)
     return best

@@ -138,7 +138,7 @@ class _Paths:
         orders = self._order() if counts else []
         for slot in sampler.rng.permutation(sampler.active(one_spare=len(self.tallies) > STARTING)).tolist():
             laws = sampler.redraw(slot)
-            for t, law in enumerate(sampler.smoothed(slot, laws) if counts else ()):
+            for t, law in enumerate(sampler.smoothed(laws) if counts else ()):
                 self.tallies[t].count(law[:, -1], sampler.others(slot, t))
                 self.tallies[t].add({slot: law}, sampler.strengths, orders[t])
         for tally in self.tallies:

@@ -130,7 +130,7 @@ class Tally:
 
 def centre(law: FloatArray, distances: Beliefs) -> int:
     """The candidate with the least expected distance to a source of this law; -1 if it hardly exists."""
-    return middle(law, distances, NEGLIGIBLE * law.max()) if law.sum() >= FOLLOWED else -1
+    return middle(law.astype(np.float32), distances, NEGLIGIBLE * float(law.max())) if law.sum() >= FOLLOWED else -1
 
 
 @dataclass(eq=False)

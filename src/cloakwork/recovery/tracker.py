@@ -256,7 +256,7 @@ class Tracker:
             now[slot] = laws[-1]
             swept.now.count(laws[-1][:, -1], sampler.others(slot, -1))
             if settling:
-                later = sampler.smoothed(slot, laws[min(settling) :])
+                later = sampler.smoothed(laws[min(settling) :])
                 for t, by_slot in settling.items():
                     by_slot[slot] = law = later[t - min(settling)]
                     swept.settling[t].count(law[:, -1], sampler.others(slot, t))
