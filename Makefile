@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
-# numbers must not depend on how many threads a linear algebra library happens to take
-export OPENBLAS_NUM_THREADS ?= 2
+# several threads for matrices as small as ours wait for each other
+export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test attacks check bench lab docs clean
@@ -28,13 +28,11 @@ demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a pi
 # A worker waits a fifth of its time for brokers, browsers and devices: three keep two cores busy. Files run in the
 # order of their folders, which puts those that take long first. Bytecode is kept even where the environment says not
 # to: otherwise each worker, and each program that a test starts, compiles the whole package again.
-test: export OPENBLAS_NUM_THREADS = 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP) ## run all tests
 	@scripts/install-parts
 	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
-attacks: export OPENBLAS_NUM_THREADS = 1
 attacks: $(STAMP) ## attack every claim at full size; how near each attack came goes to docs/security.md
 	@scripts/install-parts
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-attacks --attacks-page docs/security.md tests/attacks
