@@ -191,7 +191,6 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
 
 def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
     window = duration(site.spec.privacy.window)
-    peak = float(np.abs(cloak.physics.matrix).max())
     unit, length = (f" {name}".rstrip() for name in (site.unit, unit_of_length(cloak.physics)))
     rows = [
         ("places", f"{cloak.physics.places:,}"),
@@ -204,7 +203,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
         ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
-        ("largest reading of one source", f"{peak:.4g}{unit}"),
+        ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
         ("step of the hardware", "none" if site.resolutions is None else _range(site.resolutions) + unit),
         *(("own noise of the sensors, at least", _range(own) + unit) for own in (site.own_noises,) if own is not None),

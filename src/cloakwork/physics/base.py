@@ -53,6 +53,11 @@ class Physics(ABC):
     def error(self) -> float:
         """Bound on the spectral norm of (computed M - exact M)."""
 
+    @property
+    def move_error(self) -> float:
+        """Bound on the l2 norm of the error of M_i - M_j, for any neighbours i and j."""
+        return math.sqrt(2) * self.error
+
     @abstractmethod
     def with_spread(self, factor: float) -> Self:
         """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
@@ -74,6 +79,11 @@ class Physics(ABC):
         """
         del positions
         return None
+
+    @property
+    def peak(self) -> float:
+        """The largest reading of a unit source."""
+        return float(np.abs(self.matrix).max(initial=0.0))
 
     @property
     def places(self) -> int:
@@ -148,18 +158,18 @@ class Physics(ABC):
         """
         largest = 1.0 if weights is None else float(np.max(weights))
         if displacement == 0:
-            return self._outward(self.pair_slopes(weights), largest * self.error)
+            return self._outward(self.pair_slopes(weights), largest * self.move_error)
         moved = self._displaced(displacement)
         columns = moved.values if weights is None else moved.values * weights[:, None]
         slopes = np.sqrt((columns**2).sum(axis=0)) / self.space.lengths
-        return self._outward(slopes, largest * moved.error * math.sqrt(self.sensors))
+        return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         """The steepest change of each sensor's own reading, shape (m,), rounded up."""
-        steepest, error = np.zeros(self.sensors), self.error
+        steepest, error = np.zeros(self.sensors), self.move_error
         if displacement > 0:
             moved = self._displaced(displacement)
-            steepest, error = (moved.values / self.space.lengths).max(axis=1, initial=0.0), moved.error
+            steepest, error = (moved.values / self.space.lengths).max(axis=1, initial=0.0), math.sqrt(2) * moved.error
         else:
             for which, columns in self.pair_columns():
                 steepest = np.maximum(steepest, (np.abs(columns) / self.space.lengths[which]).max(axis=1))
@@ -208,11 +218,11 @@ class Physics(ABC):
         """|M_li - M_lj| / d(i, j) of each sensor and neighbour pair, shape (m, p), with the error of one slope."""
         if displacement > 0:
             moved = self._displaced(displacement)
-            return CertifiedRows(moved.values / self.space.lengths, self._slack(moved.error))
+            return CertifiedRows(moved.values / self.space.lengths, self._slack(math.sqrt(2) * moved.error))
         slopes = np.empty((self.sensors, len(self.space.pairs)))
         for which, columns in self.pair_columns():
             slopes[:, which] = np.abs(columns) / self.space.lengths[which]
-        return CertifiedRows(slopes, self._slack(self.error))
+        return CertifiedRows(slopes, self._slack(self.move_error))
 
     def _steepest_at_places(self, displacement: float) -> CertifiedRows:
         """The steepest slope of each sensor over the pairs of each place, shape (m, n)."""
@@ -223,8 +233,8 @@ class Physics(ABC):
         return CertifiedRows(steepest, slopes.error)
 
     def _slack(self, error: float) -> float:
-        """The effect on a slope of an error of M in the spectral norm."""
-        return float(np.sqrt(2) * error / self.space.lengths.min(initial=np.inf))
+        """The effect on a slope of an error of a move."""
+        return float(error / self.space.lengths.min(initial=np.inf))
 
     def _outward(self, slopes: FloatArray, error: float) -> Slope:
         if not len(slopes):

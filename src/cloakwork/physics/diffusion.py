@@ -1,6 +1,8 @@
 """Diffusion over the edges of a graph, row by row, with a certified error."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse, special
@@ -15,13 +17,18 @@ TRUNCATION = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRows:
-    """Rows of an operator, shape (rows, n), and a bound on the spectral norm of their error."""
+    """Rows of an operator, shape (rows, n), dense or sparse, and a bound on the spectral norm of their error.
 
-    values: FloatArray
+    `column_error` bounds the l2 norm of the error of one column, where a closer bound is known.
+    """
+
+    values: Any
     error: float
+    column_error: float = math.inf
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.values).all() and np.isfinite(self.error)):
+        values = self.values if isinstance(self.values, np.ndarray) else self.values.data
+        if not (np.isfinite(values).all() and np.isfinite(self.error)):
             raise PhysicsError("the diffusion overflows: reduce the time or the weights.", error=self.error)
 
 
@@ -53,7 +60,7 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
     With the spectrum of L in [0, b] and c = tau b / 2, exp(-tau L) = e^-c I_0(c) + 2 sum_k e^-c I_k(c) (-1)^k
     T_k(2L/b - 1). The coefficients are positive and sum to 1 at L = 0, so the truncated tail bounds the error.
     """
-    bound = 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
+    bound = _spectrum(L)
     if tau == 0 or bound == 0:
         return CertifiedRows(rows.copy(), 0.0)
     c = tau * bound / 2
@@ -68,6 +75,15 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
     roundings = np.finfo(float).eps * (8 + len(coefficients) ** 2)
     values = np.ascontiguousarray(total.T)
     return CertifiedRows(values, (TRUNCATION + roundings) * _norm(rows))
+
+
+def pulse_reach(L: sparse.csr_array, tau: float) -> int:
+    """How many edges away from a place `pulse` still changes a row."""
+    return len(_coefficients(tau * _spectrum(L) / 2))
+
+
+def _spectrum(L: sparse.csr_array) -> float:
+    return 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
 
 
 def _coefficients(c: float) -> FloatArray:

@@ -7,16 +7,19 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage, sparse
 
-from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, points, positive
+from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, points, positive
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
+from cloakwork.physics.local_field import LocalField, local_field, steepest_in_boxes
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Space
 
 AGES = 16  # ages at which the heat of a room that remembers is evaluated
+MOST_DENSE = 3_000_000  # entries of M; beyond, a steady field keeps only those that matter
 OLDEST = 12.0  # the last of them, in time constants of the room
 
 
@@ -134,6 +137,63 @@ class FloorPlan(Physics):
         return CertifiedRows(scale * spread.values, scale * (spread.error + seen.error))
 
     @cached_property
+    def local(self) -> LocalField | None:
+        """The entries of M that matter, for the steady field of a large floor; None if M is small or of a pulse."""
+        if self.pulse or self.places * self.sensors <= MOST_DENSE:
+            return None
+        h = self.rooms.cell
+        scale, tau = self.gain / h**2, (self.footprint / h) ** 2 / 2
+        positions, sensors_at = self.rooms.grid_positions, self.sensor_places
+        return local_field(self.laplacian, self.diffusion_time, tau, scale, positions, sensors_at)
+
+    @cached_property
+    def _local_moves(self) -> sparse.csr_array | None:
+        """(M_i - M_j) / d(i, j) of each neighbour pair, shape (p, m); None if M is not local."""
+        return None if self.local is None else self.local.moves(self.space.pairs, self.space.lengths)
+
+    @property
+    def peak(self) -> float:
+        return super().peak if self.local is None else float(np.abs(self.local.columns.data).max(initial=0.0))
+
+    @property
+    def places(self) -> int:
+        return len(self.space)
+
+    @property
+    def sensors(self) -> int:
+        return len(self.sensor_positions)
+
+    def apply(self, sources: ArrayLike) -> FloatArray:
+        if self.local is None:
+            return super().apply(sources)
+        values = frames("sources", sources, self.places)
+        readings = self.local.columns @ values.reshape(-1, self.places).T
+        return np.ascontiguousarray(readings.T).reshape(*values.shape[:-1], self.sensors)
+
+    def adjoint(self, readings: ArrayLike) -> FloatArray:
+        if self.local is None:
+            return super().adjoint(readings)
+        values = frames("readings", readings, self.sensors)
+        matches = self.local.columns.T @ values.reshape(-1, self.sensors).T
+        return np.ascontiguousarray(matches.T).reshape(*values.shape[:-1], self.places)
+
+    @property
+    def move_error(self) -> float:
+        return super().move_error if self.local is None else self.local.move_error(self.space.pairs)
+
+    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
+        if self._local_moves is None:
+            return super().pair_slopes(weights)
+        factors = np.ones(self.sensors) if weights is None else weights
+        return np.asarray(np.sqrt(self._local_moves.power(2) @ factors**2))
+
+    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
+        if self._local_moves is None or displacement > 0:
+            return super().sensor_slopes(displacement=displacement)
+        steepest = abs(self._local_moves).max(axis=0).toarray().ravel()
+        return np.asarray((steepest + self._slack(self.move_error)) * (1 + 1e-12))
+
+    @cached_property
     def _rows(self) -> CertifiedRows:
         return self._spread(self.sensor_places)
 
@@ -202,10 +262,12 @@ class FloorPlan(Physics):
         return {}
 
     def _box_slopes(self, squares: int, displacement: float) -> CertifiedRows:
-        slopes = self.sensor_pair_slopes(displacement)
         rows, columns = self.rooms.grid.shape
         ends = self.rooms.grid_positions[self.rooms.pairs]
         along_x = ends[:, 0, 0] == ends[:, 1, 0]
+        if self._local_moves is not None and displacement == 0:
+            return self._local_box_slopes(self._local_moves.tocsc(), squares, ends.min(axis=1), along_x)
+        slopes = self.sensor_pair_slopes(displacement)
         boxes = np.zeros((self.sensors, rows, columns))
         for chosen, sizes in ((along_x, (squares + 1, squares)), (~along_x, (squares, squares + 1))):
             table = np.zeros_like(boxes)
@@ -215,6 +277,17 @@ class FloorPlan(Physics):
                 table = ndimage.maximum_filter1d(table, size, axis, mode="constant", origin=-(size // 2))
             np.maximum(boxes, table, out=boxes)
         return CertifiedRows(boxes.reshape(self.sensors, -1), slopes.error)
+
+    def _local_box_slopes(
+        self, moves: sparse.csc_array, squares: int, first: IntArray, along_x: NDArray[np.bool_]
+    ) -> CertifiedRows:
+        seen = (moves.indptr.astype(np.int64), moves.indices.astype(np.int64), np.abs(moves.data))
+        shape = np.array(self.rooms.grid.shape)
+        values, boxes, starts = steepest_in_boxes(*seen, first, along_x.astype(np.int64), shape, squares)
+        table = sparse.csr_array((values, boxes, starts), shape=(self.sensors, int(shape.prod())))
+        slack = self._slack(self.move_error)
+        # the error of a sensor's steepest slope is at most that of all pairs of the box together
+        return CertifiedRows(table, slack, slack * math.sqrt(2 * squares * (squares + 1)))
 
     def with_spread(self, factor: float) -> Self:
         scale = float(np.sqrt(factor))

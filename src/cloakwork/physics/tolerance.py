@@ -276,7 +276,9 @@ class Family:
 def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
     """Largest norm of the weighted slopes of all sensors, each at its steepest within one region, rounded up."""
     squares = weights**2 @ slopes.values**2
-    slack = float(np.sqrt((weights**2).sum())) * slopes.error
+    slack = min(
+        float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
+    )
     return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)
 
 

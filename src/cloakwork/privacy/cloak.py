@@ -323,7 +323,7 @@ class Cloak(Immutable):
         return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
 
     def _refuse_nothing_to_hide(self) -> None:
-        size = float(np.abs(self.physics.matrix).max(initial=0.0)) * self.alpha
+        size = self.physics.peak * self.alpha
         if self.sensitivity <= 1e-13 * max(size, 1e-300):
             raise CalibrationError(
                 "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see "

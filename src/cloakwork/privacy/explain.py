@@ -267,7 +267,9 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
     weights = 1 / cloak.sigmas
     pair = cloak.family.joint_slope(weights).pair
     name = cloak.physics.space.name
-    shifts = (cloak.physics.matrix[:, pair[0]] - cloak.physics.matrix[:, pair[1]]) * weights
+    move = np.zeros(cloak.physics.places)
+    move[list(pair)] = 1, -1
+    shifts = cloak.physics.apply(move) * weights
     shares = shifts**2 / max(float((shifts**2).sum()), 1e-300)
     top = np.argsort(shares)[::-1][:SHOWN_SENSORS]
     slopes = cloak.physics.pair_slopes(weights)
