@@ -4,7 +4,7 @@ from cloakwork.physics.base import Physics, Slope, column_differences, sources
 from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
-from cloakwork.physics.graph import Graph
+from cloakwork.physics.graph import Graph, Laplacian
 from cloakwork.physics.line import HeatLine, Placement
 from cloakwork.physics.matrix import Matrix
 from cloakwork.physics.plane import HeatPlane
@@ -24,6 +24,7 @@ __all__ = [
     "Heat",
     "HeatLine",
     "HeatPlane",
+    "Laplacian",
     "Matrix",
     "Metric",
     "Nuisance",

@@ -68,6 +68,16 @@ class Physics(ABC):
         return False
 
     @property
+    def explicit(self) -> bool:
+        """Whether M is small enough to be formed; otherwise only `apply` and `adjoint` are available."""
+        return True
+
+    @property
+    def doubt(self) -> float:
+        """The probability that a slope from a random sketch is understated; a cloak takes it off delta."""
+        return 0.0
+
+    @property
     def covers_the_plane(self) -> bool:
         """Whether the model computes slopes over a whole plane rather than from pairs of neighbours."""
         return False

@@ -1,25 +1,37 @@
 """Diffusion over a network."""
 
-import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, positive
+from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, positive
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics
-from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, unit_rows
+from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
+from cloakwork.physics.edge_list import EdgeList
+from cloakwork.physics.network_kernel import NetworkKernel
+from cloakwork.physics.network_slope import EdgeSlopes, Network
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Side, SpectralBound
 
-if TYPE_CHECKING:
-    import networkx as nx
-
 DENSE_SPECTRUM = 2_000  # most nodes for which `describe` computes the full spectrum of L
+MOST_EXPLICIT = 4_000_000  # entries of M above which it is applied and never formed
+SKETCH_ROOM = 100  # sketches that the doubt of a slope covers
+
+
+class Laplacian(StrEnum):
+    """How a unit source spreads over the edges."""
+
+    COMBINATORIAL = "combinatorial"
+    """Like heat: over each edge at the rate of its weight, so hubs pass on much more."""
+    NORMALISED = "normalised"
+    """Like a random walk: every node passes on at the rate 1, shared among its edges by their weights."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -29,8 +41,8 @@ class Graph(Physics):
     Parameters
     ----------
     graph
-        A NetworkX graph (edge attributes `weight` and `length`, 1 by default) or a symmetric sparse adjacency matrix of
-        weights. A larger weight spreads faster; a length is a distance. The two are independent.
+        A NetworkX or igraph graph (edge attributes `weight` and `length`, 1 by default) or a symmetric sparse adjacency
+        matrix of weights. A larger weight spreads faster; a length is a distance. The two are independent.
     tau
         Diffusion time.
     sensors
@@ -39,11 +51,14 @@ class Graph(Physics):
         With an adjacency matrix: a sparse matrix of edge lengths with the same pattern; 1 by default.
     gain
         Reading per unit of heat: the strength of a unit source.
+    laplacian
+        `combinatorial` (heat, the default) or `normalised` (a random walk).
 
     Notes
     -----
-    M = gain exp(-tau L), L = D - W, rows of the sensors only (Gilbert and McMillan, section 5). Distance is the
-    shortest path along edge lengths. Weight is conserved; with tau = 0 nothing spreads.
+    M = gain exp(-tau L), L = D - W, rows of the sensors only (Gilbert and McMillan, section 5). A random walk has
+    L = I - W D^-1. Distance is the shortest path along edge lengths. Weight is conserved; with tau = 0 nothing spreads.
+    Above 4 million entries M is never formed: `NetworkKernel` applies it, and `Network` bounds its slope.
 
     >>> import networkx as nx
     >>> star = Graph(nx.star_graph(9), tau=0.5)
@@ -56,22 +71,49 @@ class Graph(Physics):
     sensors_at: Sequence[Hashable] | None
     lengths: Any
     gain: float
+    kind: Laplacian
 
     def __init__(
-        self, graph: Any, tau: float, sensors: Sequence[Hashable] | None = None, lengths: Any = None, gain: float = 1.0
+        self,
+        graph: Any,
+        tau: float,
+        sensors: Sequence[Hashable] | None = None,
+        lengths: Any = None,
+        gain: float = 1.0,
+        laplacian: Laplacian | str = Laplacian.COMBINATORIAL,
     ) -> None:
         object.__setattr__(self, "graph", graph)
         object.__setattr__(self, "tau", not_negative("tau", tau, error=PhysicsError))
         object.__setattr__(self, "sensors_at", sensors)
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "gain", positive("gain", gain, error=PhysicsError))
+        object.__setattr__(self, "kind", _kind(laplacian))
         _refuse_disconnected(self.space)
         if not len(self.sensor_places):
             raise PhysicsError("sensors is empty: name a node, or leave it out for all nodes.", sensors=sensors)
 
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Any,
+        tau: float,
+        sensors: Sequence[Hashable] | None = None,
+        gain: float = 1.0,
+        laplacian: Laplacian | str = Laplacian.COMBINATORIAL,
+    ) -> Self:
+        """Read the edges from a CSV or Parquet file, or from pairs of nodes, shape (edges, 2).
+
+        A file has the columns source and target, and perhaps weight and length. Self-loops are left out. A repeated
+        edge, in either direction, counts once; it is refused if its values differ.
+
+        >>> Graph.from_edges([("hall", "attic"), ("hall", "shed")], tau=1.0).places
+        3
+        """
+        return cls(EdgeList.read(edges), tau, sensors, None, gain, laplacian)
+
     @cached_property
-    def _edges(self) -> "_Edges":
-        return _read(self.graph, self.lengths)
+    def _edges(self) -> EdgeList:
+        return EdgeList.of(self.graph, self.lengths)
 
     @cached_property
     def space(self) -> Space:
@@ -83,12 +125,52 @@ class Graph(Physics):
         """Index of each sensor's node, shape (m,)."""
         if self.sensors_at is None:
             return np.arange(len(self.space))
-        return np.array([self.space.index(node) for node in self.sensors_at], dtype=np.int64)
+        number = {label: k for k, label in enumerate(self.space.labels or ())}
+        places = [number[node] if node in number else self.space.index(node) for node in self.sensors_at]
+        return np.array(places, dtype=np.int64)
+
+    @property
+    def places(self) -> int:
+        return len(self.space)
+
+    @property
+    def sensors(self) -> int:
+        return len(self.sensor_places)
+
+    @property
+    def explicit(self) -> bool:
+        return self.places * self.sensors <= MOST_EXPLICIT
+
+    @property
+    def peak(self) -> float:
+        return super().peak if self.explicit else self.gain
 
     @cached_property
     def laplacian(self) -> sparse.csr_array:
         """L, shape (n, n)."""
-        return laplacian(len(self.space), self._edges.pairs, self._edges.weights)
+        L = laplacian(len(self.space), self._edges.pairs, self._edges.weights)
+        return L if self.kind is Laplacian.COMBINATORIAL else sparse.csr_array(L @ sparse.diags_array(self._root**2))
+
+    @cached_property
+    def adjacency(self) -> sparse.csr_array:
+        """W, the symmetric matrix of the edge weights, shape (n, n)."""
+        i, j = self._edges.pairs.T
+        half = sparse.coo_array((self._edges.weights, (i, j)), shape=(self.places, self.places)).tocsr()
+        return sparse.csr_array(half + half.T)
+
+    @cached_property
+    def kernel(self) -> NetworkKernel:
+        """K, with M = gain S diag(1/root) K diag(root) for the rows S of the sensors; root is 1 for heat."""
+        make = NetworkKernel.heat if self.kind is Laplacian.COMBINATORIAL else NetworkKernel.walk
+        return make(self.adjacency, self.tau)
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """1 for heat and 1 / sqrt(degree) for a random walk, shape (n,)."""
+        if self.kind is Laplacian.COMBINATORIAL:
+            return np.ones(self.places)
+        degrees = np.asarray(self.adjacency.sum(axis=1)).ravel()
+        return np.asarray(1 / np.sqrt(np.where(degrees > 0, degrees, 1.0)))
 
     @property
     def diffusion_time(self) -> float:
@@ -101,22 +183,113 @@ class Graph(Physics):
 
     @cached_property
     def _rows(self) -> CertifiedRows:
-        return pulse(self.laplacian, self.tau, unit_rows(len(self.space), self.sensor_places))
+        return self.rows(self.sensor_places)
 
     @cached_property
     def matrix(self) -> FloatArray:
-        return frozen(self.gain * self._rows.values)
+        return frozen(self._rows.values)
 
     @property
     def error(self) -> float:
-        return self.gain * self._rows.error
+        return self._rows.error if self.explicit else self._error_of(self.sensor_places)
 
     def with_spread(self, factor: float) -> Self:
-        return type(self)(self.graph, self.tau * factor, self.sensors_at, self.lengths, self.gain)
+        return type(self)(self.graph, self.tau * factor, self.sensors_at, self.lengths, self.gain, self.kind)
+
+    def apply(self, sources: ArrayLike) -> FloatArray:
+        """True readings of the sources: shape (..., n) in, (..., m) out."""
+        if self.explicit:
+            return super().apply(sources)
+        values = frames("sources", sources, self.places)
+        spread = self.kernel.apply((values.reshape(-1, self.places) * self._root).T).T / self._root
+        return np.asarray(self.gain * spread[:, self.sensor_places]).reshape(*values.shape[:-1], self.sensors)
+
+    def adjoint(self, readings: ArrayLike) -> FloatArray:
+        """M' y: shape (..., m) in, (..., n) out."""
+        if self.explicit:
+            return super().adjoint(readings)
+        values = frames("readings", readings, self.sensors)
+        flat = values.reshape(-1, self.sensors)
+        placed = np.zeros((len(flat), self.places))
+        for row, reading in zip(placed, flat, strict=True):
+            np.add.at(row, self.sensor_places, reading)
+        spread = self.kernel.apply((placed / self._root).T).T * self._root
+        return np.asarray(self.gain * spread).reshape(*values.shape[:-1], self.places)
 
     def rows(self, sensors: IntArray) -> CertifiedRows:
-        spread = pulse(self.laplacian, self.tau, unit_rows(len(self.space), sensors))
-        return CertifiedRows(self.gain * spread.values, self.gain * spread.error)
+        columns = unit_rows(len(self.space), sensors).T / self._root[:, None]
+        spread = self.kernel.apply(columns) * self._root[:, None]
+        return CertifiedRows(np.ascontiguousarray(self.gain * spread.T), self._error_of(sensors))
+
+    def _error_of(self, sensors: IntArray) -> float:
+        """Bound on the error of rows in the spectral norm; several sensors at one node add up."""
+        basis = float(self._root.max() / self._root.min())
+        return self.gain * self.kernel.error * basis * float(np.sqrt(np.bincount(sensors).max(initial=1)))
+
+    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
+        if self.explicit or displacement > 0:
+            return super().joint_slope(weights, displacement=displacement)
+        slopes = self.edge_slopes(weights)
+        if not len(slopes.values):
+            return Slope(0.0, (0, 0))
+        steepest = int(np.argmax(slopes.upper))
+        bound = min((bound.value for bound in self.bounds()), default=np.inf) if weights is None else np.inf
+        u, v = (int(k) for k in self.space.pairs[steepest])
+        return Slope(min(float(slopes.upper[steepest]), bound), (u, v))
+
+    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
+        return super().pair_slopes(weights) if self.explicit else self.edge_slopes(weights).values
+
+    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
+        """The steepest change of each sensor's own reading, shape (m,), rounded up.
+
+        If M is not formed, it is that of all readings together.
+        """
+        if self.explicit or displacement > 0:
+            return super().sensor_slopes(displacement=displacement)
+        return np.full(self.sensors, self.joint_slope().value)
+
+    def edge_slopes(self, weights: FloatArray | None = None) -> EdgeSlopes:
+        """Slopes of all edges without the matrix, with their upper bounds; cached per `weights`."""
+        key = None if weights is None else weights.tobytes()
+        if key not in self._edge_slopes:
+            if len(self._edge_slopes) >= SKETCH_ROOM:
+                raise PhysicsError(
+                    f"the slope of this graph was computed for {SKETCH_ROOM} kinds of noise: make a new graph.",
+                    slopes=SKETCH_ROOM,
+                )
+            squares = np.ones(self.sensors) if weights is None else weights**2
+            seen = self.gain * np.sqrt(np.bincount(self.sensor_places, weights=squares, minlength=self.places))
+            starts, near, values = self.adjacency.indptr, self.adjacency.indices, self.adjacency.data
+            csr = (starts.astype(np.int64), near.astype(np.int32), values)
+            edges = self._edges
+            network = Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
+            self._edge_slopes[key] = network.slopes()
+        return self._edge_slopes[key]
+
+    def looseness(self) -> float:
+        """The joint slope over that of the edge that sets it, computed without sketch: a bound on its excess."""
+        slope = self.joint_slope()
+        i, j = slope.pair
+        move = np.zeros(self.places)
+        move[i], move[j] = 1.0, -1.0
+        which = int(np.argmax(self.edge_slopes().upper)) if not self.explicit else int(np.argmax(self.pair_slopes()))
+        return float(slope.value * self.space.lengths[which] / np.linalg.norm(self.apply(move)))
+
+    @cached_property
+    def _edge_slopes(self) -> dict[bytes | None, EdgeSlopes]:
+        return {}
+
+    @property
+    def fades(self) -> bool:
+        """Whether the joint slope falls with time: heat on nodes with one sensor each only ever evens out."""
+        return self.kind is Laplacian.COMBINATORIAL and np.array_equal(
+            np.sort(self.sensor_places), np.arange(self.places)
+        )
+
+    @property
+    def doubt(self) -> float:
+        return 0.0 if self.explicit else SKETCH_ROOM * self.edge_slopes().doubt
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         return [np.flatnonzero(self.space.distances(int(k)) <= distance * (1 + 1e-9)) for k in self.sensor_places]
@@ -130,7 +303,7 @@ class Graph(Physics):
         the exponent exp(-tau s_k) and a maximum over edges).
         """
         edges = self._edges
-        if not len(edges.pairs):
+        if not len(edges.pairs) or self.kind is not Laplacian.COMBINATORIAL:
             return ()
         bounds = []
         # several sensors at one node read the same
@@ -150,69 +323,12 @@ class Graph(Physics):
         return tuple(bounds)
 
 
-@dataclass(frozen=True, eq=False)
-class _Edges:
-    n: int
-    pairs: IntArray
-    weights: FloatArray
-    lengths: FloatArray
-    labels: tuple[Hashable, ...] | None
-
-
-def _read(graph: Any, lengths: Any) -> _Edges:
-    networkx = sys.modules.get("networkx")  # slow to load; whoever has one of its graphs has loaded it
-    if networkx is not None and isinstance(graph, networkx.Graph):
-        return _from_networkx(graph)
-    if sparse.issparse(graph) or isinstance(graph, np.ndarray):
-        matrix: Any = graph
-        return _from_adjacency(sparse.coo_array(matrix), lengths)
-    kind = type(graph).__name__
-    raise PhysicsError(f"graph is a {kind}: give a NetworkX graph or a sparse adjacency matrix.", graph=kind)
-
-
-def _from_networkx(graph: "nx.Graph[Any]") -> _Edges:
-    if graph.is_directed() or graph.is_multigraph():
-        raise PhysicsError("the graph is directed or has parallel edges: give an undirected simple graph.", graph=graph)
-    if graph.number_of_nodes() == 0:
-        raise PhysicsError("the graph has no nodes: give at least one.", nodes=0)
-    labels = tuple(graph.nodes)
-    number = {label: k for k, label in enumerate(labels)}
-    edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
-    pairs = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
+def _kind(laplacian: Laplacian | str) -> Laplacian:
     try:
-        weights = np.array([data.get("weight", 1.0) for *_, data in edges], dtype=np.float64)
-        lengths = np.array([data.get("length", 1.0) for *_, data in edges], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PhysicsError("an edge has a weight or length that is not a number.", edges=edges) from None
-    _refuse_bad_weights(weights, [f"{u!r}-{v!r}" for u, v, _ in edges])
-    return _Edges(len(labels), pairs, weights, lengths, labels)
-
-
-def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> _Edges:
-    rows, columns = adjacency.shape
-    if rows != columns or rows == 0:
-        raise PhysicsError(f"adjacency has shape {rows} x {columns}: give a square one.", shape=(rows, columns))
-    difference = abs(adjacency - adjacency.T)
-    if difference.nnz and difference.max() > 0:
-        raise PhysicsError("the adjacency matrix is not symmetric: the graph must be undirected.", graph=adjacency)
-    upper = sparse.triu(adjacency, k=1).tocsr().tocoo()  # sums duplicate entries
-    pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
-    weights = np.asarray(upper.data, dtype=np.float64)
-    _refuse_bad_weights(weights, [f"{i}-{j}" for i, j in pairs])
-    distances = np.ones(len(pairs))
-    if lengths is not None:
-        table = sparse.csr_array(lengths)
-        distances = np.asarray(table[pairs[:, 0], pairs[:, 1]], dtype=np.float64).ravel()
-    return _Edges(rows, pairs, weights, distances, None)
-
-
-def _refuse_bad_weights(weights: FloatArray, names: list[str]) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if len(bad):
-        raise PhysicsError(
-            f"edge {names[bad[0]]} has weight {weights[bad[0]]}: give finite weights above 0, or drop the edge.",
-            edge=names[bad[0]],
-        )
+        return Laplacian(laplacian)
+    except ValueError:
+        kinds = " or ".join(repr(str(kind)) for kind in Laplacian)
+        raise PhysicsError(f"laplacian={laplacian!r}: give {kinds}.", laplacian=laplacian) from None
 
 
 def _refuse_disconnected(space: Space) -> None:

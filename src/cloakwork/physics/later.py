@@ -55,9 +55,9 @@ class LaterBounds:
             positions = np.unique(np.concatenate(nearby))
             rows, choices = model.rows(positions), [np.searchsorted(positions, places) for places in nearby]
         L, shortest = model.laplacian, float(model.space.lengths.min(initial=np.inf))
-        norm = 2 * float(L.diagonal().max(initial=0.0))
+        norm = math.sqrt(float(abs(L).sum(axis=0).max()) * float(abs(L).sum(axis=1).max()))
         height = (np.ptp(rows.values, axis=1) + 2 * rows.error) / shortest
-        bent = np.ptp((L @ (L @ rows.values.T)).T, axis=1) + 2 * norm**2 * rows.error
+        bent = np.ptp((L.T @ (L.T @ rows.values.T)).T, axis=1) + 2 * norm**2 * rows.error
         bend = model.diffusion_time**2 * bent / shortest
         return cls(*(np.array([each[choice].max() for choice in choices]) * (1 + 1e-9) for each in (height, bend)))
 

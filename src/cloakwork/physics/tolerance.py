@@ -113,6 +113,11 @@ class Family:
             return earliest.endless
         return earliest
 
+    @property
+    def doubt(self) -> float:
+        """The probability that a slope of any evaluated model is understated."""
+        return sum(member.doubt for member in self.members)
+
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
         """The steepest joint slope over the set, cached per `weights`."""
         if weights is not None and (weights == weights[0]).all():
@@ -231,6 +236,8 @@ class Family:
         """The largest `slope` of a model of a pulse and of all later times."""
         if isinstance(member, HeatPlane) or (isinstance(member, HeatLine) and member.placement is Placement.ANYWHERE):
             return slope(member)  # of an endless space
+        if isinstance(member, Graph) and not member.explicit and member.fades:
+            return slope(member)
         if isinstance(member, Graph | FloorPlan | HeatLine) and member.pulse:
             times = self._later_models.setdefault(id(member), LaterModels(member, self.tolerance.position))
             return times.steepest(slope, combine)

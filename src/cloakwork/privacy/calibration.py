@@ -94,19 +94,22 @@ def allowed_mu(
     draws: int,
     error: float = DEVICE_TABLES.error,
     calibration: Calibration = Calibration.EXACT,
+    doubt: float = 0.0,
 ) -> float:
     """The largest mu that meets (epsilon, delta) with `draws` draws from noise tables, rounded down.
 
     Notes
     -----
-    Each draw deviates from its law by at most `error`, which takes (1 + e^epsilon) times as much off delta.
+    Each draw deviates from its law by at most `error`, which takes (1 + e^epsilon) times as much off delta. The
+    `doubt`, a probability that the sensitivity is understated, takes itself off delta.
     """
     check_claim(epsilon, delta)
     log_loss = math.log(error * draws) + np.logaddexp(0.0, epsilon)
-    left = delta - math.exp(min(float(log_loss), 0.0))
+    left = delta - math.exp(min(float(log_loss), 0.0)) - doubt
     if left <= 0:
+        source = "noise table" if doubt < delta else f"sketch of the network, {doubt:g},"
         raise CalibrationError(
-            f"epsilon={epsilon:g} with delta={delta:g}: the error of the noise table exceeds delta. "
+            f"epsilon={epsilon:g} with delta={delta:g}: the error of the {source} exceeds delta. "
             "Use a smaller epsilon or a larger delta.",
             epsilon=epsilon,
             delta=delta,

@@ -137,7 +137,8 @@ class Cloak(Immutable):
         self._step = self._rounding if chosen is None else chosen
         self._frame_mu = self.allowance.frame_mu(self._sigma)
         self._refuse_too_little_noise(step_follows_sigma=chosen is None)
-        self._ratios = frozen(np.array([table_ratio(ratio) for ratio in self._sigma / self._step]))
+        ratios, which = np.unique(self._sigma / self._step, return_inverse=True)
+        self._ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
         self._refuse_too_fine_a_step()
         self._ledger = Ledger(
             self.readings_per_window,
@@ -304,7 +305,8 @@ class Cloak(Immutable):
     def _allowed_mu(self) -> float:
         """The mu of a whole window, after taking the error of the noise table off delta."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
-        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration)
+        doubt = self.family.doubt
+        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=doubt)
 
     def _per_sensor(self, name: str, values: ArrayLike) -> FloatArray:
         return frozen(per_sensor(name, values, self.physics.sensors))

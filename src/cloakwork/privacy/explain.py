@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Physics, Placement
+from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, Metric, Physics, Placement
 from cloakwork.privacy.calibration import Allowance, Scope
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.gaussian import Profile
@@ -199,7 +199,7 @@ def _steps(cloak: ExplainableCloak) -> str:
 
 def _found(cloak: ExplainableCloak) -> list[str]:
     """How often the best guess of someone with all readings names the place of a lone source that stays."""
-    if cloak.physics.places < 2:
+    if cloak.physics.places < 2 or not cloak.physics.explicit:
         return []
     one, day = (
         rounded_up(
@@ -278,6 +278,9 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
         f"neighbours has {_share(slopes)} times the largest slope.",
         f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
     ]
+    if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:
+        loose = rounded_up(cloak.physics.looseness(), 3)
+        return (*lines, f"The noise is at most {loose} times what the steepest pair of neighbours would need.")
     kept = weights.copy()
     kept[top] = 0.0
     if len(top) < len(weights):

@@ -1,0 +1,242 @@
+"""The steepest slope of a large network: edge by edge where heat stays near, by a random sketch where it does not."""
+
+import os
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork._compile import compiled, compiled_part
+from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
+
+MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
+MOST_TOUCHED = 2e10  # entries that all edges together may touch, minutes of work
+MOST_NODES = 20_000  # that the heat of one edge may reach
+SAMPLED = 64  # edges whose cost is measured first
+CLOSE = 1.005  # a bound this near to the steepest edge is not refined
+SKETCHES = 128  # random readings; see `sketched`
+SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at first
+SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
+SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSlopes:
+    """Slopes of all edges, shape (p,), each within `slack` of the truth (p,), or times `factor` an upper bound.
+
+    `doubt` is the probability that an upper bound is too small.
+    """
+
+    values: FloatArray
+    slack: FloatArray
+    factor: float = 1.0
+    doubt: float = 0.0
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """Upper bound of each slope."""
+        return np.asarray((self.values * self.factor + self.slack) * (1 + 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The readings diag(seen) exp(-tau A) of a network, where A moves heat from node j at the rates scale_j w_ij.
+
+    `kernel` is exp(-tau A) up to a change of basis: exp(-tau A) = diag(1/root) kernel diag(root), with scale = root^2
+    for a random walk and 1 for heat. `seen` (n,) is 0 at nodes without a sensor. `weights` are those of the edges.
+    """
+
+    kernel: NetworkKernel
+    csr: Any
+    scale: FloatArray
+    seen: FloatArray
+    pairs: IntArray
+    lengths: FloatArray
+
+    @property
+    def _rates(self) -> FloatArray:
+        """The rate at which heat leaves each node."""
+        return self.kernel.diagonal
+
+    def slopes(self) -> EdgeSlopes:
+        """Slopes of all edges, by the sharper of the two ways that is affordable."""
+        jumps = self.kernel.tau * float(self._rates.max(initial=0.0))
+        if jumps <= MOST_JUMPS:
+            chosen = np.random.default_rng(0).choice(len(self.pairs), min(SAMPLED, len(self.pairs)), replace=False)
+            touched = self._local(np.sort(chosen), 1e-4)[2]
+            if touched * len(self.pairs) / len(chosen) <= MOST_TOUCHED:
+                return self.local()
+        return self.sketched()
+
+    def local(self) -> EdgeSlopes:
+        """Slopes of all edges, each from the nodes near it; edges that may be the steepest are refined.
+
+        Notes
+        -----
+        With the rate r at which heat leaves the busiest node, exp(-tau A) = sum_k Poisson(k; tau r) P^k, where P = 1 -
+        A / r moves heat and loses none. So whatever is left out at any step, and the tail of the sum, bounds the error
+        in the l1 norm, which is at least that in the l2 norm.
+        """
+        which, drop = np.arange(len(self.pairs)), 1e-4
+        values, slack = np.empty(len(which)), np.empty(len(which))
+        for _ in range(4):
+            values[which], slack[which], _ = self._local(which, drop)
+            if np.isinf(slack).any():
+                return self.sketched()
+            steepest = float((values - slack).max(initial=0.0))
+            which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
+            if not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
+                break
+        return EdgeSlopes(values, slack)
+
+    def _local(self, which: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
+        rate = float(self._rates.max(initial=0.0))
+        jumps, most = self.kernel.tau * rate, np.arange(int(self.kernel.tau * rate * 2 + 60))
+        shares = np.exp(special.xlogy(most, jumps) - jumps - special.gammaln(most + 1))
+        tails = 1 - np.cumsum(shares)
+        shares = shares[: int(np.argmax(tails < drop / 10)) + 1]
+        tail = 2 * max(1 - float(shares.sum()), 0.0) + 1e-13
+        values, slack, pieces = np.empty(len(which)), np.empty(len(which)), np.array_split(np.arange(len(which)), 64)
+
+        def work(piece: IntArray) -> float:
+            chosen = which[piece]
+            rates = (self.scale / rate, 1 - self._rates / rate)
+            return near_slopes(self.csr, rates, self.seen, shares, self.pairs[chosen], drop / 30, piece, values, slack)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            touched = sum(pool.map(work, [piece for piece in pieces if len(piece)]))
+        lengths = self.lengths[which]
+        return values / lengths, (slack + tail) * float(self.seen.max(initial=0.0)) / lengths, touched
+
+    def sketched(self) -> EdgeSlopes:
+        """Slopes of all edges from random readings, with a factor that makes them upper bounds.
+
+        Notes
+        -----
+        With k rows Z of independent standard Gaussian numbers, ||Z M b||^2 / ||M b||^2 is chi-square with k degrees of
+        freedom, so sqrt(k / q) ||Z M b|| / sqrt(k) is at least ||M b|| but with the probability of a chi-square below
+        its quantile q. The quantile is taken at `SKETCH_DOUBT` over the number of edges. The numbers come from the
+        operating system, and are unknown to whoever made the graph.
+        """
+        kernel = self.kernel.rougher(SKETCH_ERROR)
+        first = self._random_readings(kernel)
+        steepest = float(np.sqrt(first / BLOCK).max())
+        if kernel.error > SKETCH_SHARE * steepest:
+            kernel = kernel.rougher(SKETCH_SHARE * steepest / 2)
+            first = self._random_readings(kernel)
+        squares = sum((self._random_readings(kernel) for _ in range(BLOCK, SKETCHES, BLOCK)), first)
+        u, v = self.pairs.T
+        quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
+        spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])
+        values = np.sqrt(squares / SKETCHES) / self.lengths
+        return EdgeSlopes(
+            values, kernel.error * spread / self.lengths, float(np.sqrt(SKETCHES / quantile)), SKETCH_DOUBT
+        )
+
+    def _random_readings(self, kernel: NetworkKernel) -> FloatArray:
+        """Sum of squares of `BLOCK` random readings of each edge, shape (p,)."""
+        rng = np.random.default_rng(secrets.randbits(128))
+        root, squares = np.sqrt(self.scale)[:, None], np.zeros(len(self.pairs))
+        block = kernel.apply(rng.standard_normal((len(root), BLOCK)) * (self.seen[:, None] / root)) * root
+        u, v = self.pairs.T
+        for column in np.ascontiguousarray(block.T):
+            squares += (column[u] - column[v]) ** 2
+        return squares
+
+
+@compiled_part
+def _spread(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached: int, weight: Any, step: int) -> Any:
+    """Move the heat of one pair by one jump; returns the nodes that hold and that ever held some, and two sums.
+
+    The sums are the heat left out and the number of entries touched. `weight` is the share of this jump and of all
+    later ones, and the least heat that counts.
+    """
+    starts, near, weights = csr
+    scale, stay = rates
+    now, then, total = heat
+    listed, lists, ever = marks
+    here, there = lists[(step - 1) % 2], lists[step % 2]
+    count, lost, touched = 0, 0.0, 0
+    for k in range(held):
+        j = here[k]
+        x = now[j]
+        now[j] = 0.0
+        if abs(x) * weight[1] < weight[2]:
+            lost += abs(x) * weight[1]
+            continue
+        if listed[j] & 1 == 0:
+            listed[j] |= 1
+            there[count] = j
+            count += 1
+        then[j] += stay[j] * x
+        touched += starts[j + 1] - starts[j]
+        for e in range(starts[j], starts[j + 1]):
+            i = near[e]
+            if listed[i] & 1 == 0:
+                if listed[i] == 0:
+                    ever[reached] = i
+                    reached += 1
+                listed[i] = 3
+                there[count] = i
+                count += 1
+            then[i] += weights[e] * scale[j] * x
+    for k in range(count):
+        j = there[k]
+        now[j] = then[j]
+        then[j] = 0.0
+        listed[j] = 2
+        total[j] += weight[0] * now[j]
+    return count, reached, lost, touched
+
+
+@compiled
+def near_slopes(
+    csr: Any,
+    rates: Any,
+    seen: FloatArray,
+    shares: FloatArray,
+    pairs: IntArray,
+    drop: float,
+    at: IntArray,
+    values: FloatArray,
+    slack: FloatArray,
+) -> float:
+    """Norm of the readings of each pair, and a bound on its error in the l1 norm; returns how many entries it touched.
+
+    The error is infinite where heat reaches more than `MOST_NODES` nodes.
+    """
+    n = len(seen)
+    now, then, total = np.zeros(n), np.zeros(n), np.zeros(n)
+    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.int64), np.empty(n, np.int64)
+    work = 0.0
+    for p in range(len(pairs)):
+        held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0
+        for k in range(2):
+            node = pairs[p, k]
+            lists[0, k], ever[k] = node, node
+            now[node] = 1.0 - 2.0 * k
+            total[node] = shares[0] * now[node]
+            listed[node] = 2
+        for step in range(1, len(shares)):
+            weight = (shares[step], left, drop)
+            held, reached, more, touched = _spread(
+                csr, rates, (now, then, total), (listed, lists, ever), held, reached, weight, step
+            )
+            lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
+            if reached > MOST_NODES:
+                lost = np.inf
+                break
+        square = 0.0
+        for k in range(reached):
+            j = ever[k]
+            square += (seen[j] * total[j]) ** 2
+            total[j], listed[j] = 0.0, 0
+        for k in range(held):
+            now[lists[last % 2, k]] = 0.0
+        values[at[p]], slack[at[p]] = np.sqrt(square), lost
+    return work

@@ -1,0 +1,161 @@
+"""Networks whose matrix is never formed: the kernel, its slopes and the readers of edges, against dense algebra."""
+
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import linalg
+
+from cloakwork.errors import CalibrationError, PhysicsError
+from cloakwork.physics import Graph, Laplacian
+from cloakwork.physics import graph as graph_module
+from cloakwork.physics.network_kernel import POLES, RATIONAL, RESIDUES, NetworkKernel
+from cloakwork.privacy import Cloak
+
+STREETS = nx.to_scipy_sparse_array(nx.grid_2d_graph(12, 12))
+HUBS = nx.to_scipy_sparse_array(nx.barabasi_albert_graph(200, 3, seed=1))
+
+
+@pytest.fixture
+def unformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every graph as too large for its matrix."""
+    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+
+
+@pytest.mark.parametrize("rational", [False, True])
+@pytest.mark.parametrize("kind", ["heat", "walk"])
+@pytest.mark.parametrize("adjacency", [STREETS, HUBS])
+def test_kernel_is_the_exponential_within_its_error(adjacency: Any, kind: str, rational: bool) -> None:
+    kernel: NetworkKernel = getattr(NetworkKernel, kind)(adjacency, 1.3)
+    kernel.__dict__["rational"] = rational
+    L = np.diag(kernel.diagonal) - kernel.W.toarray()
+    assert np.linalg.eigvalsh(L)[-1] <= kernel.bound
+    columns = np.random.default_rng(1).normal(size=(len(L), 19))
+    apart = kernel.apply(columns) - linalg.expm(-1.3 * L) @ columns
+    assert (np.linalg.norm(apart, axis=0) <= kernel.error * np.linalg.norm(columns, axis=0)).all()
+
+
+def test_rational_sum_is_as_near_to_the_exponential_as_it_states() -> None:
+    """Against mpmath, from 0 to where both have vanished."""
+    points = np.concatenate([np.linspace(0, 50, 2001), np.geomspace(50, 1e8, 300)])
+    poles, residues = ([mpmath.mpc(value) for value in values] for values in (POLES, RESIDUES))
+    for x in points:
+        value = 2 * sum((c / (mpmath.mpf(x) + z)).real for z, c in zip(poles, residues, strict=True))
+        assert abs(value - mpmath.exp(-mpmath.mpf(x))) <= RATIONAL
+
+
+@pytest.mark.parametrize("kind", list(Laplacian))
+@pytest.mark.parametrize("adjacency", [STREETS, HUBS])
+def test_unformed_matrix_acts_like_the_formed_one(adjacency: Any, kind: Laplacian, monkeypatch: Any) -> None:
+    sensors = [3, 3, 70, 12]
+    formed = Graph(adjacency, 0.8, sensors, gain=2.0, laplacian=kind)
+    matrix = formed.matrix.copy()
+    expected = linalg.expm(-0.8 * formed.laplacian.toarray())[sensors] * 2
+    assert np.abs(matrix - expected).max() < 1e-12
+    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    rng = np.random.default_rng(2)
+    maps, readings = rng.normal(size=(2, 3, matrix.shape[1])), rng.normal(size=(3, 4))
+    assert np.abs(formed.apply(maps) - maps @ matrix.T).max() < 1e-8
+    assert np.abs(formed.adjoint(readings) - readings @ matrix).max() < 1e-8
+
+
+def test_a_random_walk_loses_no_weight() -> None:
+    walk = Graph(HUBS, 2.0, laplacian="normalised", gain=3.0)
+    assert walk.matrix.sum(axis=0) == pytest.approx(np.full(200, 3.0), rel=1e-12)
+    assert walk.matrix.min() >= 0
+
+
+@pytest.mark.parametrize("kind", list(Laplacian))
+@pytest.mark.parametrize(("adjacency", "tau"), [(STREETS, 1.0), (HUBS, 0.3), (HUBS, 1.5)])
+def test_slope_without_a_matrix_is_never_too_small(
+    adjacency: Any, tau: float, kind: Laplacian, monkeypatch: Any
+) -> None:
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, adjacency.shape[0])
+    graph = Graph(adjacency, tau, laplacian=kind)
+    true = graph.pair_slopes(weights)
+    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    slopes = graph.edge_slopes(weights)
+    assert (slopes.upper >= true).all()
+    local = slopes.doubt == 0
+    assert local or (adjacency is HUBS and tau == 1.5 and kind is Laplacian.COMBINATORIAL)
+    assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 2.5)
+    if local:
+        assert (slopes.values - slopes.slack <= true).all()
+
+
+def test_a_cloak_of_an_unformed_graph_covers_several_frames(unformed: None) -> None:
+    graph = Graph(STREETS, 1.0)
+    once = Cloak(graph, epsilon=2.0, delta=1e-5, alpha=1.0)
+    often = Cloak(graph, epsilon=2.0, delta=1e-5, alpha=1.0, readings_per_window=4)
+    assert often.sensitivity == once.sensitivity
+    assert often.sigma == pytest.approx(2 * once.sigma, rel=1e-3)
+    assert "Moves between the places" in str(once.explain())
+
+
+def test_the_doubt_of_a_sketch_counts_against_delta(unformed: None) -> None:
+    hubs = Graph(HUBS, 1.5)
+    assert 0 < hubs.doubt <= 1e-8
+    assert 1 < hubs.looseness() < 2.5
+    with pytest.raises(CalibrationError) as problem:
+        Cloak(hubs, epsilon=2.0, delta=hubs.doubt / 2, alpha=1.0)
+    assert problem.value.delta == hubs.doubt / 2
+
+
+def test_edges_come_from_csv_parquet_and_pairs(tmp_path: Path) -> None:
+    """With a self-loop, a repeated edge and one given in the other direction."""
+    (tmp_path / "e.csv").write_text("source,target,weight,length\na,b,2,1\nb,c,1,3\nc,c,5,1\nb,a,2,1\n")
+    table = {"source": ["a", "b"], "target": ["b", "c"], "weight": [2.0, 1.0], "length": [1.0, 3.0]}
+    pq.write_table(pa.table(table), tmp_path / "e.parquet")
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_edge("a", "b", weight=2.0, length=1.0)
+    graph.add_edge("b", "c", weight=1.0, length=3.0)
+    expected = Graph(graph, 0.7)
+    for name in ("e.csv", "e.parquet"):
+        read = Graph.from_edges(tmp_path / name, 0.7)
+        assert read.space.labels == ("a", "b", "c")
+        assert np.allclose(read.matrix, expected.matrix, atol=1e-14)
+        assert read.space.distances(0).tolist() == [0.0, 1.0, 4.0]
+    assert Graph.from_edges([(7, 9), (9, 8), (9, 7)], 0.7).space.labels == (7, 8, 9)
+    assert Graph.from_edges(np.array([[0, 1], [1, 2]]), 0.7).space.labels is None
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute"),
+    [
+        ("", "source"),
+        ("source,target\n", "source"),
+        ("from,to\na,b\n", "columns"),
+        ("source,target\na,b\nb,c", "source"),
+        ("source,target\na,b\nb\n", "source"),
+        ("source,target\na,\n", "source"),
+        ("source,target,weight\na,b,nan\n", "edge"),
+        ("source,target,weight\na,b,-1\n", "edge"),
+        ("source,target,weight\na,b,\n", "edge"),
+        ("source,target,weight\na,b,heavy\n", "source"),
+        ("source,target,weight\na,b,1\nb,a,2\n", "edge"),
+        ("source,target\n" + "".join(f"a{k},b{k}\n" for k in range(1000)), "nodes"),
+    ],
+)
+def test_edge_lists_that_say_something_impossible_are_refused(tmp_path: Path, text: str, attribute: str) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text(text)
+    with pytest.raises(PhysicsError) as problem:
+        Graph.from_edges(path, 1.0)
+    assert attribute in problem.value.values
+
+
+def test_a_parquet_file_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"source": [1, 2], "target": [2, 3]}), path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(PhysicsError, match="cannot be read"):
+        Graph.from_edges(path, 1.0)
+    with pytest.raises(PhysicsError):
+        Graph.from_edges(tmp_path / "none.csv", 1.0)
+    with pytest.raises(PhysicsError):
+        Graph.from_edges(7, 1.0)
