@@ -90,6 +90,7 @@ class FakeSite:
     states: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
     alarms: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[dict[str, Any]] = field(default_factory=list)
     cut: bool = False
     """Whether a window has more readings than are put together."""
     over: dict[str, int] = field(default_factory=dict)
@@ -340,7 +341,7 @@ class FakeSite:
             "sensors": sensors,
             "problems": self.problems,
             "alarms": self.alarms,
-            "faults": [],
+            "faults": self.faults,
             "broker": {"state": "ok", "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }

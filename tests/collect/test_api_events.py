@@ -17,8 +17,9 @@ import pytest
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
+from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
+from cloakwork.collect.storage import DeviceReport, FoundFault, PhysicsCheck, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE
 
@@ -105,6 +106,18 @@ def test_a_result_is_sent_to_listeners(running: tuple[Bench, str]) -> None:
         assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
         assert told["map"] is None
         assert told["sources"][0]["place"] == "3"
+
+
+def test_a_fault_of_the_physics_is_sent_when_it_is_found_and_when_it_ends(running: tuple[Bench, str]) -> None:
+    made, address = running
+    listener = Listener(address, made.bearer("analyst"))
+    fault = FoundFault("s1", "dead", "", NOW)
+    for time, after in ((1, None), (2, 1)):
+        found = fault if after is None else replace(fault, ended=NOW + 1)
+        assert made.store.checks.save(PhysicsCheck("hall", "model", time, b"", (found,)), after=after)
+        told = listener.next("fault")
+        assert (told["site"], told["sensor"], told["raised"], told["ended"]) == ("hall", "s1", NOW, found.ended)
+        assert told["text"] == fault_text(fault)
 
 
 def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Bench, str]) -> None:

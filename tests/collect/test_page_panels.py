@@ -2,13 +2,14 @@
 
 import re
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
+from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, RecoveredTrack, Result, Store
+from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Reading, RecoveredTrack, Result, Store
 from cloakwork.site import parse_site
 from tests.browser import Visit, visiting
 from tests.collect.access import contrast, structure
@@ -317,3 +318,26 @@ def test_the_page_follows_what_the_real_collector_follows(browser: Browser, tmp_
             expect(page.locator("#plan .mark:not(.doubt)")).to_have_attribute("data-at", "0.500")
             page.click("#go-live")
             expect(page.locator("#live-caption")).to_contain_text("can still change")
+
+
+def test_an_alarm_of_the_physics_appears_says_what_to_do_and_goes_when_it_ends(browser: Browser) -> None:
+    moved, door = FoundFault("s20", "moved", "s21", START_MS - 60_000), FoundFault("", "door", "2", START_MS - 60_000)
+    faults = [asdict(fault) | {"text": fault_text(fault)} for fault in (moved, door)]
+    with watching(browser, given={"flat": flat(alarms=[])}) as (visit, api):
+        page, listed = visit.page, visit.page.locator(".problem-list [data-kind=alarm]")
+        expect(listed).to_have_count(0)
+        api.sites["flat"].faults = faults
+        api.tell("fault", {"site": "flat", **faults[0]})
+        expect(listed).to_have_count(2)
+        shown = text(page, ".problem-list")
+        for fact in ("Sensor s20 reads as if it were at the position of s21", "Door 2 seems to be shut", "1 min ago"):
+            assert fact in shown
+        assert shown.count("its readings do not count until") == 1, "a door has no readings"
+        expect(page.locator("#plan .sensor.alarm")).to_have_count(1)
+        expect(page.locator("#sensors-body tr[data-level=alarm]")).to_contain_text("changed")
+        expect(page.locator("#announce")).to_contain_text("New alarm.")
+        visit.picture("fault")
+        api.sites["flat"].faults = [fault | {"ended": api.now} for fault in faults]
+        api.tell("fault", {"site": "flat", **faults[0]})
+        expect(listed).to_have_count(0)
+        expect(page.locator("#plan .sensor.alarm")).to_have_count(0)

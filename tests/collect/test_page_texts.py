@@ -170,7 +170,7 @@ def test_a_vicinity_of_one_place_has_the_size_of_that_place(
     page: Page, radius: float, space: dict[str, Any], size: str
 ) -> None:
     source = {"radius": radius, "probability": 0.8, "at": [1, 1]}
-    assert call(page, "texts.js", "brief", source, True, space) == f"80 %, {size}"
+    assert call(page, "texts.js", "brief", source, True, space | {"zones": []}) == f"80 %, {size}"
     assert size in call(page, "texts.js", "certainty", source, True, space)
 
 
@@ -214,7 +214,7 @@ def test_what_eight_hours_reveal_is_never_rounded_down(page: Page, odds: dict[st
 def test_a_method_without_probabilities_shows_none(page: Page) -> None:
     source = {"radius": 0.8, "probability": 1, "at": [1, 1]}
     for name in ("certainty", "brief"):
-        shown = call(page, "texts.js", name, source, False, {"kind": "floorplan"})
+        shown = call(page, "texts.js", name, source, False, {"kind": "floorplan", "zones": []})
         assert "within 0.8 m" in shown
         assert "%" not in shown
     empty: dict[str, Any] = {"counts": None, "sources": [], "failed": False, "zones": None}
@@ -243,8 +243,10 @@ def zone(name: str, probability: float, expected: float = 0.9, *, occupied: bool
         ([0.0, 0.04, 0.06, 0.9], [zone("s", 0.9), zone("l", 1, 2.1)], "3 people: Study, Living room (2)", "90 % sure"),
         ([0.0, 0.1, 0.3, 0.25, 0.35], [zone("l", 0.6)], "3 or 4 people: Living room", "60 % sure"),
         ([0.24, 0.26, 0.25, 0.25], [], "1 or 2 people", "51 % sure"),
-        ([0.1, 0.9], [zone("l", 0.4, occupied=True), zone("s", 0.45)], "1 person: room unclear", "90 % sure"),
-        ([0.97, 0.03], [zone("l", 0.03)], "No one", "97 % sure"),
+        ([0.1, 0.9], [zone("l", 0.4, occupied=False), zone("s", 0.45, occupied=False)], "1 person: room unclear", "90"),
+        ([0.97, 0.03], [zone("l", 0.03, occupied=False)], "No one", "97 % sure"),
+        ([0.1, 0.8, 0.1], [zone("l", 0.6), zone("s", 0.4)], "1 person: Living room or Study", "80 % sure"),
+        ([0.6, 0.4], [zone("l", 0.4), zone("s", 0.5, occupied=False)], "0 or 1 people: Living room", "over 99 % sure"),
     ],
 )
 def test_the_headline_is_more_likely_than_not(
@@ -253,6 +255,9 @@ def test_the_headline_is_more_likely_than_not(
     result = {"counts": counts, "sources": [], "failed": False, "zones": zones}
     told = call(page, "texts.js", "headline", result, SPACE)
     assert told["title"] == title
+    count, *rooms = call(page, "texts.js", "laneTexts", result, SPACE)
+    assert [room["label"] in title for room in rooms] == [room["there"] for room in rooms], "one truth for both"
+    assert count["there"] is (not title.startswith("No one"))
     assert told["sure"].replace("\u00a0", " ").startswith(sure)
 
 
@@ -261,12 +266,38 @@ def test_the_headline_is_more_likely_than_not(
     [
         (zone("l", 0.93), "someone, 93 %"),
         (zone("l", 0.98, 1.9), "about 2, 98 %"),
-        (zone("l", 0.3), "someone until just now, 70 %"),
+        (zone("l", 0.3), "perhaps still someone, 30 %"),
+        (zone("l", 0.6, occupied=False), "perhaps someone, 60 %"),
         (zone("l", 0.05, 0.05, occupied=False), "no one, 95 %"),
     ],
 )
 def test_a_zone_says_how_sure_it_is(page: Page, given: dict[str, Any], text: str) -> None:
     assert call(page, "texts.js", "zoneText", given, "floorplan") == text
+
+
+HALVES = {
+    "kind": "floorplan",
+    "zones": [
+        {"id": name, "label": name.upper(), "places": list(range(k, k + 10))} for name, k in (("l", 0), ("s", 10))
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("vicinity", "where", "label"),
+    [
+        ([3, 4], "L", "80 %, within 2 m"),
+        ([*range(1, 9)], "L", "80 %, L"),
+        ([3, 4, 11, 12], "L or S", "80 %, L or S"),
+        ([3, 4, 5, *range(50, 60)], "room unclear", "80 %, room unclear"),
+    ],
+)
+def test_a_vicinity_wider_than_a_room_says_the_room_or_that_it_is_unclear(
+    page: Page, vicinity: list[int], where: str, label: str
+) -> None:
+    mark = {"place": "4", "at": [1, 1], "vicinity": vicinity, "radius": 2, "probability": 0.8}
+    assert call(page, "texts.js", "whereText", mark, HALVES, []) == where
+    assert call(page, "texts.js", "brief", mark, True, HALVES) == label
 
 
 @pytest.mark.parametrize(

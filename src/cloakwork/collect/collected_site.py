@@ -89,7 +89,7 @@ class CollectedSite:
 
     @property
     def hold_ms(self) -> int:
-        """The time for which a zone in doubt stays occupied after its last sign."""
+        """The time for which a zone in doubt keeps its state."""
         return round(1000 * self.site.hold_s)
 
     @property

@@ -14,7 +14,7 @@ from cloakwork.recovery import Source
 from cloakwork.site import Site, Zone
 
 LIKELY = 0.5
-GONE = 0.1  # if the odds are right, at most one zone in ten that is empty by this rule is not
+SURE = 0.1  # if the odds are right, at most one change in ten by this rule is wrong
 
 
 def zone_states(
@@ -22,32 +22,35 @@ def zone_states(
 ) -> tuple[ZoneState, ...]:
     """The state of each zone at a frame, given the states `before` it; missing zones start unknown.
 
-    A zone becomes occupied when somebody is there more likely than not. It becomes empty at once when a tracker gives
-    that less than 10 %. In between it stays occupied until nobody has been likely there for `hold_ms`, and empty if it
-    was. The odds of a frame that was recovered alone forget all frames before, so there `hold_ms` always counts.
+    A zone changes at once when a tracker is sure, with a probability of someone there below 10 or above 90 %. In
+    between it keeps its state until the other one has been more likely for `hold_ms`. The odds of a frame that was
+    recovered alone forget all frames before, so there `hold_ms` always counts.
     """
     last = {state.id: state for state in before}
     expected = [float(found.shown[zone.places].sum()) for zone in site.zones]
     chances: Sequence[float | None] = [None] * len(expected)
-    gone = 0.0 if found.tracked is None else GONE
+    doubt = 0.0 if found.tracked is None else SURE
     if found.tracked is not None:
         chances = [found.tracked.anyone(zone.places) for zone in site.zones]
     elif found.counts is not None:
         chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
     return tuple(
-        _state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), gone, hold_ms)
+        _state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), doubt, hold_ms)
         for zone, number, chance in zip(site.zones, expected, chances, strict=True)
     )
 
 
-def _state(now: ZoneState, time: int, before: ZoneState | None, gone: float, hold_ms: int) -> ZoneState:
+def _state(now: ZoneState, time: int, before: ZoneState | None, doubt: float, hold_ms: int) -> ZoneState:
     if now.probability is None:
         return now
     likely = now.probability >= LIKELY
-    seen = time if likely else None if before is None or now.probability < gone else before.seen
-    occupied = likely or (seen is not None and time - seen < hold_ms)
-    since = None if before is None else before.since if before.occupied == occupied else time
-    return replace(now, occupied=occupied, since=since, seen=seen)
+    if before is None or before.occupied is None or before.seen is None:
+        return replace(now, occupied=likely, seen=time)
+    sure = not doubt <= now.probability <= 1 - doubt
+    if likely != before.occupied and (sure or time - before.seen >= hold_ms):
+        return replace(now, occupied=likely, since=time, seen=time)
+    seen = time if likely == before.occupied else before.seen
+    return replace(now, occupied=before.occupied, since=before.since, seen=seen)
 
 
 def _chances(site: Site, found: FrameRecovery, expected: Sequence[float], anyone: float) -> list[float]:

@@ -49,7 +49,7 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
 
 
 def hold_of(stated: MotionSpec, period_ms: int) -> float:
-    """Return the seconds for which a zone in doubt stays occupied after the last sign of someone in it."""
+    """Return the seconds for which a zone in doubt keeps its state while the other one is more likely."""
     return max(SHORTEST_HOLD, HELD_PERIODS * period_ms / 1000) if stated.hold is None else stated.hold
 
 

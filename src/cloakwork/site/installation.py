@@ -127,7 +127,7 @@ class Site:
 
     @property
     def hold_s(self) -> float:
-        """Seconds for which a zone in doubt stays occupied after the last sign of someone in it."""
+        """Seconds for which a zone in doubt keeps its state while the other one is more likely."""
         return hold_of(self.spec.motion, self.period_ms)
 
     @cached_property

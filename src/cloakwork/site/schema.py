@@ -228,7 +228,7 @@ MOVING = ("stay", "walk", "speed")
 
 
 class MotionSpec(_Table):
-    """`[motion]`: how sources move, and how long a zone in doubt stays occupied after its last sign of someone."""
+    """`[motion]`: how sources move, and how long a zone in doubt keeps its state."""
 
     kind: Literal["people", "still"] | None = None
     stay: Seconds | None = None

@@ -54,7 +54,7 @@ class ZoneBody(ResponseModel):
     expected: float
     probability: float | None
     occupied: bool | None = Field(
-        description="Somebody is there more likely than not, or was within the site's hold and may still be."
+        description="Whether somebody is there; changes when that is sure, or more likely than not for the site's hold."
     )
     since: int | None
 

@@ -34,8 +34,8 @@ class SiteBody(ResponseModel):
     """A site in one line: its privacy claim, its schedule, and the time there.
 
     A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong. Where
-    the site `follows` its sources, a result is settled `lag` frames later. While it is in doubt whether someone
-    is still in a zone, it stays occupied for `hold_ms` after the last sign of them.
+    the site `follows` its sources, a result is settled `lag` frames later. A zone that is in
+    doubt changes its state when the other one has been more likely for `hold_ms`.
     """
 
     name: str = Field(examples=["hall"])

@@ -96,3 +96,9 @@ export function size(radius, { kind, cell }) {
 
 const isNetwork = (kind) => kind === "graph" || kind === "matrix";
 export const isFloor = (kind) => kind === "floorplan";
+
+/** The zones of a site that hold a place, the smallest first. */
+export function zonesOf({ place }, { zones, labels }) {
+  const index = labels ? labels.indexOf(place) : Number(place);
+  return zones.filter(({ places }) => places.includes(index)).sort((a, b) => a.places.length - b.places.length);
+}

@@ -41,7 +41,7 @@ const COLUMNS = [
 export function assessSensors(health, geometry, info, now) {
   const known = new Map(health.sensors.map((sensor) => [sensor.id, sensor]));
   const alarmed = new Set(health.alarms.map((alarm) => alarm.sensor));
-  const faulty = new Set((health.faults ?? []).filter(({ ended }) => ended === null).map(({ sensor }) => sensor));
+  const faulty = new Set(health.faults.filter(({ ended }) => ended === null).map(({ sensor }) => sensor));
   return geometry.sensors.map((planned) => {
     const sensor = { last_reading: null, ...planned, ...known.get(planned.id) };
     const alarm = sensor.alarms > 0 || alarmed.has(planned.id);
@@ -227,12 +227,12 @@ export function showProblems(holder, health, sensors, now) {
     who: `Sensor ${sensor}, number ${seq}${andOthers(alarmsOf.get(sensor))}, ${ago(received, now)}`,
     when: moment(received, now),
   }));
-  const faults = (health.faults ?? [])
+  const faults = health.faults
     .filter(({ ended }) => ended === null)
-    .map(({ text, raised }) => ({
+    .map(({ sensor, text, raised }) => ({
       kind: "alarm",
       what: text,
-      who: `Found ${ago(raised, now)}; readings of such a sensor do not count until it follows the model again`,
+      who: `Found ${ago(raised, now)}${sensor ? "; its readings do not count until it follows the model again" : ""}`,
       when: moment(raised, now),
     }));
   const problems = byCode(health.problems).map((problem) => ({

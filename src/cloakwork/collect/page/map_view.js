@@ -32,13 +32,6 @@ export function marksOf({ sources, tracks }) {
   ];
 }
 
-/** The smallest zone of a site that holds a place, or undefined. */
-export function zoneOf({ place }, { zones, labels }) {
-  const index = labels ? labels.indexOf(place) : Number(place);
-  const held = (zones ?? []).filter(({ places }) => places.includes(index));
-  return held.sort((a, b) => a.places.length - b.places.length)[0];
-}
-
 /** The drawing of one site in one holder. */
 export class MapView {
   constructor(holder, geometry) {

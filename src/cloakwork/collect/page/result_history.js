@@ -27,8 +27,9 @@ class Stretch {
 }
 
 export class ResultHistory {
-  constructor({ name, period_ms: period, ahead_ms: ahead, lag }) {
+  constructor({ name, period_ms: period, ahead_ms: ahead, lag, follows }) {
     const [fewest, most] = TRAIL_FRAMES.map((frames) => frames * period);
+    this.settles = follows && lag > 0;
     Object.assign(this, { name, period, ahead, lag, trail: Math.min(Math.max(TRAIL_MS, fewest), most) });
     this.recent = new Stretch([], Infinity, Infinity);
     this.past = new Stretch([], Infinity, -Infinity);
@@ -109,12 +110,13 @@ export class ResultHistory {
     return undefined;
   }
 
-  /** Earlier points of each track of a result, oldest first. */
+  /** Earlier points of each track of a result, oldest first: settled ones, where there are, as live ones jump. */
   trails(result) {
     const points = new Map(result.tracks.map(({ label }) => [label, []]));
     const { items } = this.recent.has(result.time - this.trail, result.time) ? this.recent : this.past;
-    for (const { time, tracks } of items) {
+    for (const { time, tracks, settled } of items) {
       if (time <= result.time - this.trail || time > result.time) continue;
+      if (this.settles && !settled && time < result.time) continue;
       for (const track of tracks) points.get(track.label)?.push({ ...track, time });
     }
     return points;

@@ -4,10 +4,10 @@ import * as api from "./api.js";
 import { AttackerView } from "./attacker_view.js";
 import { $, setText, setVisible } from "./elements.js";
 import { assessSensors, showProblems, showService, summary } from "./health_panel.js";
-import { MapView, marksOf, zoneOf } from "./map_view.js";
+import { MapView, marksOf } from "./map_view.js";
 import { pictureText, showEstimate, showKey, showPrivacy } from "./panels.js";
 import { ResultHistory } from "./result_history.js";
-import { count, duration, moment } from "./formats.js";
+import { count, duration, moment, zonesOf } from "./formats.js";
 import * as texts from "./texts.js";
 import { TruthLayer } from "./truth_layer.js";
 
@@ -113,7 +113,7 @@ export class SiteView {
       const health = await api.getHealth(this.name);
       this.page.setConnected(true);
       if (!this.open) return;
-      const total = ({ sensors }) => sensors.reduce((sum, sensor) => sum + (sensor.alarms ?? 0), 0);
+      const total = ({ faults, sensors }) => sensors.reduce((sum, sensor) => sum + (sensor.alarms ?? 0), faults.length);
       const alarms = total(health) - total(this.health);
       if (alarms > 0 && this.health !== NO_HEALTH) this.page.announce("alarm", () => "New alarm.");
       this.health = health;
@@ -132,7 +132,7 @@ export class SiteView {
       const lanes = await api.getTimeline(this.name, since);
       const { items } = await api.getTracks(this.name, lanes.since, lanes.until);
       if (!this.open) return;
-      timeline.draw(lanes, items, (point) => zoneOf(point, this.geometry)?.id);
+      timeline.draw(lanes, items, (point) => zonesOf(point, this.geometry)[0]?.id);
       this._showMoment();
     });
   }
@@ -239,7 +239,7 @@ export class SiteView {
 
   /** Where a mark is, in words. */
   where(mark, result) {
-    return texts.whereText(mark, zoneOf(mark, this.geometry), result?.zones, this.kind);
+    return texts.whereText(mark, this.geometry, result?.zones);
   }
 
   /** The result that the map shows: of the frame shown, followed or alone. */

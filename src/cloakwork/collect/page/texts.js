@@ -1,9 +1,22 @@
 // The page's sentences. Each must be true for the data that the collector sends: see docs/limits.md.
 
 import { ago, count, distance, duration, inEvery, isFloor, isOneUnit } from "./formats.js";
-import { moment, number, percent, rough, size, windowName } from "./formats.js";
+import { moment, number, percent, rough, size, windowName, zonesOf } from "./formats.js";
 
 const NAMED = 4;
+const UNCLEAR = "room unclear";
+const [WHOLE, PART] = [0.8, 0.1]; // shares of a vicinity with which it is in one zone, or may be in another
+
+/** The `zone` of a mark, where it is in one; a `name` of its whereabouts; and whether its vicinity is as `wide`. */
+function spotOf(mark, space) {
+  const around = zonesOf(mark, space);
+  const vicinity = new Set(mark.vicinity);
+  const share = ({ places }) => places.filter((place) => vicinity.has(place)).length / vicinity.size;
+  const zone = vicinity.size ? around.find((one) => share(one) >= WHOLE) : around[0];
+  if (zone || !around.length) return { zone, name: zone?.label, wide: vicinity.size > zone?.places.length / 2 };
+  const possible = space.zones.filter((one) => share(one) >= PART).map(({ label }) => label);
+  return { name: possible.length === 2 ? possible.join(" or ") : UNCLEAR, wide: true };
+}
 
 /** Whether the estimator of a result gives probabilities. */
 export const givesOdds = (result) => result.counts !== null;
@@ -15,9 +28,10 @@ export function certainty(source, odds, space) {
   return `${percent(source.probability)} sure there is one; if so, about 90\u00a0% sure it is ${near}`;
 }
 
-/** The same for a label on the map. */
+/** The same for a label on the map; a vicinity that fills a room is called by its name. */
 export function brief(source, odds, space) {
-  const near = `within ${size(source.radius, space)}`;
+  const { wide, name } = spotOf(source, space);
+  const near = wide ? name : `within ${size(source.radius, space)}`;
   return odds ? `${percent(source.probability)}, ${near}` : near;
 }
 
@@ -29,14 +43,15 @@ export function followed({ since, same }, time) {
   return `${long}, over ${10 * Math.min(9, Math.floor(10 * same))}\u00a0% sure it is the same one`;
 }
 
-/** The shortest range of counts that is more likely than not: [low, high, probability]. */
-function likelyCounts(counts) {
+/** The shortest range of counts that is more likely than not: [low, high, probability]; some where a zone is occupied. */
+function likelyCounts({ counts, zones }) {
   let low = counts.indexOf(Math.max(...counts));
   let [high, p] = [low, counts[low]];
   while (p < 0.5 && (low > 0 || high < counts.length - 1)) {
     if ((counts[high + 1] ?? -1) > (counts[low - 1] ?? -1)) p += counts[(high += 1)];
     else p += counts[(low -= 1)];
   }
+  if (!high && zones?.some(({ occupied }) => occupied)) p += counts[(high = 1)];
   return [low, high, p];
 }
 
@@ -52,14 +67,15 @@ function howMany(low, high, kind) {
 export function headline(result, { kind, zones: named }) {
   const { counts, failed, sources, status, zones } = result;
   if (failed) return { title: "Not recovered", sure: status };
-  const [low, high, p] = counts ? likelyCounts(counts) : [sources.length, sources.length, null];
+  const [low, high, p] = counts ? likelyCounts(result) : [sources.length, sources.length, null];
   const labels = new Map(named.map(({ id, label }) => [id, label]));
   const rooms = (zones ?? [])
-    .filter(({ probability }) => probability >= 0.5)
+    .filter(({ occupied }) => occupied)
     .map(({ id, expected }) => `${labels.get(id) ?? id}${expected >= 1.5 ? ` (${Math.round(expected)})` : ""}`);
-  const place = low === 0 || !zones?.length || p === null ? "" : `: ${rooms.join(", ") || "room unclear"}`;
+  const unclear = low && zones?.length && p !== null ? UNCLEAR : "";
+  const place = rooms.join(rooms.length > high ? " or " : ", ") || unclear;
   const sure = p === null ? "this method gives no probabilities" : `${percent(p)} sure of the number`;
-  return { title: `${howMany(low, high, kind)}${place}`, sure };
+  return { title: `${howMany(low, high, kind)}${place && `: ${place}`}`, sure };
 }
 
 /** The headline in one sentence. */
@@ -83,19 +99,19 @@ export function viewText(result, { mode, alone }, info, now) {
   return `${time}: from the readings up to then; it can still change`;
 }
 
-/** Where a mark is: its zone, its coordinate, or its node; "near" a zone that is more likely empty than not. */
-export function whereText(mark, zone, zones, kind) {
-  if (!zone && mark.at.length === 1) return `at ${distance(mark.at[0], kind)}`;
-  if (!zone) return mark.at.length ? "somewhere" : `at ${mark.place}`;
-  const empty = zones?.find(({ id }) => id === zone.id)?.probability < 0.5;
-  return `${empty ? "near " : ""}${zone.label}`;
+/** Where a mark is: its zone, its coordinate, or its node; "near" a zone that counts as empty. */
+export function whereText(mark, space, zones) {
+  const { zone, name } = spotOf(mark, space);
+  if (name) return `${zones?.find(({ id }) => id === zone?.id)?.occupied === false ? "near " : ""}${name}`;
+  if (mark.at.length === 1) return `at ${distance(mark.at[0], space.kind)}`;
+  return mark.at.length ? "somewhere" : `at ${mark.place}`;
 }
 
 /** The rows of the timeline at a moment: the count, then each zone. */
 export function laneTexts(result, { kind, zones: named }) {
   const total = { id: "", label: isFloor(kind) ? "People" : "Sources", text: "", there: false };
   if (result?.counts) {
-    const [low, high, p] = likelyCounts(result.counts);
+    const [low, high, p] = likelyCounts(result);
     Object.assign(total, { text: `${low === high ? low : `${low}–${high}`}, ${percent(p)}`, there: high > 0 });
   }
   const found = new Map((result?.zones ?? []).map((zone) => [zone.id, zone]));
@@ -106,13 +122,14 @@ export function laneTexts(result, { kind, zones: named }) {
   return [total, ...rows];
 }
 
-/** Whether someone is in a zone, and how sure that is; occupied zones are held for a while. */
+/** Whether someone is in a zone, and how sure that is; a zone in doubt keeps its state for a while. */
 export function zoneText({ probability, expected, occupied }, kind) {
   if (probability === null) return `weight ${number(expected)}`;
   const [someone, noOne] = isFloor(kind) ? ["someone", "no one"] : ["a source", "no source"];
   const many = expected >= 1.5 ? `about ${Math.round(expected)}` : someone;
-  if (probability >= 0.5) return `${many}, ${percent(probability)}`;
-  return `${occupied ? `${someone} until just now` : noOne}, ${percent(1 - probability)}`;
+  if (!occupied && probability < 0.5) return `${noOne}, ${percent(1 - probability)}`;
+  const doubt = !occupied ? "perhaps " : probability < 0.5 ? "perhaps still " : "";
+  return `${doubt}${many}, ${percent(probability)}`;
 }
 
 const STATUS = {
@@ -124,7 +141,7 @@ const STATUS = {
 export function doubts(result, marks, where) {
   const sentences = STATUS[result.status] ? [STATUS[result.status]] : [];
   const found = marks.filter(({ doubt }) => !doubt).length;
-  const unplaced = result.counts ? likelyCounts(result.counts)[0] - found : 0;
+  const unplaced = result.counts ? likelyCounts(result)[0] - found : 0;
   if (unplaced > 0) sentences.push(`${unplaced} more, whose place is unclear.`);
   const possible = marks.filter(({ doubt }) => doubt).map((mark) => `${where(mark)} (${percent(mark.probability)})`);
   if (possible.length) sentences.push(`Possible, but less likely than not: ${possible.join(", ")}.`);
