@@ -112,9 +112,9 @@ def test_a_fault_of_the_physics_is_sent_when_it_is_found_and_when_it_ends(runnin
     made, address = running
     listener = Listener(address, made.bearer("analyst"))
     fault = FoundFault("s1", "dead", "", NOW)
-    for time, after in ((1, None), (2, 1)):
+    for number, after in ((1, None), (2, 1)):
         found = fault if after is None else replace(fault, ended=NOW + 1)
-        assert made.store.checks.save(PhysicsCheck("hall", "model", time, b"", (found,)), after=after)
+        assert made.store.checks.save(PhysicsCheck("hall", "model", number, b"", (found,)), after=after)
         told = listener.next("fault")
         assert (told["site"], told["sensor"], told["raised"], told["ended"]) == ("hall", "s1", NOW, found.ended)
         assert told["text"] == fault_text(fault)

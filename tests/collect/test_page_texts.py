@@ -327,6 +327,19 @@ def test_marks_take_the_label_of_their_track_and_the_rest_are_doubts(page: Page)
     assert [one["id"] for one in call(page, "map_view.js", "marksOf", alone)] == ["a", "b"]
 
 
+TRAIL = """async (settled) => {
+  const { ResultHistory } = await import("./static/result_history.js");
+  const history = new ResultHistory({ name: "flat", period_ms: 1000, ahead_ms: 0, lag: 3, follows: true });
+  history.recent.from = 0;
+  settled.forEach((settled, k) => history.add({ time: 1000 * k, settled, tracks: [{ label: 1, at: [k] }] }));
+  return history.trails(history.newest).get(1).map(({ at }) => at[0]);
+}"""
+
+
+def test_a_trail_leads_through_settled_places_and_only_its_last_part_is_live(page: Page) -> None:
+    assert page.evaluate(TRAIL, [True, True, True, False, False, False]) == [0, 1, 2, 5]
+
+
 WALK = """async ([geometry, at, far]) => {
   const { FloorGrid } = await import("./static/floor_grid.js");
   const floor = new FloorGrid(geometry);

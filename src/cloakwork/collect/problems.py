@@ -20,7 +20,7 @@ SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are d
 class Reason(StrEnum):
     """Everything that can be odd about a message. The store keeps these texts."""
 
-    MALFORMED = "malformed: not of the wire form, version 1"
+    MALFORMED = "malformed: not in the wire format, version 1"
     WRONG_TOPIC = "wrong topic: not cloakwork/v1/<site>/<sensor>/reading or status"
     UNKNOWN_SITE = "unknown site: not collected here"
     UNKNOWN_SENSOR = "unknown sensor: the site has none of this name"
@@ -29,10 +29,10 @@ class Reason(StrEnum):
     ORDER = "out of order: a later reading of this sensor was stored before"
     DUPLICATE = "duplicate: the same reading was stored before"
     ALARM = "alarm: one seq with two values"
-    CLOCK = "clock wrong: stamped 0 or more than a day ahead"
+    CLOCK = "clock wrong: stamped 0 or more than a day ahead; check the clock of the device"
     OVER = "over budget: the claim does not hold for this sensor"
-    OTHER_BUDGET = "other budget: the device states another budget than the plan"
-    OFF_SLOT = "off the slots: stamp not on a slot of the schedule"
+    OTHER_BUDGET = "other budget: the device has another plan, and the claim does not hold for it"
+    OFF_SLOT = "off the slots: measured at other times than the others, and the claim does not hold for it"
     FLOOD = "flood: more readings than the plan allows and an outbox holds"
     FAILING = "failing: measure.py raises errors, so the device sends a constant"
     INVALID = "invalid: measure.py returns no readings, so the device sends a constant"

@@ -162,26 +162,6 @@ export class SensorTable {
 const ALARM_TEXT =
   "one sequence number arrived with two values. Noise was reused, or someone else sends in this sensor's name. " +
   "Check at once.";
-// by the code of a problem; one that is not listed here shows the collector's own text
-const PROBLEM_TEXTS = {
-  malformed: "messages that are not in the wire format, version 1",
-  "wrong topic": "messages on a topic that is not cloakwork/v1/<site>/<sensor>/reading or status",
-  "unknown site": "messages for a site that is not collected here",
-  "unknown sensor": "messages from a sensor that is not in the site file",
-  bench: "readings from a device under audit, which are not stored",
-  late: "readings that arrived after their frame was due",
-  "out of order": "readings that arrived after a later one of the same sensor",
-  duplicate: "readings that were stored before",
-  "clock wrong": "readings stamped 0, or more than a day ahead: check the device's clock",
-  "over budget": "over budget: the privacy claim does not hold for this sensor",
-  "other budget": "another budget than the plan's: the privacy claim does not hold for this sensor",
-  "off the slots": "readings off the slots of the schedule: the privacy claim does not hold for this sensor",
-  failing: "measure.py raises errors, so the device sends a constant: run its check",
-  invalid: "measure.py returns no readings, so the device sends a constant: run its check",
-  slow: "measure.py takes longer than the slot allows, so the device sends a constant: run its check",
-  flood: "more readings than the plan allows and an outbox holds: a copy of the device, or someone who sends in its name",
-};
-
 /** Problems by code: how often, of which sensors, and when last. */
 function byCode(problems) {
   const entries = new Map();
@@ -237,7 +217,7 @@ export function showProblems(holder, health, sensors, now) {
     }));
   const problems = byCode(health.problems).map((problem) => ({
     kind: problem.breaks_claim || problem.code === "flood" ? "alarm" : "problem",
-    what: PROBLEM_TEXTS[problem.code] ?? problem.reason,
+    what: problem.reason,
     who: `${count(problem.count, "time")}, ${few(problem.sensors) || "no known sensor"}, last ${ago(problem.last, now)}`,
     when: moment(problem.last, now),
   }));

@@ -29,8 +29,8 @@ class Stretch {
 export class ResultHistory {
   constructor({ name, period_ms: period, ahead_ms: ahead, lag, follows }) {
     const [fewest, most] = TRAIL_FRAMES.map((frames) => frames * period);
-    this.settles = follows && lag > 0;
-    Object.assign(this, { name, period, ahead, lag, trail: Math.min(Math.max(TRAIL_MS, fewest), most) });
+    const late = follows ? lag * period : 0; // until a frame is settled
+    Object.assign(this, { name, period, ahead, late, trail: late + Math.min(Math.max(TRAIL_MS, fewest), most) });
     this.recent = new Stretch([], Infinity, Infinity);
     this.past = new Stretch([], Infinity, -Infinity);
     this.whole = new Map();
@@ -38,7 +38,7 @@ export class ResultHistory {
 
   /** Loads the newest results, as many as trails need. */
   async load() {
-    const from = Math.max(0, Math.floor(api.now() - this.trail - (this.lag + 3) * this.period));
+    const from = Math.max(0, Math.floor(api.now() - this.trail - this.late - 3 * this.period));
     const until = Math.ceil(api.now() + this.ahead); // later ones have a wrong clock
     const found = await api.getResults(this.name, { since: from, until });
     const items = found.length ? found : await api.getResults(this.name, { until, limit: 10 });
@@ -116,7 +116,7 @@ export class ResultHistory {
     const { items } = this.recent.has(result.time - this.trail, result.time) ? this.recent : this.past;
     for (const { time, tracks, settled } of items) {
       if (time <= result.time - this.trail || time > result.time) continue;
-      if (this.settles && !settled && time < result.time) continue;
+      if (this.late && !settled && time < result.time) continue;
       for (const track of tracks) points.get(track.label)?.push({ ...track, time });
     }
     return points;

@@ -154,7 +154,8 @@ class ZoneState:
     """The state of a zone in a result: the expected number of sources there, and the probability of any.
 
     `occupied` includes the hold: it has been what it is `since` the last change, None before the first; `seen` is when
-    that was last the likelier state. Where the estimator gives no probabilities, `expected` is the recovered weight, in units of the strongest source, and the rest is None.
+    that was last the likelier state. Where the estimator gives no probabilities, `expected` is the recovered weight, in
+    units of the strongest source, and the rest is None.
     """
 
     id: str
