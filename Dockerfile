@@ -3,7 +3,7 @@ FROM python:3.11.13-slim-bookworm AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-cache-dir --disable-pip-version-check --constraint constraints.txt --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --disable-pip-version-check --constraint constraints.txt --wheel-dir /wheels '.[all]'
 
 FROM python:3.11.13-slim-bookworm
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \

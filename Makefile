@@ -8,7 +8,7 @@ export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attacks check bench lab docs clean
+.PHONY: help demo test attacks check bench lab docs dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ lab: $(STAMP) ## run every experiment at full size and write docs/results.md; go
 docs: $(STAMP) ## run the stories in examples/, and build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict
 
+dist: $(STAMP) ## build the wheel, and try it in a clean environment
+	@scripts/dist
+
 clean: ## remove everything that the other targets made
-	rm -rf $(VENV) .parts site-docs out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .parts site-docs out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name '*.nb[ic]' -delete

@@ -37,6 +37,10 @@ class ReadingError(InputError):
     """A reading that cannot be cloaked or recovered; names the sensor, never the value."""
 
 
+class MissingExtraError(CloakworkError, ImportError):
+    """An optional library is not installed."""
+
+
 class HardwareStepWarning(UserWarning):
     """Readings look rounded by hardware, and no step is stated. It is for the caller: never publish it."""
 

@@ -146,7 +146,7 @@ def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_p
     device = shlex.join([sys.executable, str(file)])
     # a shell that starts the tests in the background lets its children ignore the signal
     listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{listening}; from cloakwork.cli.app import main; main()"
+    code = f"{listening}; from cloakwork.cli import main; main()"
     arguments = ["audit", "command", device, "--epsilon", "1"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")

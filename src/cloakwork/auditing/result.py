@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, frozen, rounded_down
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
 
 if TYPE_CHECKING:
@@ -222,7 +223,8 @@ class Audit:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the profile, its band and the claim; on new axes unless some are given. Withheld: the claim alone."""
-        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most audits are not drawn
+        with optional_parts():
+            from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and most audits are not drawn
 
         axes = Figure(figsize=(6.4, 4.2), layout="constrained").subplots() if ax is None else ax
         profile = self.profile

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cloakwork._extras import optional_parts
 from cloakwork.cli.output import note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
@@ -85,18 +86,14 @@ def top(
     """Privacy for physical sensors: hide small moves of a source, still learn its vicinity."""
 
 
-def main() -> None:
-    """Run `cloakwork` with the arguments of this process."""
-    run_app(app)
-
-
 def run_app(commands: typer.Typer) -> None:
     """Run a command: exit with 0 on success, 2 on bad input, 1 on failure, and never with a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     try:
-        commands()
+        with optional_parts():
+            commands()
     except (InputError, BudgetError) as problem:
         _stop(f"{problem}{_plan_command(problem)}", BAD_INPUT)
     except CloakworkError as problem:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, describe_argument, frames, numbers, positive, rounded_down
+from cloakwork._extras import optional_parts
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import (
     SERVER_TABLES,
@@ -325,7 +326,8 @@ class Published(Publication):
         """Draw a line with its band for each filter and series, on new axes by default."""
         if ax is not None and not callable(getattr(ax, "fill_between", None)):
             raise InputError(f"ax={describe_argument(ax)}: give axes of Matplotlib, or leave it out.")
-        from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and rarely needed
+        with optional_parts():
+            from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load, and rarely needed
 
         axes = Figure(figsize=(8.0, 4.2), layout="constrained").subplots() if ax is None else ax
         width = np.atleast_2d(self.band(confidence))

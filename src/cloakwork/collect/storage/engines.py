@@ -129,7 +129,7 @@ def postgresql_engine(url: sa.URL, wait_s: float) -> sa.Engine:
             connect_args={name: value for name, value in settings.items() if name not in url.query},
         )
     except ImportError:
-        raise StoreError("PostgreSQL needs a driver that is not installed: pip install 'psycopg[binary]'.") from None
+        raise StoreError("PostgreSQL needs a driver: pip install 'cloakwork[postgres]'.") from None
 
     @event.listens_for(engine, "connect")
     def set_up(raw: Any, _: Any) -> None:

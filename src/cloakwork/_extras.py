@@ -1,0 +1,31 @@
+"""Optional parts: which extra of the package brings a library that is not installed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cloakwork.errors import MissingExtraError
+
+_EXTRAS = {
+    "cli": ("rich", "typer"),
+    "collect": ("amqtt", "fastapi", "prometheus_client", "sqlalchemy", "sse_starlette", "starlette", "uvicorn"),
+    "parquet": ("pyarrow",),
+    "plot": ("matplotlib",),
+    "postgres": ("psycopg",),
+}
+
+
+@contextmanager
+def optional_parts() -> Iterator[None]:
+    """Turn the failed import of an optional library into an error that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        library = (problem.name or "").partition(".")[0]
+        for extra, libraries in _EXTRAS.items():
+            if library in libraries:
+                raise MissingExtraError(
+                    f"This needs {library}, which is not installed: pip install 'cloakwork[{extra}]'.",
+                    library=library,
+                    extra=extra,
+                ) from None
+        raise

@@ -1,0 +1,54 @@
+"""The library works without its optional parts, and says which extra brings one that is missing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloakwork as cw
+from cloakwork.errors import MissingExtraError
+
+OPTIONAL = (
+    *("amqtt", "fastapi", "matplotlib", "prometheus_client", "psycopg", "pyarrow"),
+    *("rich", "sqlalchemy", "sse_starlette", "starlette", "typer", "uvicorn"),
+)
+
+
+def run_without(libraries: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))"
+    return subprocess.run([sys.executable, "-c", f"{blocked}\n{code}"], capture_output=True, text=True, check=False)
+
+
+def test_every_public_name_loads_without_optional_libraries() -> None:
+    done = run_without(OPTIONAL, "import cloakwork as cw\nfor name in cw.__all__: getattr(cw, name)")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "words", "extra"),
+    [
+        (OPTIONAL, [], "cli"),
+        (("sqlalchemy", "fastapi"), ["collect", "site.toml"], "collect"),
+        (("pyarrow",), ["series", "visits.csv", "--from", "2026-10-05", "--to", "2026-11-02"], "parquet"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks_in_one_line(
+    missing: tuple[str, ...], words: list[str], extra: str, tmp_path: Path
+) -> None:
+    (tmp_path / "visits.csv").write_text("time\n2026-10-06T08:00:00Z\n")
+    start = f"import os; os.chdir({str(tmp_path)!r}); sys.argv[1:] = {words!r}"
+    done = run_without(missing, f"{start}; from cloakwork.cli import main; main()")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert f"pip install 'cloakwork[{extra}]'" in done.stderr
+
+
+def test_a_picture_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = cw.publish([1, 2, 3], cw.RunningSum(), epsilon=1.0, delta=1e-6)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError) as caught:
+        published.plot()
+    assert (caught.value.library, caught.value.extra) == ("matplotlib", "plot")
