@@ -4,6 +4,7 @@ from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
+from cloakwork.recovery.floor_sources import samples_locally
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
@@ -48,6 +49,7 @@ __all__ = [
     "presence",
     "read_off",
     "recover",
+    "samples_locally",
     "smooth",
     "track",
 ]

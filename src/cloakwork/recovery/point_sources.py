@@ -12,6 +12,7 @@ from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
+from cloakwork.recovery.floor_sources import samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
 from cloakwork.recovery.problem import Problem, Projected
@@ -19,6 +20,7 @@ from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
 MOST_SOURCES = 12
+MOST_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
 CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
 
@@ -68,8 +70,8 @@ class PointSources(Estimator):
 
     def __post_init__(self) -> None:
         count("most", self.most)
-        if self.most > MOST_SOURCES:
-            raise InputError(f"most={self.most}: give at most {MOST_SOURCES} sources.", most=self.most)
+        if self.most > MOST_ON_FLOORS:
+            raise InputError(f"most={self.most}: give at most {MOST_ON_FLOORS:,} sources.", most=self.most)
         if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
             raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
         if not 0 < self.level < 1:
@@ -85,6 +87,12 @@ class PointSources(Estimator):
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
     ) -> Solution:
+        if samples_locally(problem.physics):
+            return solve_floor(problem, readings, self.prior, self.level, self.seed, progress, after)
+        if self.most > MOST_SOURCES:
+            raise InputError(
+                f"most={self.most}: give at most {MOST_SOURCES} sources, except on a large floor plan.", most=self.most
+            )
         frames = len(readings)
         outcomes: dict[int, _Outcome] = {}
         fits: dict[int, Fit] = {}

@@ -22,6 +22,7 @@ from cloakwork.recovery import (
     Estimator,
     Motion,
     PointSources,
+    samples_locally,
 )
 from cloakwork.site.build import Model, build, make_drift
 from cloakwork.site.following import hold_of, make_motion
@@ -108,6 +109,8 @@ class Site:
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
+        if samples_locally(self.physics):
+            return "on a floor this large each frame is recovered alone, starting from the one before"
         return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible" if places > MOST_COARSE else ""
 
     @property
@@ -246,7 +249,7 @@ class Site:
 
     def estimator(self) -> "EstimatorChoice":
         """Choose the estimator that suits the site's sources."""
-        return choose_estimator(self.spec.sources, self.physics.space)
+        return choose_estimator(self.spec.sources, self.physics.space, local=samples_locally(self.physics))
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claim, with its budget unspent."""
@@ -265,14 +268,21 @@ class EstimatorChoice:
     reason: str
 
 
-def choose_estimator(sources: SourcesSpec, space: Space) -> EstimatorChoice:
-    """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources."""
+def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False) -> EstimatorChoice:
+    """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources.
+
+    `local` says that the sources of the model are sampled by local moves, of which there may be many.
+    """
     most = sources.max_count or USUAL_COUNT
-    if most > MOST_SOURCES:
-        return EstimatorChoice(BasisPursuit(), f"{most} sources are too many to compare where each might be")
-    if space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES:
-        reason = f"{len(space):,} places are too many to compare where each source might be"
-        return EstimatorChoice(BasisPursuit(), reason)
+    too_many = ""
+    if local and (sources.alike or isinstance(sources.strength, tuple)):
+        too_many = "the floor is too large for sources of unknown strength"
+    elif most > MOST_SOURCES and not local:
+        too_many = f"{most} sources are too many to compare where each might be"
+    elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:
+        too_many = f"{len(space):,} places are too many to compare where each source might be"
+    if too_many:
+        return EstimatorChoice(BasisPursuit(), too_many)
     if isinstance(sources.strength, tuple):
         low, high = sources.strength
         reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
