@@ -39,7 +39,9 @@ def test_the_site_file_gets_the_fitted_physics(succeed: Run, files: tuple[Path, 
     assert values["strength"]["low"] < 5.0 < values["strength"]["high"]
     assert site.tolerance.diffusion == values["tolerance"]["diffusion"]
     assert abs(site.baselines - np.linspace(20.0, 21.1, 12)).max() < 0.03
-    assert "# a guess" in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert "guess" not in text, "the values are measured"
+    assert "# two rooms" in text
     succeed("plan", path)
 
 
@@ -51,6 +53,19 @@ def test_the_site_file_is_written_elsewhere_or_in_place_never_over_an_input(
     assert load_site(tmp_path / "new.toml").name == "flat"
     for words in ([*walk, "--out", path], [*walk, "--out", tmp_path / "b.toml", "--write"], [], walk[:2]):
         assert run("calibrate", path, *words).code == 2
+    assert path.read_text(encoding="utf-8") == STATED
+
+
+def test_swapped_sensors_are_refused_by_name(run: Run, tmp_path: Path) -> None:
+    site, spots = stated(), [*SPOTS, None]
+    readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), spots)
+    readings[:, [1, 8]] = readings[:, [8, 1]]
+    walk, raw = write_walk(tmp_path, site, readings, spots)
+    path = tmp_path / "flat.toml"
+    path.write_text(STATED, encoding="utf-8")
+    refused = run("calibrate", path, "--walk", walk, "--readings", raw, "--write")
+    assert refused.code == 2
+    assert "s02 with s09" in refused.err
     assert path.read_text(encoding="utf-8") == STATED
 
 

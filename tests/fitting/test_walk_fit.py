@@ -168,7 +168,24 @@ def test_a_sensor_that_is_elsewhere_is_named_with_a_better_place(site: Site, tru
     assert fit.bad_sensors()[0] == "s01"
     near = replace(truth, sensors_at=[(1.75, 0.75), *positions[1:]])
     fit = fit_walk(site, walked(site, true_readings(near, np.ones(12), np.full(12, 20.0), EVERYWHERE), 0))
-    assert fit.better_place("s01") == (1.75, 0.75)
+    assert fit.misplaced() == {"s01": (1.75, 0.75)}
+
+
+def test_sensors_that_are_where_they_should_be_are_not_called_misplaced_or_swapped(
+    site: Site, truth: FloorPlan
+) -> None:
+    for seed in range(10):
+        fit = fitted(site, truth, seed)
+        assert (fit.misplaced(), fit.swapped()) == ({}, [])
+
+
+@pytest.mark.parametrize("pair", [(0, 11), (4, 6), (2, 3)])
+def test_swapped_sensors_are_named(site: Site, truth: FloorPlan, pair: tuple[int, int]) -> None:
+    order = np.arange(12)
+    order[list(pair)] = pair[::-1]
+    readings = true_readings(truth, np.ones(12), np.full(12, 20.0), EVERYWHERE)[:, order]
+    fit = fit_walk(site, walked(site, readings, 0))
+    assert fit.swapped() == [(site.sensor_ids[pair[0]], site.sensor_ids[pair[1]])]
 
 
 def test_a_room_with_a_shut_door_is_named(site: Site, truth: FloorPlan) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cloakwork.sensor.check import NOTICE, Readings, judge, lines
+from cloakwork.sensor.rounded_noise import smallest_spectrum
 from tests import micropython
 from tests.devices import config, make_folder
 
@@ -57,6 +58,44 @@ def test_noise_that_carries_over_counts_with_its_white_part() -> None:
 
     report = checked(read, 600)
     assert report["own_noise"]["estimate"] == pytest.approx(0.12 / 1.5, rel=0.15)
+
+
+def filtered(length: int, sd: float, seed: int) -> Read:
+    """A chip that returns the running mean of its last readings, then rounds."""
+    rng = np.random.default_rng([length, seed])
+    last = list(sd * rng.standard_normal(length))
+
+    def read() -> tuple[int, int]:
+        last[:] = [*last[1:], sd * rng.standard_normal()]
+        return round((21.0 + sum(last) / length) * STEP), STEP
+
+    return read
+
+
+@pytest.mark.parametrize(("length", "share"), [(2, 0.41), (4, 0.19), (8, 0.09)])
+def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, share: float) -> None:
+    """What carries over to the next reading alone would leave this share of the noise that goes in; the truth is 0."""
+    passing = 0.8 * share * 0.2
+    assert not checked(filtered(length, 0.2, 0), 300, own_noise=passing)["ready"]
+    chips = [filtered(length, 0.2, seed) for seed in range(100)]
+    low = np.array([smallest_spectrum([read()[0] / STEP for _ in range(300)], 1 / STEP) for read in chips])
+    assert (low >= passing).mean() <= 0.05
+
+
+def test_white_noise_passes_in_at_least_95_percent_of_checks() -> None:
+    """The check of the noise itself takes a second each, so only the spectrum, its new part, is tried so often."""
+    rng = np.random.default_rng(5)
+    readings = np.round(0.64 * rng.standard_normal((400, 300)) + rng.random((400, 1)))
+    low = np.array([smallest_spectrum(row.tolist()) for row in readings])
+    assert (low > 0.75 * 0.64).mean() >= 0.95
+    np.testing.assert_allclose(np.median(low), 0.64, rtol=0.03)
+
+
+def test_the_spectrum_of_an_autoregression_is_that_of_its_closed_form() -> None:
+    rng, values = np.random.default_rng(6), [0.0]
+    for shock in rng.standard_normal(4000):
+        values.append(0.5 * values[-1] + shock)
+    assert smallest_spectrum(values, 0.0) == pytest.approx(1 / 1.5, rel=0.1)
 
 
 def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() -> None:

@@ -78,6 +78,13 @@ def _from_walk(
 
         draw_walk(plot, fit)
         note(f"wrote the picture, which shows true readings, to {plot}")
+    if pairs := fit.swapped():
+        named = " and ".join(f"{a} with {b}" for a, b in pairs)
+        raise InputError(
+            f"sensors seem to be swapped: {named}. Each fits far better at the place of the other. Exchange their ids "
+            "in the readings and on the devices, or their places in the site file.",
+            swapped=tuple(pairs),
+        )
     if fit.unseen:
         raise InputError(
             f"the walk came too seldom near {', '.join(fit.unseen[:8])}: their gains are not known to 15 %, so no "
@@ -143,8 +150,10 @@ def _from_store(
 
 def _walk_changes(fit: WalkFit) -> Changes:
     """The keys of the site file that a walk changes."""
+    common = {("baseline",): rounded_baseline(float(fit.baselines.mean()))}
     return {
         **_common_changes(fit),
+        **(common if "baseline" in fit.site.spec.model_fields_set else {}),
         ("physics", "footprint"): rounded(fit.footprint.value),
         **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
     }
@@ -217,6 +226,9 @@ def _report(fit: WalkFit) -> None:
             "the readings still change while you stand: leave the first minutes at each spot out of the walk, or state "
             "memory = true under [physics.tolerance]"
         )
+    misplaced = fit.misplaced()
+    for name, (x, y) in misplaced.items():
+        say(f"sensor {name} would fit better at ({x:g}, {y:g}): check where it is")
     if not fit.wrong:
         say(f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})")
         return
@@ -224,10 +236,8 @@ def _report(fit: WalkFit) -> None:
         f"the model does not fit (p = {fit.p_value:.1g}): it is off by {percent(fit.misfit)} of the warmth, and the "
         "intervals above allow for that"
     )
-    for name in fit.bad_sensors()[:8]:
-        better = fit.better_place(name)
-        where = "" if better is None else f"; it would fit better at ({better[0]:g}, {better[1]:g})"
-        say(f"  sensor {name} fits badly{where}: check where it is, and what is near it")
+    for name in [name for name in fit.bad_sensors() if name not in misplaced][:8]:
+        say(f"  sensor {name} fits badly: check what is near it")
     for label in fit.bad_rooms()[:8]:
         say(f"  {label} fits badly: check its walls and doors, and for another source of heat")
 
@@ -241,6 +251,7 @@ def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
         "tolerance": _tolerance(changes),
         "p_value": fit.p_value,
         "misfit": fit.misfit,
+        "misplaced": fit.misplaced(),
         "bad_sensors": fit.bad_sensors(),
         "bad_rooms": fit.bad_rooms(),
     }

@@ -34,6 +34,8 @@ def draw_walk(path: Path, fit: WalkFit) -> None:
         at = fit.site.physics.sensor_positions
         marks = plan.scatter(at[:, 0], at[:, 1], c=worst, cmap="OrRd", vmin=0, vmax=max(3.0, float(worst.max())))
         figure.colorbar(marks, ax=plan, label="residual of a sensor, in standard deviations")
+        for name, (x, y) in zip(fit.site.sensor_ids, at.tolist(), strict=True):
+            plan.annotate(name, (x, y), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=6, color=INK)
         plan.plot(*fit.walk.at.T, "+", color=INK, markersize=6)
         plan.set_title("sensors, and the spots of the walk (+)", fontsize=10)
     save(figure, path, private=True)

@@ -8,17 +8,18 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, optimize, special
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.fitting.fitted import COVERED, Fitted, covering, deviations, written_strength
 from cloakwork.fitting.responses import Responses
 from cloakwork.fitting.walk import Walk
-from cloakwork.physics import Steady, Tolerance
+from cloakwork.physics import FloorPlan, Steady, Tolerance
 from cloakwork.site import Site
 
 STARTS = np.geomspace(1 / 4, 4, 7)  # times the stated reach
 STEP = 0.01  # of a logarithm, for slopes
 WRONG = 0.001  # a model that fits with less probability is called wrong
+SWAPPED = 0.25  # of the squared residuals stay at most when two swapped sensors change places
 NEARBY = 2.0  # metres around a sensor in which it may really be
 
 
@@ -97,17 +98,45 @@ class WalkFit:
             )
         return [label for label in sorted(chances, key=lambda label: chances[label]) if chances[label] < WRONG]
 
-    def better_place(self, sensor: str) -> tuple[float, float] | None:
-        """The place near a sensor where its readings fit best; None if that is where it is stated to be."""
-        stated, k = Responses.of_site(self.site).plan, self.site.sensor_ids.index(sensor)
-        plan = replace(stated, regime=Steady(self.reach.value), footprint=self.footprint.value, gain=1.0)
-        near = plan.nearby_places(NEARBY)[k]
-        responses = plan.rows(near).values @ self.walk.shares
-        walk, weights = self.walk, 1 / self.walk.variances[:, k]
-        fits = [_project(r[:, None], walk.means[:, k : k + 1], weights[:, None]) for r in responses]
-        best = int(near[np.argmin([float((fit.residuals**2).sum()) for fit in fits])])
-        x, y = plan.space.places[best].tolist()
-        return None if best == plan.sensor_places[k] else (x, y)
+    def misplaced(self) -> dict[str, tuple[float, float]]:
+        """Sensors whose readings fit clearly better at another place nearby, with that place."""
+        excess = max(1.0, float(self.squares.sum()) / self.freedom)
+        places = {}
+        for k, near in enumerate(self._plan.nearby_places(NEARBY)):
+            squares = self._squares_at(k, near)
+            best, stated = int(near[squares.argmin()]), self._plan.sensor_places[k]
+            gain = float(squares[near == stated].min() - squares.min()) / excess
+            at = self._plan.space.places
+            far = float(np.hypot(*(at[best] - at[stated]))) > 1.5 * self._plan.rooms.cell
+            if far and special.chdtrc(2, gain) * len(near) * len(self.gains) < WRONG:
+                places[self.site.sensor_ids[k]] = (float(at[best][0]), float(at[best][1]))
+        return places
+
+    def swapped(self) -> list[tuple[str, str]]:
+        """Pairs of sensors that each fit badly, and far better at the place of the other."""
+        bad, ids = [self.site.sensor_ids.index(name) for name in self.bad_sensors()], self.site.sensor_ids
+        squares = {k: self._squares_at(k, self._plan.sensor_places[bad]) for k in bad}
+        pairs: list[tuple[float, int, int]] = []
+        for i, a in enumerate(bad):
+            for j, b in enumerate(bad[:i]):
+                ratio = float((squares[a][j] + squares[b][i]) / (squares[a][i] + squares[b][j]))
+                pairs += [(ratio, a, b)] if ratio < SWAPPED else []
+        named: dict[int, int] = {}
+        for _, a, b in sorted(pairs):
+            if not {a, b} & {*named, *named.values()}:
+                named[min(a, b)] = max(a, b)
+        return [(ids[a], ids[b]) for a, b in named.items()]
+
+    @cached_property
+    def _plan(self) -> FloorPlan:
+        stated = Responses.of_site(self.site).plan
+        return replace(stated, regime=Steady(self.reach.value), footprint=self.footprint.value, gain=1.0)
+
+    def _squares_at(self, sensor: int, places: IntArray) -> FloatArray:
+        """The squared residuals of a sensor's readings if it were at each of these places, with its best gain."""
+        responses = self._plan.rows(places).values @ self.walk.shares
+        readings, weights = self.walk.means[:, [sensor]], 1 / self.walk.variances[:, [sensor]]
+        return np.array([(_project(row[:, None], readings, weights).residuals ** 2).sum() for row in responses])
 
     @property
     def unseen(self) -> list[str]:

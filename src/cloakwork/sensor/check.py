@@ -10,7 +10,7 @@ from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
-from cloakwork.sensor.rounded_noise import RoundedNoise
+from cloakwork.sensor.rounded_noise import RoundedNoise, smallest_spectrum
 from cloakwork.sensor.store import Folder
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ FEWEST = 50  # readings that say anything about noise
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
 _TEXTS = 3  # different failures that are shown in full
 _TOLERATED = 100  # one failure in so many readings
+_FILTERED = 0.6  # smallest part of the spectrum, as a share of the noise: less than this is a filter
 _CELLS = 200  # steps across the range of the readings; finer steps make no difference to the noise
 
 
@@ -146,6 +147,14 @@ def _judge_noise(
     noise = RoundedNoise([(number - numbers[0]) / cell for number in numbers], advance)
     size = cell / common / (1 + abs(noise.carry))  # only the white part of noise that carries over hides a step
     sd, low, high = noise.sd * size, noise.low * size, noise.high * size
+    white = smallest_spectrum([(number - numbers[0]) / common for number in numbers], gap / common)
+    if white < low:
+        low = white
+        if white < _FILTERED * sd:
+            remarks.append(
+                "readings are linked as by a running mean in the chip, and only the smallest part of the spectrum of "
+                "their noise counts. Switch the filter off, or read more slowly than it averages"
+            )
     report["own_noise"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
     drift = report["drift"] = _slope(numbers) * len(numbers) / common
     planned = report["planned_own_noise"]

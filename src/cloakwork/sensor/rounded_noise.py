@@ -13,9 +13,13 @@ a straight line takes out the drift, and the previous reading what is correlated
 normal probability of the cell from y_t - 1/2 to y_t + 1/2. For each s it is log-concave in (a, b, c), and Newton's
 method finds its maximum; the values of s whose maximum is within 1.92 of the best are the interval of 95 %. Where
 readings lie on two neighbouring values only, it reaches down to 0: any small noise next to a border explains them.
+
+A filter in the chip, such as a running mean, links readings in other ways, and its spectrum may fall to 0. So
+`smallest_spectrum` estimates the smallest value of the spectrum without this model of m_t: from an autoregression of
+the order that the readings support (Akaike, 1974), and of at least order 8 if neighbours are clearly linked.
 """
 
-from math import erfc, exp, log, sqrt
+from math import cos, erfc, exp, log, sin, sqrt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
 
 SMALLEST = 0.05  # steps: below this, noise next to the border of a cell and none cannot be told apart
 DROP = 1.92  # in log-likelihood, at the ends of the interval of 95 %
+LONGEST, LINKED = 16, 8  # readings back that an autoregression uses: at most, and at least if neighbours are linked
+LINK = 0.25  # correlation of neighbours, above that of white noise by chance from 100 readings on
+PENALTY = 3.0  # on each order, in twice the log-likelihood: 2 would link one white sensor in four
+_FREQUENCIES = 64
 _ROOT_2, _ROOT_2_PI = sqrt(2.0), sqrt(2.0 * 3.14159265)
 _FAR = 1e-30  # probability below which the tail is taken as that of its nearer border
 
@@ -107,6 +115,38 @@ class RoundedNoise:
             aa, ab, ac = aa + second, ab + second * time, ac + second * before
             bb, bc, cc = bb + second * time * time, bc + second * time * before, cc + second * before * before
         return height, [a, b, c], [[aa, ab, ac], [ab, bb + 1e-6, bc], [ac, bc, cc + 1e-6]]
+
+
+def smallest_spectrum(values: "list[float]", step: float = 1.0) -> float:
+    """The square root of the smallest spectral density of readings at rest, less that of rounding to the step.
+
+    White noise has its standard deviation at every frequency. A straight line in time is taken out first.
+    """
+    count = len(values)
+    middle, level = (count - 1) / 2, sum(values) / count
+    length = sum([(turn - middle) ** 2 for turn in range(count)])
+    slope = sum([(turn - middle) * value for turn, value in enumerate(values)]) / length
+    rest = [value - level - slope * (turn - middle) for turn, value in enumerate(values)]
+    products = [sum([a * b for a, b in zip(rest, rest[lag:])]) / count for lag in range(LONGEST + 1)]
+    if not products[0]:
+        return 0.0
+    weights: list[float] = []
+    orders = [(weights, products[0])]  # of autoregressions with the variance that each leaves, by Levinson and Durbin
+    for order in range(1, LONGEST + 1):
+        variance = orders[-1][1]
+        carry = (products[order] - sum([w * products[order - 1 - k] for k, w in enumerate(weights)])) / variance
+        weights = [w - carry * v for w, v in zip(weights, weights[::-1])] + [carry]
+        orders.append((weights, variance * (1 - carry * carry)))
+    best = min(range(LONGEST + 1), key=lambda order: count * log(orders[order][1]) + PENALTY * order)
+    linked = abs(products[1]) > LINK * products[0]
+    weights, variance = orders[max(best, LINKED) if linked else best]
+    largest = 1.0
+    for turn in range(_FREQUENCIES + 1):
+        angles = [3.14159265 * turn / _FREQUENCIES * (k + 1) for k in range(len(weights))]
+        real = 1 - sum([w * cos(angle) for w, angle in zip(weights, angles)])
+        imaginary = sum([w * sin(angle) for w, angle in zip(weights, angles)])
+        largest = max(largest, real * real + imaginary * imaginary)
+    return sqrt(max(0.0, variance / largest - step * step / 12))
 
 
 def _cell(distance: float, sd: float) -> "tuple[float, float, float]":

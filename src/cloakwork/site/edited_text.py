@@ -14,9 +14,11 @@ _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 def edited(text: str, changes: Mapping[KeyPath, float]) -> str:
     r"""Return the text of a site file with other numbers; a key that is not there is added to its table.
 
-    >>> print(edited('[physics]\nreach = 2.0   # a guess\n', {("physics", "reach"): 1.5}), end="")
+    Comments stay, except those that call the old number a guess.
+
+    >>> print(edited('[physics]\nreach = 2.0   # in metres\n', {("physics", "reach"): 1.5}), end="")
     [physics]
-    reach = 1.5   # a guess
+    reach = 1.5   # in metres
     """
     changed = text if text.endswith("\n") or not text else text + "\n"
     for path, value in changes.items():
@@ -64,8 +66,9 @@ def _with(text: str, path: KeyPath, value: str) -> str:
         index = known[path] - 1
         match = _VALUE.match(lines[index])
         if match is not None:
-            gap = match[3] if match[4] is None else " " * max(1, len(match[2] + match[3]) - len(value))
-            lines[index] = f"{match[1]}{value}{gap}{match[4] or ''}".rstrip()
+            comment = "" if match[4] is None or "guess" in match[4] else match[4]
+            gap = " " * max(1, len(match[2] + match[3]) - len(value))
+            lines[index] = f"{match[1]}{value}{gap}{comment}".rstrip()
     elif path[:-1] in known:
         lines.insert(_end(lines, known, path[:-1]), f"{path[-1]} = {value}")
     elif len(path) == 1:
