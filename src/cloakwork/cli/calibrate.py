@@ -150,7 +150,7 @@ def _from_store(
 
 def _walk_changes(fit: WalkFit) -> Changes:
     """The keys of the site file that a walk changes."""
-    common = {("baseline",): rounded_baseline(float(fit.baselines.mean()))}
+    common: Changes = {("baseline",): rounded_baseline(float(fit.baselines.mean()))}
     return {
         **_common_changes(fit),
         **(common if "baseline" in fit.site.spec.model_fields_set else {}),
