@@ -32,6 +32,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "unit": "°C",
         "step": [1, 4],
         "fallback": 80,
+        "values": 0,
         "keyed": True,
         "noise": {"digest": table.digest, "levels": levels},
         "schedule": schedule,

@@ -342,6 +342,7 @@ class FakeSite:
             "problems": self.problems,
             "alarms": self.alarms,
             "faults": self.faults,
+            "in_use": {},
             "broker": {"state": "ok", "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }

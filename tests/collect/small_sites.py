@@ -74,7 +74,7 @@ def values(watched: CollectedSite, *at: object, seed: int = 0) -> dict[str, int]
     physics, cloak = watched.site.physics, watched.cloak
     true = physics.apply(sources(physics, list(at))) if at else np.zeros(physics.sensors)
     noisy = true + watched.baselines + cloak.sigmas * np.random.default_rng(seed).standard_normal(physics.sensors)
-    return dict(zip(watched.ids, np.rint(noisy / cloak.steps).astype(int).tolist(), strict=True))
+    return dict(zip(watched.site.sensor_ids, np.rint(noisy / cloak.steps).astype(int).tolist(), strict=True))
 
 
 def readings(

@@ -115,7 +115,7 @@ def _from_store(
     since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
     cloak = planned_noise(site, path, plan).cloak
     with open_store(url, make=False) as store:
-        stored = StoredFrames(store, site.name, site.sensor_ids, since, until)
+        stored = StoredFrames(store, site.name, site.sensor_ids, since, until, others=site.binary_ids)
         _ = stored.span  # refuses a period without readings
         frames = list(stored)
     if len(frames) > MOST_FRAMES:
@@ -188,7 +188,7 @@ def rounded_baseline(value: float) -> float:
 
 
 def _new_text(site: Site, text: str, changes: Changes) -> str:
-    if not site.spec.sensor and any(path[0] == "sensor" for path in changes):
+    if not site.spec.located and any(path[0] == "sensor" for path in changes):
         positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
         text = listed_sensors(text, list(zip(site.sensor_ids, positions, strict=True)))
     return edited(text, changes)

@@ -25,6 +25,7 @@ from cloakwork.cli.planned_accuracy import (
     unit_of_length,
     window_limits,
 )
+from cloakwork.cli.planned_bits import HORIZONS, bit_values, print_bits
 from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
@@ -34,7 +35,6 @@ from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
 LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: unbiased methods)"
-HORIZONS = (("an hour", 3_600), ("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
 FOUND = 0.999  # once a source is found this often, more readings are not simulated
 
 
@@ -97,6 +97,8 @@ def plan(
     else:
         _print(site, cloak, frozen, bounds, over)
         say(explanation)
+        if site.flip is not None:
+            print_bits(site, site.flip, frozen.schedule)
 
 
 def plan_values(
@@ -131,6 +133,7 @@ def plan_values(
         "noise_tables": {digest: asdict(noise) for digest, noise in plan.tables.items()},
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
+        "binary": None if site.flip is None else bit_values(site, site.flip, plan.schedule),
         "noticed": share_noticed(cloak),
         "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
         "limits": None if bounds is None else _limit_values(cloak, bounds),
@@ -357,8 +360,8 @@ def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
         at = _position(site.physics, k)
         if at:
             lines.append(f"at = {at}")
-        for key in ("baseline", "resolution", "own_noise") if site.spec.sensor else ():
-            value = getattr(site.spec.sensor[k], key)
+        for key in ("baseline", "resolution", "own_noise") if site.spec.located else ():
+            value = getattr(site.spec.located[k], key)
             lines += [] if value is None else [f"{key} = {value!r}"]
         lines.append("")
     return "\n".join(lines)

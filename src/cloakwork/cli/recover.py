@@ -95,7 +95,7 @@ class _Frames:
 def _file_frames(readings: Path | None, site: Site) -> _Frames:
     if readings is None:
         raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
-    file = ReadingsFile(readings, site.sensor_ids)
+    file = ReadingsFile(readings, site.sensor_ids, others=site.binary_ids)
     return _Frames(file, file, file.size, lambda _: file.bytes_read)
 
 
@@ -104,7 +104,7 @@ def _stored(url: str, site: Site, since: str | None, until: str | None, stack: E
 
     store = stack.enter_context(open_store(url, make=False))
     period = parse_moment("--since", since), parse_moment("--until", until)
-    frames = StoredFrames(store, site.name, site.sensor_ids, *period)
+    frames = StoredFrames(store, site.name, site.sensor_ids, *period, others=site.binary_ids)
     first, last = frames.span
     return _Frames(frames, frames, last - first + 1, lambda frame: frame.time - first)
 

@@ -115,7 +115,8 @@ def _folder(path: Path, sensor: str | None) -> Path:
         raise InputError("--id: give the id of the sensor, or give its provisioned folder instead of the site file.")
     folder = path.parent / "devices" / sensor
     if not folder.is_dir():
-        if sensor not in load_site(path).sensor_ids:
+        site = load_site(path)
+        if sensor not in (*site.sensor_ids, *site.binary_ids):
             raise InputError(f"--id {sensor}: {path} has no such sensor.")
         raise InputError(
             f"{folder}: this sensor is not provisioned yet. Provision it with: "
@@ -149,6 +150,10 @@ def _simulated(at: str, config: dict[str, Any], path: Path | None) -> float:
     if not at:
         numerator, denominator = config["step"]
         return float(config["fallback"] * numerator / denominator)
+    if config["values"]:
+        if at not in {"0", "1"}:
+            raise InputError(f"--source simulated:{at}: a binary sensor reads simulated:0 or simulated:1.")
+        return float(at)
     if path is None:
         raise InputError("--source simulated:AT needs the site file: give it instead of the folder, with --id.")
     from cloakwork.cli.simulate import parse_source  # noqa: PLC0415 - a device without sources needs no model

@@ -57,7 +57,9 @@ class _FramesAlone:
         if all(result.labels is None for result in results):
             return {}
         ends = results[0].time, results[-1].time + 1
-        return {frame.time: frame for frame in StoredFrames(store, self._site.name, self._site.sensor_ids, *ends)}
+        site = self._site
+        frames = StoredFrames(store, site.name, site.sensor_ids, *ends, others=site.binary_ids)
+        return {frame.time: frame for frame in frames}
 
     def recover(self, frame: Frame) -> tuple[float, FloatArray]:
         """The expected number of sources of a frame, and its map."""

@@ -28,6 +28,9 @@ def simulate(
         list[str] | None,
         typer.Option("--source", metavar="AT[:WEIGHT]", help="A source: 0.24, 3.5,2 or a node; repeat for more."),
     ] = None,
+    in_use: Annotated[
+        list[str] | None, typer.Option("--in-use", metavar="ID", help="A binary sensor that reads 1; repeat for more.")
+    ] = None,
     plan: PlanFile = None,
     frames: Annotated[int, typer.Option(min=1, help="Number of frames.")] = 1,
     truth: Annotated[Path | None, typer.Option(help="CSV file of the true sources to write as well.")] = None,
@@ -38,6 +41,7 @@ def simulate(
     space = site.physics.space
     placed = [parse_source(text, space) for text in texts]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
+    bits = _bits(site, in_use or [])
     noise = planned_noise(site, site_file, plan)
     cloak, inputs = noise.cloak, (site_file, *noise.files)
     rng = np.random.default_rng(seed)
@@ -48,7 +52,9 @@ def simulate(
         within = cloak.alpha / heaviest
         note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
     with bar("simulating", frames) as progress, written(out, *inputs) as file:
-        rows = write_readings(file, site.sensor_ids, _frames(site, cloak, f, frames, rng, progress))
+        rows = write_readings(
+            file, (*site.sensor_ids, *site.binary_ids), _frames(site, cloak, f, bits, frames, rng, progress)
+        )
     note(f"wrote {counted(rows, 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
         windows = -(-frames // cloak.readings_per_window)
@@ -62,15 +68,32 @@ def simulate(
 
 
 def _frames(
-    site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator, progress: Callable[[int], None]
+    site: Site,
+    cloak: Cloak,
+    f: FloatArray,
+    bits: IntArray,
+    frames: int,
+    rng: np.random.Generator,
+    progress: Callable[[int], None],
 ) -> Iterator[tuple[int, int, IntArray]]:
     clean = site.physics.apply(f) + site.baselines
     for start in range(0, frames, BATCH):
         count = min(BATCH, frames - start)
         steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng))
+        if site.flip is not None:
+            steps = np.concatenate([steps, site.flip.simulate(np.tile(bits, (count, 1)), rng=rng)], axis=1)
         for k in range(count):
             yield (start + k) * site.period_ms, start + k, steps[k]
         progress(start + count)
+
+
+def _bits(site: Site, in_use: list[str]) -> IntArray:
+    """What each binary sensor reads."""
+    for name in in_use:
+        if name not in site.binary_ids:
+            known = ", ".join(site.binary_ids) or "none"
+            raise InputError(f"--in-use {name}: {site.name} has no such binary sensor; it has {known}.", sensor=name)
+    return np.array([name in in_use for name in site.binary_ids], dtype=np.int64)
 
 
 def parse_source(text: str, space: Space) -> tuple[object, float]:

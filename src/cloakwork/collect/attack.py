@@ -102,10 +102,11 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[
     that noise holds all that k frames reveal about sources that do not move.
     """
     began = time.perf_counter()
-    sums, numbers, times = [0] * len(site.ids), np.zeros(len(site.ids), np.int64), set()
+    sensors = site.site.physics.sensors
+    sums, numbers, times = [0] * sensors, np.zeros(sensors, np.int64), set()
     for reading in readings:
         row = site.index.get(reading.sensor)
-        if row is not None and reading.time > 0:
+        if row is not None and row < sensors and reading.time > 0:
             sums[row] += reading.value
             numbers[row] += 1
             times.add(reading.time)

@@ -50,12 +50,12 @@ class CollectedSite:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Sensor ids, in the order of the model's rows."""
-        return self.site.sensor_ids
+        """Sensor ids, in the order of the model's rows; binary sensors last."""
+        return (*self.site.sensor_ids, *self.site.binary_ids)
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """The row of each sensor."""
+        """The row of each sensor; those of binary sensors follow the model's."""
         return {name: row for row, name in enumerate(self.ids)}
 
     @property
@@ -128,7 +128,15 @@ class CollectedSite:
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
-        return _frame(time, values, self.index)
+        return _frame(time, values, self._rows)
+
+    @cached_property
+    def _rows(self) -> Mapping[str, int]:
+        return {name: row for row, name in enumerate(self.site.sensor_ids)}
+
+    def count_bits(self, values: Mapping[str, int]) -> int:
+        """Number of binary sensors among those that have a value."""
+        return sum(name in values for name in self.site.binary_ids)
 
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
@@ -183,17 +191,27 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
+    Readings of the sensors in `others` are no part of a frame.
+
     During and after the iteration, `rows` counts the readings and `problems` those that were left out, by reason.
     """
 
     def __init__(
-        self, store: Store, site: str, sensor_ids: tuple[str, ...], since: int | None = None, until: int | None = None
+        self,
+        store: Store,
+        site: str,
+        sensor_ids: tuple[str, ...],
+        since: int | None = None,
+        until: int | None = None,
+        *,
+        others: tuple[str, ...] = (),
     ) -> None:
         self.rows = 0
         self.problems = Problems()
         self._store = store
         self._site = site
         self._index = {name: row for row, name in enumerate(sensor_ids)}
+        self._known = {*sensor_ids, *others}
         self._since, self._until = max(since or 0, 1), until
 
     @property
@@ -219,10 +237,10 @@ class StoredFrames:
         while times := self._times(since, FRAMES_AT_ONCE, newest_first=False):
             for time, values in self._store.frames.values(self._site, times).items():
                 self.rows += len(values)
-                unknown = sum(name not in self._index for name in values)
+                unknown = sum(name not in self._known for name in values)
                 if unknown:
                     self.problems.counts["unknown sensor"] += unknown
-                if unknown < len(values):
+                if any(name in self._index for name in values):
                     yield _frame(time, values, self._index)
             since = times[-1] + 1
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -190,6 +191,7 @@ class LiveRecovery:
         before = last[0] if last else None
         solved = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, before=before)
         results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
+        results = self._with_bits(queue.site, results, values)
         made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
         kept = self._store.results.save(results, made_from=made_from)
         dropped = {} if kept == len(results) else self._dropped(results)
@@ -201,6 +203,16 @@ class LiveRecovery:
         for result in results:
             if result.time not in dropped and not result.failed:
                 self._notify(result)
+
+    def _with_bits(
+        self, site: CollectedSite, results: list[Result], values: Mapping[int, Mapping[str, int]]
+    ) -> list[Result]:
+        """Count the binary sensors of each frame too: otherwise their readings would seem to be left out."""
+        if not site.site.binary_ids:
+            return results
+        others = [result.time for result in results if result.time not in values]
+        stored = {**values, **(self._store.frames.values(site.name, others) if others else {})}
+        return [replace(result, sensors=result.sensors + site.count_bits(stored[result.time])) for result in results]
 
     def _dropped(self, results: Sequence[Result]) -> dict[int, bool]:
         """Times whose result the store did not keep; True if it has no other result either, so they are redone."""

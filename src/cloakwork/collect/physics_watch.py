@@ -111,7 +111,7 @@ class PhysicsWatch:
         if self._detector is None:
             return
         check = self._store.checks.load(self._site.name)
-        rows = len(self._site.ids) + 1
+        rows = self._site.site.physics.sensors + 1
         self._saved, self._unsaved = (None if check is None else check.time), 0
         self._time, self._faults = (0, ()) if check is None else (check.time, check.faults)
         if check is None or check.model != self._model:

@@ -25,6 +25,7 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
+from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
@@ -105,7 +106,7 @@ class Service:
         self._listen = listen or ListenAddress()
         self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
         self._connections = _table(self._listen, self._settings)
-        self.store = store
+        self.store, self._sites = store, sites
         self._hub = EventHub()
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
         steady = time.monotonic if speed == 1 else lambda: clock() / 1000
@@ -129,7 +130,7 @@ class Service:
         self._zones = None
         if home_assistant and broker is not None:
             self._zones = ZonePublisher(
-                zone_broker(broker), sites, name=f"{name}-zones", faults=self._faults, clock=clock
+                zone_broker(broker), sites, name=f"{name}-zones", faults=self._faults, in_use=self._in_use, clock=clock
             )
             self.live.listen(self._zones.result)
         app = make_app(
@@ -156,6 +157,10 @@ class Service:
     def _faults(self, site: str) -> list[str]:
         """The texts of the faults that the physics of a site has now."""
         return [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None]
+
+    def _in_use(self, site: str, now: int) -> dict[str, float]:
+        """The probability that someone is in each zone that binary sensors watch."""
+        return in_use(self.store, self._sites[site], now)
 
     @property
     def url(self) -> str:

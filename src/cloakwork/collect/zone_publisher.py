@@ -21,6 +21,8 @@ from cloakwork.mqtt import (
     Connection,
     MqttClient,
     expire_after,
+    in_use_state,
+    in_use_topic,
     physics_discovery,
     physics_topic,
     zone_discovery,
@@ -54,6 +56,8 @@ class ZonePublisher:
         Client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is online.
     faults
         The texts of the faults that the physics of a site has now.
+    in_use
+        The probability that someone is in each zone of a site that binary sensors watch, at a time.
     """
 
     def __init__(
@@ -63,12 +67,13 @@ class ZonePublisher:
         *,
         name: str = "cloakwork-zones",
         faults: Callable[[str], Sequence[str]] = lambda _: (),
+        in_use: Callable[[str, int], Mapping[str, float]] = lambda _, __: {},
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         if not name or set(name) & set("/+#"):
             raise InputError(f"name={name!r}: give a name without /, + and #.", name=name)
         self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
-        self._clock, self._faults = clock, faults
+        self._clock, self._faults, self._in_use = clock, faults, in_use
         availability = f"cloakwork/zones/{name}"
         self._discovery = _discovery_messages(self._sites, availability)
         self._lock = Lock()
@@ -120,6 +125,8 @@ class ZonePublisher:
             with suppress(StoreError):  # the next result says it
                 faults = {"faults": list(self._faults(result.site))}
                 connection.publish(physics_topic(result.site), json.dumps(faults).encode())
+                for zone_id, chance in self._in_use(result.site, result.time).items():
+                    connection.publish(in_use_topic(result.site, zone_id), in_use_state(chance, time_ms=result.time))
             for zone in (result.zones or ()) if self._is_current(result) else ():
                 state = zone_state(
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
@@ -149,13 +156,18 @@ def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -
     for site, watched in sites.items():
         topic, payload = physics_discovery(site, availability)
         messages[topic] = payload
-        for zone in watched.site.zones:
-            topic, payload = zone_discovery(site, zone, watched.schedule, availability)
+        watching = {sensor.zone for sensor in watched.site.spec.binary}
+        found = [zone_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones]
+        found += [
+            zone_discovery(site, zone, watched.schedule, availability, bits=True)
+            for zone in watched.site.zones
+            if zone.id in watching
+        ]
+        for topic, payload in found:
             if topic in messages:
                 raise InputError(
-                    f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',
+                    f"{site}: one of its zones and one of another site are both {topic}. Rename one.",
                     site=site,
-                    zone=zone.id,
                     topic=topic,
                 )
             messages[topic] = payload

@@ -5,7 +5,6 @@ import os
 import shutil
 import time
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from cloakwork.device.agent import parse_time_server
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
-from cloakwork.site import SHORTEST_MS, Plan, PlannedSensor, Schedule, make_schedule
+from cloakwork.site import SHORTEST_MS, Plan, Schedule, SensorNoise, make_schedule
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
@@ -64,7 +62,7 @@ def provision(
     time_server
         `host` or `host:port` that tells the device the time by SNTP. All devices of a site should ask the same one.
     """
-    planned = plan.sensor(sensor)
+    noise = plan.noise(sensor)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
@@ -73,10 +71,7 @@ def provision(
             path=str(folder),
         )
     certificates = None if broker.authority is None else _read_certificates(broker.authority)
-    table = noise_table(planned.ratio)
-    if table.digest != planned.table:
-        raise InputError("the plan has other noise tables than this version makes. Write it again.", sensor=sensor)
-    fallback = _fallback(planned)
+    _check_fallback(sensor, noise)
     kind = DeviceKind.BENCH if bench else DeviceKind.READING
     key, blocked = None, 0
     if keys is None:
@@ -96,12 +91,16 @@ def provision(
         "kind": str(kind),
         "scope": plan.claim.scope,
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
-        "own_noise": planned.own_noise,
+        "own_noise": noise.own_noise,
         "unit": unit,
-        "step": list(planned.step.as_integer_ratio()),
-        "fallback": fallback,
+        "step": list(noise.step.as_integer_ratio()),
+        "fallback": noise.fallback,
+        "values": noise.values,
         "keyed": key is not None,
-        "noise": {"digest": table.digest, "levels": [list(level) for level in plan.tables[planned.table].levels]},
+        "noise": {
+            "digest": noise.table.digest,
+            "levels": [[level.factor, level.count] for level in noise.table.levels],
+        },
         "schedule": asdict(schedule) | ({"allowed": 0} if bench else {}),
         "broker": {
             "host": broker.host,
@@ -113,7 +112,7 @@ def provision(
         },
         "time": parse_time_server(time_server),
     }
-    configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": table.cuts}
+    configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": noise.table.cuts}
     configuration |= dict.fromkeys(COPIES, State(generation, key, blocked=blocked).pack())
     if certificates is not None:
         configuration["ca.pem"] = certificates
@@ -122,16 +121,13 @@ def provision(
     return Provisioned(folder, generation, sum(map(len, configuration.values())), sum(map(len, code.values())))
 
 
-def _fallback(planned: PlannedSensor) -> int:
-    """Return the baseline in steps."""
-    fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
-    if abs(fallback) > MOST_STEPS:
+def _check_fallback(sensor: str, noise: SensorNoise) -> None:
+    if abs(noise.fallback) > MOST_STEPS:
         raise InputError(
-            f"the baseline of {planned.id} is more than {MOST_STEPS:,} steps: give a coarser resolution.",
-            sensor=planned.id,
-            steps=fallback,
+            f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.",
+            sensor=sensor,
+            steps=noise.fallback,
         )
-    return fallback
 
 
 def _bench_schedule(period: float, *, bench: bool) -> Schedule:

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import IntArray
-from cloakwork.errors import KeyFileError, ReadingError, SiteError
+from cloakwork.errors import KeyFileError, ReadingError
 from cloakwork.keys.key_check import KeyCheck, KeyVerdict
 from cloakwork.keys.keyring import Generation, KeyRing, SensorKeys, wire_site
-from cloakwork.privacy import Keystream, NoiseTable, noise_table
+from cloakwork.privacy import Keystream
 from cloakwork.readings import ALARM, Problems, ReadingRow, ReadingsFile
 from cloakwork.sensor import keystream, wire
-from cloakwork.site import Plan, PlannedSensor
+from cloakwork.site import Plan, SensorNoise
 
 BATCH = 1 << 16
 _PAGE_BITS = 8
@@ -39,18 +39,18 @@ class _KeyStream:
     """All readings under one key."""
 
     number: int
-    sensor: PlannedSensor
+    sensor: str
     site: str
     generation: Generation
 
     @property
     def name(self) -> str:
-        return f"{self.sensor.id} (generation {self.generation.number})"
+        return f"{self.sensor} (generation {self.generation.number})"
 
     @cached_property
     def noise(self) -> Keystream:
         """The noise by sequence number; kept, because deriving the keys of late epochs takes long."""
-        return Keystream(self.generation.key, self.site, self.sensor.id, self.generation.number)
+        return Keystream(self.generation.key, self.site, self.sensor, self.generation.number)
 
     def refusal(self, time: int, plan: str) -> str | None:
         """The reason why a reading of this time cannot be unveiled under a plan, None if it can."""
@@ -100,17 +100,17 @@ class Unveiling:
         file = Path(path)
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
-        ids = tuple(sensor.id for sensor in plan.sensors)
+        ids = plan.ids
         self._survey, self._file = ReadingsFile(file, ids), ReadingsFile(file, ids)
         self._plan = plan
         self._progress = progress or (lambda _: None)
-        self._keyed = [sensor.id in keys.sensors for sensor in plan.sensors]
+        self._keyed = [sensor in keys.sensors for sensor in ids]
         self._streams: dict[tuple[int, int], _KeyStream] = {}
-        for k, sensor in enumerate(plan.sensors):
-            for generation in keys.keyed(sensor.id):
+        for k, sensor in enumerate(ids):
+            for generation in keys.keyed(sensor):
                 site = wire_site(keys.site, generation.kind)
                 self._streams[k, generation.number] = _KeyStream(len(self._streams), sensor, site, generation)
-        self._tables: dict[str, NoiseTable] = {}
+        self._noises: dict[str, SensorNoise] = {}
         self._check = KeyCheck()
         self.unveiled: Counter[str] = Counter()
         self.alarms: Counter[str] = Counter()
@@ -153,7 +153,7 @@ class Unveiling:
             elif (reason := values.refusal(stream.number, row)) is not None:
                 self.problems.add(row.number, reason)
                 if reason == ALARM:
-                    self.alarms[stream.sensor.id] += 1
+                    self.alarms[stream.sensor] += 1
             else:
                 batch.append((stream, row))
             if len(batch) == BATCH:
@@ -189,25 +189,21 @@ class Unveiling:
         order = np.argsort(numbers, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
             stream = batch[members[0]][0]
-            sensor = stream.sensor
-            noise = stream.noise.noise(self._table(sensor), seqs[members])
-            self._check.add(stream.name, sent[members], noise, sensor.ratio)
-            true[members] = sent[members] - noise
-            self.unveiled[sensor.id] += len(members)
+            made = self._noise(stream.sensor)
+            noise = stream.noise.noise(made.table, seqs[members])
+            if made.values:
+                true[members] = (sent[members] - noise) % made.values
+            else:
+                true[members] = sent[members] - noise
+                self._check.add(stream.name, sent[members], noise, made.table.ratio)
+            self.unveiled[stream.sensor] += len(members)
         times = np.array([row.time for _, row in batch], dtype=np.int64)
-        return TrueRows(times, [stream.sensor.id for stream, _ in batch], seqs, true)
+        return TrueRows(times, [stream.sensor for stream, _ in batch], seqs, true)
 
-    def _table(self, sensor: PlannedSensor) -> NoiseTable:
-        if sensor.table not in self._tables:
-            table = noise_table(sensor.ratio)
-            if table.digest != sensor.table:
-                raise SiteError(
-                    f"the plan has another noise table for sensor {sensor.id} than this version of Cloakwork makes. "
-                    "Unveil with the version that wrote the plan.",
-                    sensor=sensor.id,
-                )
-            self._tables[sensor.table] = table
-        return self._tables[sensor.table]
+    def _noise(self, sensor: str) -> SensorNoise:
+        if sensor not in self._noises:
+            self._noises[sensor] = self._plan.noise(sensor)
+        return self._noises[sensor]
 
 
 class _SeenValues:

@@ -5,6 +5,8 @@ from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
 from cloakwork.mqtt.connection import Connection, MqttMessage
 from cloakwork.mqtt.home_assistant import (
     expire_after,
+    in_use_state,
+    in_use_topic,
     physics_discovery,
     physics_topic,
     problem_discovery,
@@ -22,6 +24,8 @@ __all__ = [
     "MqttClient",
     "MqttMessage",
     "expire_after",
+    "in_use_state",
+    "in_use_topic",
     "parse_broker",
     "physics_discovery",
     "physics_topic",

@@ -85,18 +85,34 @@ def physics_topic(site: str) -> str:
     return zone_topic(site, PHYSICS)
 
 
-def zone_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces a zone as an occupancy sensor."""
+def zone_discovery(
+    site: str, zone: "Zone", schedule: "Schedule", availability_topic: str, *, bits: bool = False
+) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces a zone as an occupancy sensor.
+
+    With `bits`, the one that follows from its binary sensors alone.
+    """
+    state_topic = in_use_topic(site, zone.id) if bits else zone_topic(site, zone.id)
     settings = {
-        "name": zone.label,
+        "name": f"{zone.label} in use" if bits else zone.label,
         "device_class": "occupancy",
-        "state_topic": zone_topic(site, zone.id),
+        "state_topic": state_topic,
         "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
-        "json_attributes_topic": zone_topic(site, zone.id),
+        "json_attributes_topic": state_topic,
         "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
         "availability_topic": availability_topic,
     }
-    return _discovery("binary_sensor", site, zone.id, settings)
+    return _discovery("binary_sensor", site, f"{zone.id}_in_use" if bits else zone.id, settings)
+
+
+def in_use_topic(site: str, zone_id: str) -> str:
+    """The topic that says whether a zone is in use, by its binary sensors."""
+    return f"{zone_topic(site, zone_id)}/in-use"
+
+
+def in_use_state(probability: float, *, time_ms: int) -> bytes:
+    """Payload of the state of a zone that binary sensors watch, at `time_ms` (Unix milliseconds)."""
+    return zone_state(occupied=probability >= 0.5, probability=probability, expected=probability, time_ms=time_ms)
 
 
 def zone_topic(site: str, zone_id: str) -> str:

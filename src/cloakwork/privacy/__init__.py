@@ -6,7 +6,7 @@ from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
-from cloakwork.privacy.flip import Flip, Shares
+from cloakwork.privacy.flip import Flip, Shares, flip_table
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import (
@@ -49,6 +49,7 @@ __all__ = [
     "choose",
     "choose_sensors",
     "cuts_error",
+    "flip_table",
     "keep_sensors",
     "keyed_noise",
     "keyed_words",

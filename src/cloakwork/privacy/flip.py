@@ -11,12 +11,15 @@ from scipy import special
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen, positive, rounded_down, rounded_up
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable
 from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
+from cloakwork.sensor import WORD_BYTES
 
-WORD = 2**127  # words that decide one answer
+WORD = 1 << CUT_BITS  # words that decide one answer
 MOST_VALUES = 64
 LARGEST_EPSILON = 300.0
 MOST_READINGS = 10**6  # of a window, for all sensors
+MOST_EXACT = 50_000  # readings over which epsilon is exact; beyond, a tail probability bounds it
 MOST_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
 
 
@@ -91,6 +94,11 @@ class Flip(Immutable):
         self._freeze()
 
     @property
+    def words(self) -> int:
+        """Number of words, of all 2^127, that stand for each value that is not the true one."""
+        return self._words_each
+
+    @property
     def truth(self) -> float:
         """Probability that a report is the true value."""
         return 1 - (self.values - 1) * self.other
@@ -141,13 +149,17 @@ class Flip(Immutable):
         mean = seen / n
         return Shares(frozen((mean - self.other) / gap), frozen(np.sqrt(mean * (1 - mean) / n) / gap), frozen(limits))
 
+    def over(self, readings: int, delta: float) -> float:
+        """The epsilon of so many readings together at this delta, rounded up."""
+        return loss_epsilon(delta, self.each, readings * self.sensors, self.values)
+
     def explain(self) -> str:
         """Explain in plain sentences what is hidden from whom, and what is not."""
         n, factor = self.readings_per_window, rounded_up(math.exp(min(self.epsilon, 700)), 3)
         readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
         sensors = "one sensor" if self.sensors == 1 else f"up to {self.sensors} sensors"
         plus = f", plus {self.delta:g}" if self.delta else ""
-        day = loss_delta(self.epsilon, self.each, 24 * n * self.sensors, self.values)
+        day = rounded_up(self.over(24 * n, self.delta), 3)
         return "\n".join(
             [
                 f"Hidden: everything that {sensors} saw during a window, from an observer who has {readings}. Any "
@@ -155,8 +167,8 @@ class Flip(Immutable):
                 f"sensor as for any other{plus}. That covers whether anyone was there at all.",
                 f"Cost: a report is the true value in {rounded_down(100 * self.truth, 4)} % of cases, a guess without "
                 f"looking in {100 / self.values:.4g} %.",
-                f"Not hidden: what happens in many windows. Over 24 windows, epsilon = {self.epsilon:g} holds only "
-                f"with delta = {rounded_up(day, 2)}. Nor anything that the times of reports tell: report at fixed "
+                f"Not hidden: what happens in many windows. 24 of them together have epsilon {day} "
+                f"at the same delta. Nor anything that the times of reports tell: report at fixed "
                 "times, never on change.",
             ]
         )
@@ -217,8 +229,53 @@ def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float
         return 0.0
     losses = np.arange(-readings, readings + 1)
     gains = -np.expm1(np.minimum(epsilon - each * losses, 0.0))
-    slip = 2.0**-46 * readings * math.log(readings + 2)  # of logarithms of factorials, and of sums of positive numbers
-    return min(1.0, float(loss_law(each, readings, values) @ gains) * (1 + slip))
+    return min(1.0, float(loss_law(each, readings, values) @ gains) * _slip(readings))
+
+
+def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float:
+    """The smallest epsilon of so many readings at this delta, rounded up.
+
+    For very many readings, an epsilon that the loss exceeds with a probability of at most delta, which is a little
+    larger.
+    """
+    low, high = 0.0, each * readings
+    if delta == 0:
+        return high
+    if readings > MOST_EXACT:
+        truth = special.expit(each)
+        few, many = 0, readings  # the loss of `many` true reports is exceeded with a probability of at most delta
+        while many - few > 1:
+            half = (few + many) // 2
+            if special.betainc(half + 1, readings - half, truth) * (1 + 2.0**-20) <= delta:
+                many = half
+            else:
+                few = half
+        return each * max(0, 2 * many - readings)
+    law = loss_law(each, readings, values)
+    losses = each * np.arange(-readings, readings + 1)
+    slip = _slip(readings)
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        if float(law @ -np.expm1(np.minimum(middle - losses, 0.0))) * slip <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _slip(readings: int) -> float:
+    """Bounds the error of logarithms of factorials, and of sums of positive numbers."""
+    return 1 + 2.0**-46 * readings * math.log(readings + 2)
+
+
+def flip_table(words: int, values: int = 2) -> NoiseTable:
+    """The noise table of a device that adds what it draws to a reading, modulo the number of values.
+
+    Each value that is not the true one has `words` of the 2^127 words. The sign of a draw is a fair coin, so k and
+    -k, which is another value, are equally likely.
+    """
+    cuts = b"".join((WORD - k * words).to_bytes(WORD_BYTES, "big") for k in range(values - 1, 0, -1))
+    return NoiseTable(1.0, (Level(1, cuts),), 0.0)
 
 
 def loss_law(each: float, readings: int, values: int) -> FloatArray:

@@ -70,15 +70,16 @@ class ReadingsFile:
     """A file of readings: iterate over it for frames in order of time, over `readings()` for its rows.
 
     During and after the iteration `problems` holds the rows that were left out and why, `rows` how many were read, good
-    or bad, and `bytes_read` how much of the file.
+    or bad, and `bytes_read` how much of the file. Rows of the sensors in `others` are skipped.
     """
 
-    def __init__(self, path: str | Path, sensor_ids: tuple[str, ...]) -> None:
+    def __init__(self, path: str | Path, sensor_ids: tuple[str, ...], *, others: tuple[str, ...] = ()) -> None:
         self.path = Path(path)
         self.problems = Problems()
         self.rows = 0
         self.bytes_read = 0
         self._index = {name: k for k, name in enumerate(sensor_ids)}
+        self._others = frozenset(others)
 
     @property
     def size(self) -> int:
@@ -153,6 +154,9 @@ class ReadingsFile:
             self.problems.add(number, f"{len(cells)} columns instead of {len(HEADER)}")
             return None
         sensor = cells.pop(1)
+        if sensor in self._others:
+            self.rows -= 1
+            return None
         if sensor not in self._index:
             self.problems.add(number, "unknown sensor", f" {sensor[:64]!r}")
             return None

@@ -111,7 +111,15 @@ class Device:
         self._taken = False
         self._next += 1
         seq = sequence(self.config["generation"], counter)
-        return write_reading(seq, time, self._steps(reading) + self._noise.draw(self._words(seq)))
+        value = self._steps(reading) + self._noise.draw(self._words(seq))
+        values = self.config["values"]
+        return write_reading(seq, time, value % values if values else value)
+
+    def accepts(self, reading: "tuple[int, int]") -> bool:
+        """Whether a sensor of a few values can have this reading; any other sensor accepts all."""
+        numerator, denominator = reading
+        values = self.config["values"]
+        return values == 0 or (numerator % denominator == 0 and 0 <= numerator // denominator < values)
 
     def status(self, state: str, now: int) -> bytes:
         """Make a status message with the budget; `online` becomes `bench` on a device for audits."""
@@ -219,7 +227,7 @@ class Device:
             self._state.save(self._store)
 
     def _steps(self, reading: "tuple[int, int] | None") -> int:
-        if reading is None:
+        if reading is None or not self.accepts(reading):
             return int(self.config["fallback"])
         numerator, denominator = reading
         a, b = self.config["step"]

@@ -2,7 +2,17 @@
 
 from cloakwork.site.edited_text import edited, listed_sensors
 from cloakwork.site.installation import EstimatorChoice, Site
-from cloakwork.site.plan import Plan, PlannedSensor, PlannedTable, SiteClaim, freeze, load_plan, plan_beside
+from cloakwork.site.plan import (
+    Plan,
+    PlannedBits,
+    PlannedSensor,
+    PlannedTable,
+    SensorNoise,
+    SiteClaim,
+    freeze,
+    load_plan,
+    plan_beside,
+)
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
 from cloakwork.site.site_file import load_site, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
@@ -17,10 +27,12 @@ __all__ = [
     "Followed",
     "Need",
     "Plan",
+    "PlannedBits",
     "PlannedSensor",
     "PlannedTable",
     "Quality",
     "Schedule",
+    "SensorNoise",
     "Setting",
     "Site",
     "SiteClaim",

@@ -48,10 +48,10 @@ def build(spec: SiteSpec, folder: Path) -> Model:
         MatrixSpec: _matrix,
     }
     physics: Physics = makers[type(spec.physics)](spec.physics, spec, folder)
-    if spec.sensor and len(spec.sensor) != physics.sensors:
+    if spec.located and len(spec.located) != physics.sensors:
         raise SiteError(
-            f"{len(spec.sensor)} [[sensor]] tables, but the model has {physics.sensors} sensors.",
-            tables=len(spec.sensor),
+            f"{len(spec.located)} [[sensor]] tables, but the model has {physics.sensors} sensors.",
+            tables=len(spec.located),
             expected=physics.sensors,
         )
     return Model(physics, _sensor_ids(spec, physics.sensors))
@@ -75,14 +75,14 @@ def _heated(at: object, *, named: bool) -> object:
 
 
 def _sensor_ids(spec: SiteSpec, number: int) -> tuple[str, ...]:
-    if spec.sensor:
-        return tuple(sensor.id for sensor in spec.sensor)
+    if spec.located:
+        return tuple(sensor.id for sensor in spec.located)
     digits = len(str(number))
     return tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
 
 
 def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
-    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.sensor]
+    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.located]
     return HeatLine(
         n=physics.places,
         m=[p[0] for p in positions] if positions else spec.sensors or 1,
@@ -138,9 +138,9 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
         if graph.has_edge(str(row[0]), str(row[1])):
             raise SiteError(f"edge {number} between {row[0]} and {row[1]} is given twice.", key="edges")
         graph.add_edge(str(row[0]), str(row[1]), weight=weight, length=length)
-    if spec.sensor:
-        nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.sensor]
-        for sensor, node in zip(spec.sensor, nodes, strict=True):
+    if spec.located:
+        nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.located]
+        for sensor, node in zip(spec.located, nodes, strict=True):
             if node not in graph:
                 raise SiteError(f'sensor "{sensor.id}": {node!r} is not a node of the graph.', sensor=sensor.id)
     else:
@@ -164,8 +164,8 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:
-    if spec.sensor:
-        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.sensor)]
+    if spec.located:
+        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.located)]
     return [(float(x), float(y)) for x, y in space.places[even_places(space, spec.sensors or 1)]]
 
 

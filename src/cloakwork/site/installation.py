@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import SiteError
+from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
-from cloakwork.privacy import Cloak, SensorChoice, choose_sensors
+from cloakwork.privacy import Cloak, Flip, SensorChoice, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
     MOST_PATH_PLACES,
@@ -31,7 +31,8 @@ from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
 
 WALKING_SPEED = 1.5  # metres per second
-NO_PART_IN_THE_NOISE = {"zone", "motion", "entrance", "drift", "heat"}
+_ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
+NO_PART_IN_THE_NOISE: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
@@ -67,9 +68,9 @@ class Site:
     def baselines(self) -> FloatArray:
         """The reading of each sensor with no source near, shape (m,)."""
         default = self.spec.baseline
-        if not self.spec.sensor:
+        if not self.spec.located:
             return np.full(self.physics.sensors, default)
-        return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
+        return np.array([default if s.baseline is None else s.baseline for s in self.spec.located])
 
     @cached_property
     def resolutions(self) -> FloatArray | None:
@@ -84,14 +85,48 @@ class Site:
     def resolution_of(self, sensor_id: str) -> float | None:
         """The step of one sensor's hardware."""
         steps = self.resolutions
+        if sensor_id in self.binary_ids:
+            return 1.0
         return None if steps is None else float(steps[self.sensor_ids.index(sensor_id)])
 
     def _per_sensor(self, key: str) -> FloatArray | None:
         """A key of [privacy] that each sensor may replace; 0 for sensors without one if others have it."""
         usual = getattr(self.spec.privacy, key)
-        values = [getattr(sensor, key) for sensor in self.spec.sensor] or [None] * self.physics.sensors
+        values = [getattr(sensor, key) for sensor in self.spec.located] or [None] * self.physics.sensors
         stated = [usual if value is None else value for value in values]
         return None if all(value is None for value in stated) else np.array([value or 0.0 for value in stated])
+
+    @property
+    def binary_ids(self) -> tuple[str, ...]:
+        """Names of the binary sensors."""
+        return tuple(sensor.id for sensor in self.spec.binary)
+
+    @cached_property
+    def flip(self) -> Flip | None:
+        """What hides the bits of the binary sensors, over the same window; None if the site has none."""
+        stated = self.spec.privacy.binary
+        if stated is None or not self.spec.binary:
+            return None
+        try:
+            return Flip(
+                epsilon=stated.epsilon,
+                delta=stated.delta,
+                readings_per_window=self.spec.privacy.readings_per_window,
+                sensors=stated.shared,
+            )
+        except CalibrationError as problem:
+            raise SiteError(str(problem), key="binary") from None
+
+    def check_watched_zones(self) -> None:
+        """Refuse a binary sensor that watches a zone which the site does not have."""
+        known = [zone.id for zone in self.zones] if self.spec.binary else []
+        for sensor in self.spec.binary:
+            if sensor.zone not in known:
+                raise SiteError(
+                    f'sensor "{sensor.id}": there is no zone {sensor.zone!r}. Zones: {", ".join(known) or "none"}.',
+                    sensor=sensor.id,
+                    key="zone",
+                )
 
     @property
     def unit(self) -> str:

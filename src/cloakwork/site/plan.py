@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import Cloak, NoiseTable, noise_table
+from cloakwork.privacy import CUT_BITS, Cloak, NoiseTable, flip_table, noise_table
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.schedule import Schedule
@@ -67,6 +68,35 @@ class PlannedSensor:
 
 
 @dataclass(frozen=True)
+class PlannedBits:
+    """The binary sensors: their claim over the same window, and how many of all 2^127 words flip a bit, in hexadecimal.
+
+    `shared` is how many of them one person can change in the same reading.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_SENSORS)]
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    shared: Whole
+    words: Annotated[str, Field(pattern=r"^[0-3][0-9a-f]{31}$")]
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """What a device does to a reading: it counts steps, and adds a draw from a table; modulo `values` unless that is 0.
+
+    `fallback` is what it takes in place of a reading that fails, in steps.
+    """
+
+    table: NoiseTable
+    step: float
+    fallback: int
+    own_noise: float
+    values: int = 0
+
+
+@dataclass(frozen=True)
 class PlannedTable:
     """One noise table: its levels as (factor, cut points), its size on a device, and its error."""
 
@@ -101,11 +131,12 @@ class Plan:
     schedule: Schedule
     sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
+    bits: PlannedBits | None = None
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
             raise SiteError("the schedule allows more readings in a window than the claim covers.")
-        if len({sensor.id for sensor in self.sensors}) < len(self.sensors):
+        if len(set(self.ids)) < len(self.ids):
             raise SiteError("two sensors have the same id.")
         if {sensor.table for sensor in self.sensors} != set(self.tables):
             raise SiteError("the noise tables are not those that the sensors use.")
@@ -120,13 +151,40 @@ class Plan:
         """SHA-256 of the plan, by which devices and readings refer to it."""
         return digest_of(self._values)
 
+    @property
+    def binary_ids(self) -> tuple[str, ...]:
+        """Ids of the binary sensors."""
+        return () if self.bits is None else self.bits.ids
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all sensors, binary ones last."""
+        return (*(sensor.id for sensor in self.sensors), *self.binary_ids)
+
+    def noise(self, sensor_id: str) -> SensorNoise:
+        """Return what the device of a sensor does to its readings; refused if this version makes another table."""
+        if self.bits is not None and sensor_id in self.bits.ids:
+            return SensorNoise(flip_table(int(self.bits.words, 16)), 1.0, 0, 0.0, values=2)
+        planned = self.sensor(sensor_id)
+        table = noise_table(planned.ratio)
+        if table.digest != planned.table:
+            raise SiteError(
+                f"the plan has another noise table for sensor {sensor_id} than this version of Cloakwork makes. Use "
+                "the version that wrote the plan, or write it again.",
+                sensor=sensor_id,
+            )
+        fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
+        return SensorNoise(table, planned.step, fallback, planned.own_noise)
+
     def sensor(self, sensor_id: str) -> PlannedSensor:
-        """Return the sensor of this id."""
+        """Return the sensor of the physics that has this id."""
         for sensor in self.sensors:
             if sensor.id == sensor_id:
                 return sensor
-        known = ", ".join(sensor.id for sensor in self.sensors[:10])
-        more = ", ..." if len(self.sensors) > 10 else ""
+        if sensor_id in self.binary_ids:
+            raise SiteError(f"{sensor_id} is a binary sensor, and no part of the physics.", sensor=sensor_id)
+        known = ", ".join(self.ids[:10])
+        more = ", ..." if len(self.ids) > 10 else ""
         raise SiteError(f"{self.site} has no sensor {sensor_id!r}. It has {known}{more}.", sensor=sensor_id)
 
     def cloak(self, site: Site, *, file: str | Path = "PLAN") -> Cloak:
@@ -148,12 +206,17 @@ class Plan:
             or self.claim != _claim(site)
             or tuple((sensor.id, sensor.baseline) for sensor in self.sensors) != _sensors(site)
             or self.schedule != site.schedule
+            or self.binary_ids != site.binary_ids
         ):
             raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
         try:
             cloak = site.cloak_with(*(np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step")))
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
+        if self.bits is not None and site.flip is not None:
+            least = site.flip.words
+            if int(self.bits.words, 16) < least * (1 - PADDING / 2):
+                raise refusal("noise", f"{file} flips bits less often than the claim needs.")
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
             raise refusal("ratio", f"{file} has other ratios of noise to step than this version makes.")
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
@@ -181,7 +244,8 @@ class Plan:
 
     @property
     def _values(self) -> dict[str, Any]:
-        return {"v": VERSION, **asdict(self)}
+        values = {"v": VERSION, **asdict(self)}
+        return values if self.bits is not None else {key: value for key, value in values.items() if key != "bits"}
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
@@ -204,6 +268,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         schedule=site.schedule,
         sensors=sensors,
         tables={table.digest: _planned_table(table) for table in tables.values()},
+        bits=_planned_bits(site),
     )
 
 
@@ -285,6 +350,15 @@ def _first_error(problem: ValidationError) -> tuple[str, str]:
 
 def _claim(site: Site) -> SiteClaim:
     return SiteClaim(**{field.name: getattr(site.spec.privacy, field.name) for field in fields(SiteClaim)})
+
+
+def _planned_bits(site: Site) -> PlannedBits | None:
+    """Freeze how often bits flip, with a tiny surplus like that of the noise; never more often than not."""
+    flip = site.flip
+    if flip is None:
+        return None
+    words = min(math.ceil(flip.words * Fraction(1 + PADDING)), 1 << (CUT_BITS - 1))
+    return PlannedBits(site.binary_ids, flip.epsilon, flip.delta, flip.sensors, f"{words:032x}")
 
 
 def _sensors(site: Site) -> tuple[tuple[str, float], ...]:

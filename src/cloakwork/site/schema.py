@@ -130,13 +130,29 @@ class MatrixSpec(_Table):
 
 
 class SensorSpec(_Table):
-    """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others."""
+    """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others.
+
+    A `binary` sensor reads 0 or 1 (motion, a door, a seat) and watches a `zone`; it is no part of the physics.
+    """
 
     id: Name
+    kind: Literal["number", "binary"] = "number"
+    zone: Name | None = None
     at: Number | Point | str | int | None = None
     baseline: Number | None = None
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "SensorSpec":
+        if (self.kind == "binary") != (self.zone is not None):
+            raise ValueError('zone = ID goes with kind = "binary": the zone that the sensor watches')
+        if self.kind == "binary" and any(getattr(self, key) is not None for key in ("at", *HARDWARE)):
+            raise ValueError('kind = "binary": give id, kind and zone only')
+        return self
+
+
+HARDWARE = ("baseline", "resolution", "own_noise")
 
 
 def _strength(strength: Any) -> Any:
@@ -177,6 +193,17 @@ class SourcesSpec(_Table):
         return self
 
 
+class BinarySpec(_Table):
+    """`[privacy.binary]`: the claim of the binary sensors, for the same window.
+
+    `shared` is how many of them one person can change in the same reading.
+    """
+
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    shared: Whole = 1
+
+
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
@@ -195,6 +222,7 @@ class PrivacySpec(_Table):
     late: Seconds | None = None
     clock: Seconds = USUAL_CLOCK_MS / 1000
     speed: NotNegative | Literal["any"] | None = None
+    binary: BinarySpec | None = None
 
 
 class ZoneSpec(_Table):
@@ -246,6 +274,17 @@ class MotionSpec(_Table):
         return value
 
 
+class PresenceSpec(_Table):
+    """`[presence]`: how long someone stays in a zone, for which share of the time, and what a binary sensor sees then.
+
+    `seen` are the probabilities that it reads 1 while nobody is there, and while someone is.
+    """
+
+    stay: Seconds = 1200.0
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    seen: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2, max_length=2)] = [0.0, 1.0]
+
+
 class EntranceSpec(_Table):
     """`[[entrance]]`: a place where sources come and go."""
 
@@ -282,9 +321,20 @@ class SiteSpec(_Table):
     privacy: PrivacySpec
     zone: list[ZoneSpec] = []
     motion: MotionSpec = MotionSpec()
+    presence: PresenceSpec = PresenceSpec()
     entrance: list[EntranceSpec] = []
     drift: DriftSpec = DriftSpec()
     heat: list[HeatSpec] = []
+
+    @property
+    def located(self) -> list[SensorSpec]:
+        """The sensors of the physics."""
+        return [sensor for sensor in self.sensor if sensor.kind == "number"]
+
+    @property
+    def binary(self) -> list[SensorSpec]:
+        """The binary sensors."""
+        return [sensor for sensor in self.sensor if sensor.kind == "binary"]
 
     @field_validator("sensor", "zone")
     @classmethod
@@ -299,17 +349,21 @@ class SiteSpec(_Table):
 
     @model_validator(mode="after")
     def _together(self) -> "SiteSpec":
-        if (self.sensors is None) == (not self.sensor):
-            both = "both are given" if self.sensor else "neither is given"
+        if (self.sensors is None) == (not self.located):
+            both = "both are given" if self.located else "neither is given"
             raise ValueError(f"give either sensors = N for even spacing, or one [[sensor]] for each; {both}")
-        steps = [self.privacy.resolution if s.resolution is None else s.resolution for s in self.sensor]
+        if self.binary and self.privacy.binary is None:
+            raise ValueError("the table [privacy.binary] is missing: binary sensors need a claim of their own")
+        if [*self.located, *self.binary] != self.sensor:
+            raise ValueError("write the [[sensor]] tables of binary sensors after those of all others")
+        steps = [self.privacy.resolution if s.resolution is None else s.resolution for s in self.located]
         if None in steps and any(steps):
             number = steps.index(None)
             raise ValueError(
                 f'sensor "{self.sensor[number].id}" has no resolution, and others have one; state it for each of them, '
                 "or under [privacy]"
             )
-        stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.sensor]
+        stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.located]
         if any(s.own_noise is not None for s in stated) and not any(s.resolution is not None for s in stated):
             raise ValueError("own_noise without resolution: state the step of the hardware too")
         pulse = self.physics.kind in {"line", "plane", "graph"} or (

@@ -57,11 +57,12 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
         raise SiteError(message, path=name, lines=lines) from None
     try:
         _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion, site.drift
+        _ = site.motion, site.drift, site.flip
+        site.check_watched_zones()
     except InputError as problem:
         message = str(problem)
         number = problem.values.get("sensor")
-        if isinstance(number, int) and site.spec.sensor:
+        if isinstance(number, int) and site.spec.located:
             message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
         path = _model_key(problem, site.spec)
         line = locate(text, path)
@@ -158,6 +159,8 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
         "sensor": schema.SensorSpec,
         "zone": schema.ZoneSpec,
         "motion": schema.MotionSpec,
+        "presence": schema.PresenceSpec,
+        "binary": schema.BinarySpec,
         "entrance": schema.EntranceSpec,
         "drift": schema.DriftSpec,
         "heat": schema.HeatSpec,
@@ -179,7 +182,9 @@ def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
     if "sensor" in values and spec.sensor:
         sensor = values["sensor"]
         ids = [known.id for known in spec.sensor]
-        return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), "at")
+        return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), str(values.get("key", "at")))
+    if values.get("key") == "binary":
+        return ("privacy", "binary")
     if "key" in values:
         return ("physics", str(values["key"]))
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)

@@ -233,7 +233,7 @@ def _coarsest_step(site: Site) -> float | None:
 def _with_step(site: Site, resolution: float) -> Site:
     """The site with another step of the hardware; the sensors' own noise stays what it is."""
     privacy = site.spec.privacy.model_copy(update={"resolution": resolution})
-    sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.sensor]
+    sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.located]
     return replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
 
 
@@ -257,7 +257,7 @@ def _with(site: Site, setting: Setting) -> Site:
                 "sensor. Leave the number of sensors as it is.",
                 sensors=setting.sensors,
             )
-        update |= {"sensor": _kept(site, setting.sensors)} if spec.sensor else {"sensors": setting.sensors}
+        update |= {"sensor": _kept(site, setting.sensors)} if spec.located else {"sensors": setting.sensors}
     return Site(spec.model_copy(update=update), site.folder, site.source)
 
 
@@ -268,7 +268,7 @@ def _kept(site: Site, number: int) -> list[SensorSpec]:
             f"sensors={number}: the site file of {site.name} lists {site.physics.sensors}. Give fewer, or list more.",
             sensors=number,
         )
-    return [site.spec.sensor[k] for k in site.choose_sensors(number).sensors]
+    return [site.spec.located[k] for k in site.choose_sensors(number).sensors]
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> N
         raise ApiError(403, "forbidden", message)
     if body.site is not None:
         watched = context.site(body.site, caller)
-        if body.sensor is not None and body.sensor not in watched.site.sensor_ids:
+        if body.sensor is not None and body.sensor not in watched.ids:
             message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
             raise ApiError(422, "unknown-sensor", message)
     make = context.store.tokens.create

@@ -15,6 +15,7 @@ from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
+from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Role
 from cloakwork.recovery import FaultKind
@@ -49,7 +50,7 @@ class SensorHealth(ResponseModel):
     allowed: int
     last_seen: int | None
     last_reading: int | None
-    sigma: float
+    sigma: float | None = Field(description="Null for a binary sensor.")
     missing: int
     frames: int
     late: int
@@ -137,6 +138,9 @@ class HealthBody(ResponseModel):
     problems: list[ProblemBody]
     alarms: list[AlarmBody]
     faults: list[FaultBody]
+    in_use: dict[str, float] = Field(
+        description="Zones that binary sensors watch, with the probability that someone is there now."
+    )
 
 
 @router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
@@ -165,6 +169,7 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
         problems=[_problem_body(problem) for problem in problems],
         alarms=[AlarmBody.model_validate(alarm) for alarm in store.readings.alarms_per_sensor(site, each=ALARMS)],
         faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
+        in_use=in_use(store, watched, context.clock()),
     )
 
 
@@ -178,6 +183,7 @@ def _sensors(
         counts[problem.sensor][problem.reason] += problem.count
     used = _used(context, watched, rules, reports, now)
     times = _frame_times(context, watched, now)
+    sigmas = {sensor.id: sensor.sigma for sensor in watched.plan.sensors}
     present: Counter[str] = Counter()
     for values in context.store.frames.values(site, times).values():
         present.update(values.keys())
@@ -185,21 +191,21 @@ def _sensors(
     newest = {name: min(moment, now) for name, moment in last.items() if moment > 0}
     return [
         SensorHealth(
-            id=sensor.id,
-            state=report.state if (report := reports.get(sensor.id)) else None,
-            used=used[sensor.id],
+            id=sensor,
+            state=report.state if (report := reports.get(sensor)) else None,
+            used=used[sensor],
             allowed=rules.allowed,
-            last_seen=newest.get(sensor.id, report.received if report else None),
-            last_reading=newest.get(sensor.id),
-            sigma=sensor.sigma,
-            missing=len(times) - present[sensor.id],
+            last_seen=newest.get(sensor, report.received if report else None),
+            last_reading=newest.get(sensor),
+            sigma=sigmas.get(sensor),
+            missing=len(times) - present[sensor],
             frames=len(times),
-            late=counts[sensor.id][Reason.LATE],
-            again=counts[sensor.id][Reason.DUPLICATE],
-            alarms=counts[sensor.id][Reason.ALARM],
-            broken=_broken(sensor.id, problems, (used[sensor.id] or 0) > rules.allowed, now),
+            late=counts[sensor][Reason.LATE],
+            again=counts[sensor][Reason.DUPLICATE],
+            alarms=counts[sensor][Reason.ALARM],
+            broken=_broken(sensor, problems, (used[sensor] or 0) > rules.allowed, now),
         )
-        for sensor in watched.plan.sensors
+        for sensor in watched.ids
     ]
 
 

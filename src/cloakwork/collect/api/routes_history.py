@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName, json_response
+from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.room_presence import room_presence
 from cloakwork.collect.storage import Result
 from cloakwork.errors import ApiError
 
@@ -77,6 +79,31 @@ class TracksBody(ResponseModel):
     items: list[TrackBody]
 
 
+class RoomLane(ResponseModel):
+    """A zone that binary sensors watch: the probability at each time that someone is there, given all `reports`."""
+
+    id: str = Field(examples=["living"])
+    label: str = Field(examples=["Living room"])
+    reports: int
+    probability: list[float]
+
+
+class PresenceBody(ResponseModel):
+    """The zones that binary sensors watch, over up to 1,440 slots of `step_ms`, the first at `since`."""
+
+    since: int
+    step_ms: int
+    zones: list[RoomLane]
+
+
+class PresenceQuery(BaseModel):
+    """The end of the period."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    until: Annotated[Moment | None, Field(description="Before this time; until now if left out.")] = None
+
+
 @dataclass(frozen=True)
 class _Period:
     """A period, its steps, and the last result of each step that has one, by the number of the step."""
@@ -111,6 +138,27 @@ async def tracks(
     context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
     async with context.access.one_at_a_time(caller, "history"):
         return await context.workers.read(lambda: json_response(_tracks(_period(context, site, query))))
+
+
+@router.get("/presence", response_model=PresenceBody, **_READ)
+async def show_presence(
+    site: SiteName, query: Annotated[PresenceQuery, Query()], context: ContextDep, caller: CallerDep
+) -> Response:
+    """Which zones were in use: computed from the noisy bits of binary sensors, all times together."""
+    watched = context.site(site, caller)
+    until = context.clock() + 1 if query.until is None else query.until
+    async with context.access.one_at_a_time(caller, "history"):
+        return await context.workers.read(lambda: json_response(_presence(context, watched, until)))
+
+
+def _presence(context: ApiContext, watched: CollectedSite, until: int) -> PresenceBody:
+    rooms = room_presence(context.store, watched, until)
+    since = int(rooms[0].times[0]) if rooms and len(rooms[0].times) else until
+    lanes = [
+        RoomLane(id=room.id, label=room.label, reports=room.reports, probability=room.probability.tolist())
+        for room in rooms
+    ]
+    return PresenceBody(since=since, step_ms=watched.schedule.period_ms, zones=lanes)
 
 
 def _period(context: ApiContext, site: str, query: PeriodQuery) -> _Period:

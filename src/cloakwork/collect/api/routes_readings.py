@@ -116,7 +116,8 @@ async def list_readings(
     site: SiteName, query: Annotated[ReadingsQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
-    steps = {sensor.id: sensor.step for sensor in context.site(site, caller).plan.sensors}
+    plan = context.site(site, caller).plan
+    steps = {sensor.id: sensor.step for sensor in plan.sensors} | dict.fromkeys(plan.binary_ids, 1.0)
     read = partial(context.store.readings.page, site, sensor=query.sensor)
     return await page_response(context, caller, query, read, partial(_readings_body, steps))
 

@@ -146,7 +146,7 @@ async def show_site(site: SiteName, context: ContextDep, caller: CallerDep) -> G
 async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: CallerDep) -> Erased:
     """Erase stored readings of a sensor or a period, and the results of their frames. This cannot be undone."""
     watched = context.site(site, caller)
-    known = body.sensor is None or body.sensor in watched.site.sensor_ids
+    known = body.sensor is None or body.sensor in watched.ids
     if body.since is not None and body.until is not None and body.since >= body.until:
         raise ApiError(422, "invalid", "body: until is not after since. Give since <= time < until.")
     erased = await context.workers.write(context.store.erase, site, body.sensor, body.since, body.until)
@@ -161,7 +161,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
     return SiteBody(
         name=name,
         kind=site.spec.physics.kind,
-        sensors=len(watched.plan.sensors),
+        sensors=len(watched.ids),
         places=len(site.physics.space),
         unit=site.unit,
         **{name: getattr(claim, name) for name in ("alpha", "epsilon", "delta", "scope", "readings_per_window")},

@@ -117,6 +117,7 @@ export class SiteView {
       const alarms = total(health) - total(this.health);
       if (alarms > 0 && this.health !== NO_HEALTH) this.page.announce("alarm", () => "New alarm.");
       this.health = health;
+      this.geometry.bits = health.in_use;
       api.setClock(health.now, this.info);
       this.drawHealth();
     });

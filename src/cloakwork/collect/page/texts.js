@@ -108,7 +108,7 @@ export function whereText(mark, space, zones) {
 }
 
 /** The rows of the timeline at a moment: the count, then each zone. */
-export function laneTexts(result, { kind, zones: named }) {
+export function laneTexts(result, { kind, zones: named, bits }) {
   const total = { id: "", label: isFloor(kind) ? "People" : "Sources", text: "", there: false };
   if (result?.counts) {
     const [low, high, p] = likelyCounts(result);
@@ -117,7 +117,8 @@ export function laneTexts(result, { kind, zones: named }) {
   const found = new Map((result?.zones ?? []).map((zone) => [zone.id, zone]));
   const rows = named.map(({ id, label }) => {
     const zone = found.get(id);
-    return { id, label, text: zone ? zoneText(zone, kind) : "", there: zone?.occupied === true };
+    const seen = bits?.[id] >= 0 ? ` (bits: ${zoneText({ probability: bits[id], expected: 1 }, kind)})` : "";
+    return { id, label, text: (zone ? zoneText(zone, kind) : "") + seen, there: zone?.occupied === true };
   });
   return [total, ...rows];
 }

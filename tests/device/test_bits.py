@@ -1,0 +1,168 @@
+"""Binary sensors: from the site file through the plan and a device to the key holder."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.device import provision
+from cloakwork.errors import InputError, PlanError, SiteError
+from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
+from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import flip_table, keyed_noise
+from cloakwork.sensor.device import TAKE, Device
+from cloakwork.sensor.keystream import sequence
+from cloakwork.sensor.store import Folder
+from cloakwork.sensor.table import look_up
+from cloakwork.sensor.wire import read_reading
+from cloakwork.site import Plan, Site, freeze, load_plan, parse_site
+from tests import micropython
+
+SITE = """name = "hall"
+sensors = 4
+[physics]
+kind = "line"
+places = 12
+T = 0.01
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.05
+window = "1min"
+readings_per_window = 60
+[privacy.binary]
+epsilon = 2.0
+delta = 1e-5
+[[zone]]
+id = "left"
+between = [0.0, 0.5]
+[[sensor]]
+id = "door"
+kind = "binary"
+zone = "left"
+"""
+WORDS = 1 << 127
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return parse_site(SITE)
+
+
+@pytest.fixture(scope="module")
+def plan(site: Site) -> Plan:
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    save_keys(new_keys("hall"), tmp_path / "keys.json")
+    return tmp_path / "keys.json"
+
+
+def sent_bits(folder: Path, bits: list[int | None]) -> list[tuple[int, int, int]]:
+    """The messages of a device that reads these bits in slots without end: (seq, time, value)."""
+    config = json.loads((folder / "device.json").read_text())
+    config["schedule"] |= {"allowed": 0}
+    now = [0]
+    device = Device(config, Folder(str(folder)), lambda: now[0])
+    messages = []
+    for bit in bits:
+        now[0] += config["schedule"]["period_ms"]
+        start = device.slot_start(device.clock.now())
+        assert device.begin(start) == TAKE
+        messages.append(read_reading(device.cloak(None if bit is None else (bit, 1), start)))
+    device.close()
+    return messages
+
+
+def test_the_table_of_a_device_has_exactly_the_probabilities_of_the_flip(site: Site, plan: Plan) -> None:
+    flip = site.flip
+    assert flip is not None
+    cuts = plan.noise("door").table.cuts
+    cut = int.from_bytes(cuts, "big")
+    assert 0 <= WORDS - cut - flip.words <= flip.words * 2e-9 + 2, "the frozen surplus, towards more noise"
+    for word, flipped in ((cut - 1, 0), (cut, 1), (WORDS - 1, 1), (WORDS + cut - 1, 0), (WORDS + cut, -1)):
+        assert look_up(cuts, word) == flipped
+    three = flip_table(WORDS // 8, 3).cuts
+    drawn = [look_up(three, word) % 3 for word in range(0, 2 * WORDS, WORDS // 8)]
+    assert [drawn.count(value) for value in range(3)] == [12, 2, 2]
+
+
+def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
+    bits: list[int | None] = [int(bit) for bit in np.random.default_rng(3).integers(0, 2, 400)]
+    sent = sent_bits(made.folder, bits)
+    assert {value for *_, value in sent} == {0, 1}
+    flipped = sum(value != bit for (*_, value), bit in zip(sent, bits, strict=True))
+    assert 140 < flipped < 250, "about 48 % of 400"
+    with (tmp_path / "sent.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(("time", "sensor", "seq", "value"))
+        writer.writerows((time, "door", seq, value) for seq, time, value in sent)
+    rows = list(Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)))
+    assert [int(value) for row in rows for value in row.value] == bits
+
+
+def test_a_bit_that_cannot_be_read_or_is_none_is_flipped_like_any_other(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    folders = [
+        provision(plan, "door", tmp_path / name, broker=BrokerAddress(), keys=None, resolution=1.0).folder
+        for name in ("failing", "wrong")
+    ]
+    for folder, reading in zip(folders, (None, 7), strict=True):
+        sent = [value for *_, value in sent_bits(folder, [reading] * 300)]
+        assert 90 < sum(sent) < 200, "a constant 0, flipped in 48 % of cases"
+
+
+def test_a_board_draws_the_same_flips(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
+    generation = made.generation
+    seqs = np.array([sequence(generation, counter) for counter in range(1500)])
+    key = load_keys(keys).device_key("door", generation)
+    drawn = keyed_noise(plan.noise("door").table, key, "hall", "door", seqs)
+    host = hashlib.sha256(b"".join(b"%d\n" % value for value in drawn.tolist())).hexdigest()
+    micropython.copy_sensor(made.folder)
+    board = micropython.run(micropython.PROGRAMS / "draws.py", folder=made.folder, timeout=600)
+    assert board.returncode == 0, board.stdout + board.stderr
+    report = json.loads(board.stdout)
+    assert report["digest"] == host
+    assert report["steps"] == [[1, 16]], "one look-up a bit"
+
+
+def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:
+    plan.write(tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+    assert plan.ids == ("s1", "s2", "s3", "s4", "door")
+    other = parse_site(SITE.replace("epsilon = 2.0", "epsilon = 1.0"))
+    with pytest.raises(PlanError):
+        plan.cloak(other)
+    renamed = parse_site(SITE.replace('"left"', '"west"'))
+    assert renamed.digest == site.digest, "naming a room needs no new plan"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('zone = "left"\n', 'zone = "right"\n', "sensor[1].zone"),
+        ('zone = "left"\n', "", "sensor[1]"),
+        ('zone = "left"\n', 'zone = "left"\nat = 0.3\n', "sensor[1]"),
+        ("[privacy.binary]\nepsilon = 2.0\ndelta = 1e-5\n", "", ""),
+        ("epsilon = 2.0", "epsilon = 1000.0", "privacy.binary"),
+        ("delta = 1e-5", "delta = 1.0", "privacy.binary.delta"),
+        ('kind = "binary"', 'kind = "bool"', "sensor[1].kind"),
+    ],
+)
+def test_a_site_file_that_is_wrong_about_bits_names_the_key(old: str, new: str, key: str) -> None:
+    with pytest.raises(SiteError) as refused:
+        parse_site(SITE.replace(old, new))
+    assert key in refused.value.values["lines"]
+
+
+def test_a_bit_is_no_part_of_the_physics(plan: Plan) -> None:
+    with pytest.raises(InputError, match="binary"):
+        plan.sensor("door")
