@@ -1,5 +1,6 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
+from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
 from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, reading_mu, sensitivity
 from cloakwork.privacy.choice import Chooser, choose
@@ -27,6 +28,7 @@ __all__ = [
     "LARGE_COST",
     "SERVER_TABLES",
     "Allowance",
+    "Budget",
     "Calibration",
     "Chooser",
     "Cloak",

@@ -1,0 +1,179 @@
+"""The sum of several claims: what releases of different kinds reveal together."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol, final
+
+import numpy as np
+from scipy import special
+
+from cloakwork._checks import FloatArray, count, positive, rounded_up
+from cloakwork.errors import CalibrationError
+from cloakwork.privacy.flip import Flip, loss_law
+from cloakwork.privacy.gaussian import Profile, log_delta
+
+GRID = 1 << 14  # points of the sum of losses
+MOST_REPORTS = 1_000_000  # of one kind
+_TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
+_SLIP = 1e-9  # bounds the relative error of the laws and their convolution
+
+
+class GaussianRelease(Protocol):
+    """A release with Gaussian noise, such as a window of a cloak."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """Releases that one observer keeps, and the (epsilon, delta) of all of them together.
+
+    A budget is immutable: each method returns a larger one. It adds claims about the same people: someone may change
+    what every one of the releases hides.
+
+    Notes
+    -----
+    Losses of independent releases add up. Those of Gaussian releases are Gaussian, and their mu^2 add up exactly.
+    Everything else is a post-processing of randomised response (Kairouz, Oh and Viswanath): a release with (epsilon, 0)
+    reveals no more than one bit that is true with probability e^epsilon / (1 + e^epsilon), and one with
+    (epsilon, delta) no more than that bit, or everything with probability delta. Equal bits have a binomial law. The
+    laws of unequal ones are rounded up to a common grid and convolved, so
+
+        delta(epsilon) = E delta_mu(epsilon - L),   L the sum of the bits' losses,
+
+    is never too small. It is too large by at most a step of the grid for each kind of bit, in epsilon.
+
+    >>> budget = Budget().choice(0.5, times=2).flip(Flip(epsilon=1.0, readings_per_window=10))
+    >>> round(budget.epsilon(0.0), 6)
+    2.0
+    """
+
+    mu2: float = 0.0
+    bits: tuple[tuple[float, int], ...] = ()  # loss of one report, and how many
+    kept: float = 1.0  # probability that no release with a delta reveals everything
+
+    def cloak(self, cloak: GaussianRelease, *, windows: int = 1) -> "Budget":
+        """Add full windows of a cloak."""
+        return replace(self, mu2=self.mu2 + count("windows", windows) * cloak.profile.mu**2)
+
+    def flip(self, flip: Flip, *, windows: int = 1) -> "Budget":
+        """Add full windows of a flip."""
+        return self._with(flip.each, count("windows", windows) * flip.readings_per_window * flip.sensors)
+
+    def choice(self, epsilon: float, *, times: int = 1) -> "Budget":
+        """Add choices by `choose`, or anything else with this epsilon and no delta."""
+        return self._with(positive("epsilon", epsilon, error=CalibrationError), count("times", times))
+
+    def claim(self, epsilon: float, delta: float, *, times: int = 1) -> "Budget":
+        """Add releases of which no more is known than their claim, such as published series."""
+        if not 0 <= delta < 1:
+            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
+        return replace(self.choice(epsilon, times=times), kept=self.kept * (1 - delta) ** times)
+
+    def times(self, k: int) -> "Budget":
+        """All of this, k times: so many days, say."""
+        k = count("k", k)
+        bits = tuple((each, k * number) for each, number in self.bits)
+        return Budget(0.0, (), self.kept**k)._joined(k * self.mu2, bits)
+
+    def delta(self, epsilon: float) -> float:
+        """The delta of everything together at `epsilon`, rounded up."""
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
+        return self._delta(epsilon, self._losses())
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon of everything together at `delta`, rounded up."""
+        if not 0 <= delta < 1:
+            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
+        if delta == 0:
+            if self.mu2 or self.kept < 1:
+                raise CalibrationError("delta=0: Gaussian noise, or a claim with a delta, has none. Give a delta.")
+            return sum(each * number for each, number in self.bits)
+        if 1 - self.kept >= delta:
+            raise CalibrationError(f"delta={delta:g}: the deltas of the parts alone add up to {1 - self.kept:.3g}.")
+        losses = self._losses()
+        low, high = 0.0, 1.0
+        while self._delta(high, losses) > delta:
+            low, high = high, 2 * high
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._delta(middle, losses) <= delta else (middle, high)
+        return high if self._delta(0.0, losses) > delta else 0.0
+
+    def explain(self, delta: float) -> str:
+        """Explain in sentences what is added up, and the outcome now, seven-fold and a year of days."""
+        parts = [f"Gaussian releases with mu {math.sqrt(self.mu2):.4g}"] if self.mu2 else []
+        parts += [f"{number:,} reports with epsilon {rounded_up(each, 3)} each" for each, number in self.bits]
+        parts += [f"claims whose deltas add up to {rounded_up(1 - self.kept, 2)}"] if self.kept < 1 else []
+        longer = ", ".join(f"{k} times {rounded_up(self.times(k).epsilon(delta), 3)}" for k in (7, 365))
+        return (
+            f"Together: {'; '.join(parts) or 'nothing'}. At delta {delta:g}, epsilon is "
+            f"{rounded_up(self.epsilon(delta), 3)}; the same {longer}."
+        )
+
+    def _with(self, each: float, number: int) -> "Budget":
+        return self._joined(self.mu2, (*self.bits, (each, number)))
+
+    def _joined(self, mu2: float, bits: tuple[tuple[float, int], ...]) -> "Budget":
+        numbers: dict[float, int] = {}
+        for each, number in bits:
+            numbers[each] = numbers.get(each, 0) + number
+        for number in numbers.values():
+            if number > MOST_REPORTS:
+                raise CalibrationError(
+                    f"{number:,} reports of one kind: at most {MOST_REPORTS:,} are added up.", reports=number
+                )
+        return replace(self, mu2=mu2, bits=tuple(sorted(numbers.items())))
+
+    def _losses(self) -> "_Losses":
+        """The law of the sum of the bits' losses, each group of equal bits rounded up to the grid once."""
+        spans = [_span(each, number) for each, number in self.bits]
+        width = sum(high - low for low, high in spans)
+        step = width / GRID if len(spans) > 1 else 0.0
+        if step == 0.0:
+            groups = [(each * np.arange(-n, n + 1.0, 2), loss_law(each, n, 2)[::2]) for each, n in self.bits]
+            return _Losses(*groups[0], 0.0) if groups else _Losses(np.zeros(1), np.ones(1), 0.0)
+        law, start, beyond = np.ones(1), 0.0, 0.0
+        for (each, number), (low, high) in zip(self.bits, spans, strict=True):
+            losses = each * np.arange(-number, number + 1.0, 2)
+            masses = loss_law(each, number, 2)[::2]
+            places = np.maximum(np.ceil((losses - low) / step - 1e-9), 0).astype(np.int64)
+            inside = losses <= high
+            beyond += float(masses[~inside].sum())
+            law = np.convolve(law, np.bincount(places[inside], masses[inside]))
+            start += low
+        slack = 1e-8 * step * len(spans)
+        return _Losses(start + slack + step * np.arange(len(law)), law, beyond)
+
+    def _delta(self, epsilon: float, losses: "_Losses") -> float:
+        rest = epsilon - losses.values
+        mu = math.sqrt(self.mu2)
+        if mu == 0:
+            gains = -np.expm1(np.minimum(rest, 0.0))
+        elif len(rest) == 1 and rest[0] >= 0:
+            gains = np.array([math.exp(log_delta(float(rest[0]), mu))])
+        else:
+            ahead = np.exp(special.log_ndtr(mu / 2 - rest / mu))
+            behind = np.exp(np.minimum(rest + special.log_ndtr(-mu / 2 - rest / mu), 0.0))
+            gains = np.maximum(ahead - behind, 0.0) + 1e-13 * ahead
+        within = float(losses.masses @ gains) * (1 + _SLIP) + losses.beyond
+        return min(1.0, 1 - self.kept * (1 - min(1.0, within)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Losses:
+    """Values of the loss and their probabilities; a larger loss has the probability `beyond`."""
+
+    values: FloatArray
+    masses: FloatArray
+    beyond: float
+
+
+def _span(each: float, number: int) -> tuple[float, float]:
+    """Where the sum of so many losses lies, but for a probability of 2 e^-40 (Hoeffding)."""
+    middle = number * each * math.tanh(each / 2)
+    far = each * math.sqrt(2 * _TAIL * number)
+    return max(-number * each, middle - far), min(number * each, middle + far)
