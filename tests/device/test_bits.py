@@ -160,7 +160,9 @@ def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tm
 def test_a_site_file_that_is_wrong_about_bits_names_the_key(old: str, new: str, key: str) -> None:
     with pytest.raises(SiteError) as refused:
         parse_site(SITE.replace(old, new))
-    assert key in refused.value.values["lines"]
+    lines = refused.value.values["lines"]
+    assert isinstance(lines, dict)
+    assert key in lines
 
 
 def test_a_bit_is_no_part_of_the_physics(plan: Plan) -> None:

@@ -76,7 +76,7 @@ class Budget:
         """All of this, k times: so many days, say."""
         k = count("k", k)
         bits = tuple((each, k * number) for each, number in self.bits)
-        return Budget(0.0, (), self.kept**k)._joined(k * self.mu2, bits)
+        return replace(self._joined(k * self.mu2, bits), kept=self.kept**k)
 
     def delta(self, epsilon: float) -> float:
         """The delta of everything together at `epsilon`, rounded up."""
@@ -134,11 +134,11 @@ class Budget:
         width = sum(high - low for low, high in spans)
         step = width / GRID if len(spans) > 1 else 0.0
         if step == 0.0:
-            groups = [(each * np.arange(-n, n + 1.0, 2), loss_law(each, n, 2)[::2]) for each, n in self.bits]
-            return _Losses(*groups[0], 0.0) if groups else _Losses(np.zeros(1), np.ones(1), 0.0)
+            each, number = self.bits[0] if self.bits else (0.0, 0)
+            return _Losses(_values(each, number), loss_law(each, number, 2)[::2], 0.0)
         law, start, beyond = np.ones(1), 0.0, 0.0
         for (each, number), (low, high) in zip(self.bits, spans, strict=True):
-            losses = each * np.arange(-number, number + 1.0, 2)
+            losses = _values(each, number)
             masses = loss_law(each, number, 2)[::2]
             places = np.maximum(np.ceil((losses - low) / step - 1e-9), 0).astype(np.int64)
             inside = losses <= high
@@ -146,7 +146,7 @@ class Budget:
             law = np.convolve(law, np.bincount(places[inside], masses[inside]))
             start += low
         slack = 1e-8 * step * len(spans)
-        return _Losses(start + slack + step * np.arange(len(law)), law, beyond)
+        return _Losses(start + slack + step * np.arange(len(law), dtype=np.float64), law, beyond)
 
     def _delta(self, epsilon: float, losses: "_Losses") -> float:
         rest = epsilon - losses.values
@@ -170,6 +170,11 @@ class _Losses:
     values: FloatArray
     masses: FloatArray
     beyond: float
+
+
+def _values(each: float, number: int) -> FloatArray:
+    """The sums that so many losses of plus or minus `each` can have."""
+    return np.asarray(each * np.arange(-number, number + 1, 2, dtype=np.float64))
 
 
 def _span(each: float, number: int) -> tuple[float, float]:
