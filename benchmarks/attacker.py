@@ -17,7 +17,7 @@ from cloakwork.site import freeze
 
 SEED = 5
 SURE = 0.9
-ASKED = {Span.WINDOW: 20, Span.HOUR: 60}  # minutes from one question to the next
+ASKED = {Span.WINDOW: 20, Span.HOUR: 20}  # minutes from one question to the next
 GOAL = (0.85, 0.95)
 BLOCK = 60  # frames: moments of one hour are alike, hours hardly
 DAY = 1440  # minutes

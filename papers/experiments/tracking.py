@@ -34,8 +34,8 @@ from papers.followed_people import (
 from papers.result import Finding, Goal, Measure, Table
 from papers.statistics import Mean
 
-# numbers of people, runs, frames of people who sit, frames of walkers
-FULL, QUICK, PROBE = ((1, 2, 3), 3, 60, 40), ((1, 2), 2, 23, 23), ((1,), 2, 5, 5)
+# numbers of people, runs and frames of people who sit, runs and frames of walkers
+FULL, QUICK, PROBE = ((1, 2, 3), 12, 100, 3, 40), ((1, 2), 2, 23, 2, 23), ((1,), 2, 5, 2, 5)
 NEAR = {1: 0.10, 2: 0.16, 3: 0.22}  # metres that the filter has to reach for people who sit
 NEAR_RECORDED = {"filtered": 0.60, "smoothed": 0.50}
 BLOCK = 10  # frames whose mean counts as one trial: errors of frames in a row are alike
@@ -204,7 +204,7 @@ def _blocks(runs: Sequence[FloatArray]) -> tuple[float, ...]:
 
 
 def _work(run: Run) -> FollowedScenes:
-    counts, runs, sits, walks = run.choose(FULL, QUICK, PROBE)
+    counts, sittings, sits, runs, walks = run.choose(FULL, QUICK, PROBE)
     path = run.data(POSITIONS)
     kinds: list[tuple[str, int, Callable[[int], Scene]]] = [(SIT, k, partial(sitting, k, sits)) for k in counts]
     kinds += [(WALK, k, partial(strolling, k, walks)) for k in counts]
@@ -212,7 +212,7 @@ def _work(run: Run) -> FollowedScenes:
         kinds.append((RECORDED, 0, partial(_recorded, path, run.choose(None, walks, walks))))
     found = []
     for kind, people, make in run.each(kinds):
-        scenes = [make(1000 * run.seed + number) for number in range(runs)]
+        scenes = [make(1000 * run.seed + number) for number in range(sittings if kind == SIT else runs)]
         name = f"{kind}-{people}".replace(" ", "-").replace("/", "-")
         found.append(run.part(name, SceneErrors, partial(scene_errors, kind, people, scenes, run.seed)))
     return FollowedScenes(path is not None, tuple(found))

@@ -60,7 +60,7 @@ SMALLER: dict[str, dict[str, object]] = {
     "noisy-recovery": _PANELS,
     "private-recovery": _PANELS,
     "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MOST_REPORTS": 5_000},
-    "tracking": {"papers.experiments.tracking.QUICK": ((2,), 2, 5, 33)},
+    "tracking": {"papers.experiments.tracking.QUICK": ((2,), 2, 5, 2, 33)},
     "typical": {"papers.experiments.typical.QUICK": (70, 3_000)},
     "vicinities": {"papers.experiments.vicinities.QUICK_FRAMES": {_LINE: 70, ("line", Strengths.FREE): 40, _ROOMS: 28}},
 }

@@ -17,7 +17,7 @@ def test_the_recorded_movement_is_a_scene_where_it_is_available(
 ) -> None:
     written(tmp_path)
     monkeypatch.setenv("CLOAKWORK_DATA", str(tmp_path))
-    monkeypatch.setattr(tracking, "QUICK", ((1,), 2, 4, 4))
+    monkeypatch.setattr(tracking, "QUICK", ((1,), 2, 4, 2, 4))
     finding = tracking.EXPERIMENT.work(Run(1, Size.QUICK))
     assert isinstance(finding, FollowedScenes)
     assert (tmp_path / POSITIONS).exists()

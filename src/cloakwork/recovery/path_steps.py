@@ -17,7 +17,7 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery.strength import draw_strength
 
 Beliefs = NDArray[np.float32]
-LEAST = np.float32(1e-8)  # a share of a law this small does not walk
+LEAST = np.float32(1e-6)  # a share of a law this small does not walk
 TINY = np.float32(1e-30)  # a state this unlikely is impossible
 LOWEST = np.float32(-80.0)  # exp of less is 0 in single precision
 NEVER = np.float32(-np.inf)
