@@ -1,6 +1,7 @@
 """The attacker's view of the demo: how often a mark of at least 90 % probability holds a person in its vicinity.
 
-One day of the demo's people at a reading a minute, and what `/attack` answers at many of its moments.
+One day of the demo's people at a reading a minute, and what the tracker of `/attack` finds at many of its moments.
+Unlike `/attack`, it has as much time as it needs, so a busy machine cuts no span short.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,10 +10,10 @@ import numpy as np
 from rich.table import Table
 
 from cloakwork.collect import CollectedSite
-from cloakwork.collect.attack import Span, follow
+from cloakwork.collect.attack import Span
 from cloakwork.demo import Household, load_flat
 from cloakwork.physics import FloorPlan, sources
-from cloakwork.readings import Frame, FrameTracker
+from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import freeze
 
 SEED = 5
@@ -72,21 +73,20 @@ def _asked(
 ) -> Iterator[tuple[int, bool]]:
     """The marks of `/attack` for a span, asked every few minutes."""
     size = round(span.milliseconds(watched) / watched.schedule.period_ms)
-    by_time = {frame.time: frame for frame in frames}
     for k in range(size - 1, len(frames), ASKED[span]):
-        times = [frame.time for frame in frames[k + 1 - size : k + 1]]
-        found = follow(watched, times, lambda some: [by_time[when] for when in some])
-        assert found is not None
-        assert not found.cut
-        for source in found.result.sources:
-            if source.probability >= SURE:
-                yield k, bool(people[k] & set(source.vicinity))
+        tracker = FrameTracker(watched.site, watched.cloak, lag=watched.lag)
+        moments = [tracker.step(frame) for frame in frames[k + 1 - size : k + 1]]
+        yield from _sure(k, moments[-1], people[k])
 
 
 def _day(watched: CollectedSite, frames: Sequence[Frame], people: Sequence[set[int]]) -> Iterator[tuple[int, bool]]:
-    """The same for everything since the first frame: one tracker gives what `follow` gives at every moment."""
+    """The same for everything since the first frame, at every moment."""
     tracker = FrameTracker(watched.site, watched.cloak, lag=watched.lag)
     for k, frame in enumerate(frames):
-        for source in tracker.step(frame).sources:
-            if source.probability >= SURE:
-                yield k, bool(people[k] & set(source.vicinity.tolist()))
+        yield from _sure(k, tracker.step(frame), people[k])
+
+
+def _sure(k: int, moment: FrameRecovery, people: set[int]) -> Iterator[tuple[int, bool]]:
+    for source in moment.sources:
+        if source.probability >= SURE:
+            yield k, bool(people & set(source.vicinity.tolist()))
