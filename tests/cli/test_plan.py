@@ -289,8 +289,9 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
     """24 hours, 4 readings an hour: the ledger slides, so a day is not 25 windows but 24."""
     site = written(tmp_path, LINE + "readings_per_window = 4\n")
     values = run("plan", site, "--json").values
-    hour, day, week, year = values["over_time"]
-    assert [one["time"] for one in (hour, day, week, year)] == ["1 hour", "a day", "a week", "a year"]
+    hour, working, day, week, year = values["over_time"]
+    assert [one["time"] for one in values["over_time"]] == ["1 hour", "eight hours", "a day", "a week", "a year"]
+    assert working["std"] == pytest.approx(values["limits"]["typical_std"] / 8**0.5)
     assert (hour["readings"], hour["epsilon"]) == (4, 4.0)
     assert (day["readings"], week["readings"]) == (4 * 24, 4 * 168)
     assert 4 * 8_760 < year["readings"] <= 4 * 8_766
@@ -308,7 +309,7 @@ def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_p
     site = written(tmp_path, text + 'readings_per_window = 4\nwindow = "10min"\n')
     values = run("plan", site, "--json").values
     spans = values["over_time"]
-    assert [span["time"] for span in spans] == ["10 minutes", "an hour", "a day", "a week", "a year"]
+    assert [span["time"] for span in spans] == ["10 minutes", "an hour", "eight hours", "a day", "a week", "a year"]
     assert [span["right_place"] for span in spans] == sorted(span["right_place"] for span in spans)
     assert (spans[0]["right_place"], spans[-1]["right_place"]) == (values["limits"]["right_place"], 1.0)
     model, sigma = load_site(site).physics, np.array(values["sigma"])

@@ -80,5 +80,5 @@ def test_eight_hours_locate_a_source_that_stays(tmp_path: Path) -> None:
     assert longer.epsilon == pytest.approx(composed, rel=0.01)
     # along a line, the information about a place is the squared slope of all readings in units of their noise
     steps = np.diff(one.cloak.physics.matrix, axis=1) / np.diff(one.site.physics.space.places, axis=0).T
-    information = ((steps.T / one.cloak.sigmas) ** 2).sum(axis=1).max() * claim.readings_per_window * windows
+    information = np.median(((steps.T / one.cloak.sigmas) ** 2).sum(axis=1)) * claim.readings_per_window * windows
     assert longer.radius == pytest.approx(information**-0.5, rel=0.15)

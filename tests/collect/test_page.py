@@ -282,7 +282,7 @@ def test_an_attackers_view_and_the_truth_are_shown_beside_the_map(browser: Brows
     with watching(browser, given=given, viewport={"width": 1440, "height": 900}) as (visit, _):
         page = visit.page
         expect(page.locator("#attack-figure")).to_be_hidden()
-        expect(page.locator("#longer")).to_have_text(re.compile("8 hours .* 3.cm, .* by anyone who keeps every"))
+        expect(page.locator("#longer")).to_have_text(re.compile("8 hours .* 3.cm by anyone who keeps every"))
         page.check("#layer-attack")
         expect(page.locator("#attack-plan .mark:not(.doubt)")).to_have_count(3)
         for fact in (

@@ -209,13 +209,16 @@ def test_each_zone_has_a_line_with_its_probability(browser: Browser) -> None:
             visit.picture(f"zones-{scheme}")
 
 
-def test_a_source_on_a_line_is_no_person_and_a_phone_shows_all_zones(browser: Browser) -> None:
+def test_a_source_on_a_line_is_no_person_and_a_phone_shows_all_zones_and_sensors(browser: Browser) -> None:
     given = zoned((0.95, 1.0), (0.05, 0.1), site=LINE_ZONES)
     with watching(browser, given=given, viewport={"width": 360, "height": 740}) as (visit, _):
         page = visit.page
         expect(page.locator("#lanes li")).to_have_count(3)
         assert zone_lines(page) == ["near: a source, 95 %", "far: no source, 95 %"]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        tops = page.eval_on_selector_all(".top > *", "all => all.map((one) => one.offsetTop + one.offsetHeight / 2)")
+        assert max(tops) - min(tops) < 5, "the header is one row"
+        assert page.eval_on_selector(".scroll", "table => table.scrollWidth <= table.clientWidth"), "the table fits"
         visit.picture("zones-phone")
 
 

@@ -245,6 +245,7 @@ def zone(name: str, probability: float, expected: float = 0.9, *, occupied: bool
         ([0.24, 0.26, 0.25, 0.25], [], "1 or 2 people", "51 % sure"),
         ([0.1, 0.9], [zone("l", 0.4, occupied=False), zone("s", 0.45, occupied=False)], "1 person: room unclear", "90"),
         ([0.97, 0.03], [zone("l", 0.03, occupied=False)], "No one", "97 % sure"),
+        ([0, 0, 0, 1], [zone("l", 1, 2.6), zone("s", 0.4)], "3 people: Living room, Study", "over 99 % sure"),
         ([0.1, 0.8, 0.1], [zone("l", 0.6), zone("s", 0.4)], "1 person: Living room or Study", "80 % sure"),
         ([0.6, 0.4], [zone("l", 0.4), zone("s", 0.5, occupied=False)], "0 or 1 people: Living room", "over 99 % sure"),
     ],
@@ -330,8 +331,9 @@ def test_marks_take_the_label_of_their_track_and_the_rest_are_doubts(page: Page)
 TRAIL = """async (settled) => {
   const { ResultHistory } = await import("./static/result_history.js");
   const history = new ResultHistory({ name: "flat", period_ms: 1000, ahead_ms: 0, lag: 3, follows: true });
-  history.recent.from = 0;
-  settled.forEach((settled, k) => history.add({ time: 1000 * k, settled, tracks: [{ label: 1, at: [k] }] }));
+  history.recent.from = -Infinity;
+  const track = (k) => ({ label: 1, at: [k], probability: 1 });
+  settled.forEach((settled, k) => history.add({ time: 1000 * k, settled, tracks: [track(k)] }));
   return history.trails(history.newest).get(1).map(({ at }) => at[0]);
 }"""
 

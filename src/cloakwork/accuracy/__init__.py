@@ -4,7 +4,7 @@ from cloakwork.accuracy.bayes_risk import BayesRisk, bayes_risk
 from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao
 from cloakwork.accuracy.emd import emd, l1, l2
 from cloakwork.accuracy.le_cam import LeCam, le_cam
-from cloakwork.accuracy.limits import Limits, limits
+from cloakwork.accuracy.limits import Limits, limits, typical_std
 from cloakwork.accuracy.papers_bound import Assumption, PapersBound, papers_bound
 from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
 from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
@@ -35,4 +35,5 @@ __all__ = [
     "proof_constants",
     "resolution",
     "simulated_day",
+    "typical_std",
 ]

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.cli.draw import cross, floor, save, vicinity
+from cloakwork.cli.draw import INK, cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
 from cloakwork.demo import FURNITURE, Household, Position, open_path
 from cloakwork.physics import FloorPlan, sources
@@ -135,7 +135,7 @@ def _right(cloak: Cloak, readings: int) -> str:
 
 
 def _draw(path: Path, morning: Morning) -> None:
-    figure = Figure(figsize=(12, 8.6), layout="constrained")
+    figure = Figure(figsize=(12, 7.7), layout="constrained")
     axes = figure.subplot_mosaic([["truth", "found"], ["when", "when"]], height_ratios=[5, 2.4])
     shown = next(
         k for k, one in enumerate(morning.moments) if one.time - morning.moments[0].time >= 60_000 * SHOWN_MINUTE
@@ -155,7 +155,7 @@ def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[Mor
             axes.plot(x, y, ".", color="#9db8d6", markersize=4)
     for number, at in enumerate(moment.people):
         axes.plot(*at, "o", color="#1f5fa8", markersize=10, label="person" if not number else None)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), frameon=False)
 
 
 def _found(axes: Any, morning: Morning, moment: MorningFrame) -> None:
@@ -179,13 +179,14 @@ def _found(axes: Any, morning: Morning, moment: MorningFrame) -> None:
         axes.plot(*trail.T, "-", color=colour, linewidth=1.2, alpha=0.45)
         vicinity(axes, morning.flat, source, colour)
         cross(axes, source.at, colour)
-        axes.plot([], [], "x", color=colour, label=f"{label}: found, with trail and 90 % vicinity")
         axes.annotate(
             str(label), source.at, (8, 8), textcoords="offset points", color=colour, fontsize=12, weight="bold"
         )
     for number, at in enumerate(moment.people):
         axes.plot(*at, "o", color="#1f5fa8", markersize=5, label="person" if not number else None)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2, frameon=False)
+    axes.plot([], [], "x", color=INK, label="found, with its trail")
+    axes.plot([], [], "--", color=INK, label="where it is with 90 %")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=3, frameon=False)
 
 
 def _timeline(axes: Any, morning: Morning, moment: MorningFrame) -> None:

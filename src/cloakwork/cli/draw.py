@@ -18,6 +18,7 @@ from cloakwork.site import Tradeoff
 
 INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
 MOST_DRAWN_NODES = 400
+PALE = 20.0  # times the weight of one source spread over all places: below, nothing has the full colour
 
 
 def draw_map(
@@ -49,17 +50,20 @@ def coloured_map(
     axes: Any, physics: Physics, weights: FloatArray, *, label: str, colours: str = WARM
 ) -> dict[int, Sequence[float]]:
     """Draw the weight of each place in the form that suits the space; return where the places of a network are."""
+    top = max(float(weights.max()), PALE / len(weights))
     if isinstance(physics, FloorPlan):
-        mesh = floor(axes, physics.rooms, weights, colours=colours)
+        mesh = floor(axes, physics.rooms, weights, limit=top, colours=colours)
         axes.figure.colorbar(mesh, ax=axes, label=f"{label} in a cell")
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
-        mesh = axes.imshow(image, origin="lower", extent=(0, physics.size[0], 0, physics.size[1]), cmap=colours)
+        look = {"extent": (0, physics.size[0], 0, physics.size[1]), "cmap": colours, "vmin": 0, "vmax": top}
+        mesh = axes.imshow(image, origin="lower", **look)
         axes.figure.colorbar(mesh, ax=axes, label=label)
     elif physics.space.places.shape[1] == 1:
         axes.bar(physics.space.places[:, 0], weights, width=physics.space.lengths.min(initial=1.0), color="#e07b39")
         axes.set_xlabel("place")
         axes.set_ylabel(label)
+        axes.set_ylim(0, 1.05 * top)
     else:
         return _network(axes, physics, weights)
     return {}

@@ -43,7 +43,8 @@ class OverTime:
     """The most readings of a sensor in a span of time, and how much all of them together reveal.
 
     `right_place` and `mean_distance` are what the best method reaches against a lone source that stays: it names the
-    right place at most this often, and its mean distance is at least this. None if there is only one place.
+    right place at most this often, and its mean distance is at least this. `std` is the least standard deviation along
+    an axis of an unbiased method at a typical place. None if there is only one place.
     """
 
     time: str
@@ -51,6 +52,7 @@ class OverTime:
     epsilon: float
     right_place: float | None
     mean_distance: float | None
+    std: float | None
 
 
 def plan(
@@ -174,10 +176,10 @@ def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
 
 
 def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
-    """Rows on all readings of a window, and of an hour, a day, a week and a year if these are longer."""
+    """Rows on all readings of a window, and of an hour, eight hours, a day, a week and a year if these are longer."""
     window = site.spec.privacy.window
-    right, mean = (bounds.right_place, bounds.average_emd) if bounds else (None, None)
-    spans = [OverTime(duration(window), cloak.readings_per_window, cloak.epsilon, right, mean)]
+    right, mean, std = (bounds.right_place, bounds.average_emd, bounds.typical_std) if bounds else (None, None, None)
+    spans = [OverTime(duration(window), cloak.readings_per_window, cloak.epsilon, right, mean, std)]
     for name, seconds in HORIZONS:
         if seconds <= window:
             continue
@@ -188,7 +190,8 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
         elif right is not None:
             right, mean = 1.0, 0.0
         epsilon = Profile(cloak.frame_mu).times(readings).epsilon(cloak.delta)
-        spans.append(OverTime(name, readings, epsilon, right, mean))
+        less = None if std is None else std * math.sqrt(cloak.readings_per_window / readings)
+        spans.append(OverTime(name, readings, epsilon, right, mean, less))
     return spans
 
 
@@ -255,15 +258,19 @@ def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
             rounded_up(span.epsilon, 3),
             "" if span.right_place is None else f"{rounded_up(100 * span.right_place, 3)} %",
             "" if span.mean_distance is None else f"{rounded_down(span.mean_distance, 2)}{unit}",
+            "" if span.std is None else f"{span.std:.2g}{unit}",
         )
         for span in over
     ]
     title = f"An observer who keeps every reading (delta {cloak.delta:g})"
-    table(title, ("over", "readings of a sensor", "epsilon", "right place, at most", "mean distance, at least"), rows)
+    heads = ("over", "readings of a sensor", "epsilon", "right place, at most", "mean distance, at least", "std")
+    table(title, heads, rows)
     say(
         "(An epsilon above about 10 hides nothing in practice. The last columns are what the best method "
         "reaches with all sensors against a lone source that stays where it is: how often it names the right one of "
-        f"{cloak.physics.places:,} places, and how far off it is. Someone who knows its habits does better.)\n"
+        f"{cloak.physics.places:,} places, and how far off it is; std is the standard deviation "
+        "along an axis of the best unbiased estimate at a typical place (Cramer-Rao). Someone who knows its "
+        "habits does better.)\n"
     )
 
 

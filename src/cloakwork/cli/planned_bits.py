@@ -5,7 +5,13 @@ from cloakwork.cli.output import say, table
 from cloakwork.privacy import Flip
 from cloakwork.site import Schedule, Site, clock_ms
 
-HORIZONS = (("an hour", 3_600), ("a day", 86_400), ("a week", 604_800), ("a year", 31_557_600))
+HORIZONS = (
+    ("an hour", 3_600),
+    ("eight hours", 28_800),
+    ("a day", 86_400),
+    ("a week", 604_800),
+    ("a year", 31_557_600),
+)
 
 
 def bit_values(site: Site, flip: Flip, schedule: Schedule) -> dict[str, object]:

@@ -215,8 +215,8 @@ def _say_method(summary: RecoverySummary, site: Site) -> None:
 
 
 def _moment(time: int) -> str:
-    """A date if the time can be Unix milliseconds; small numbers, as of a simulation, stay as they are."""
-    return shown(time) if EARLIEST <= time < LATEST else str(time)
+    """A date if the time can be Unix milliseconds; small numbers, as of a simulation, are seconds."""
+    return shown(time) if EARLIEST <= time < LATEST else f"{time / 1000:g} s"
 
 
 def _warnings(summary: RecoverySummary, site: Site) -> list[str]:

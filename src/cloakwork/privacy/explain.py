@@ -179,11 +179,11 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
 
 
 def _steps(cloak: ExplainableCloak) -> str:
-    sent, more = f"{float(cloak.steps.min()):.3g}", more_noise(cloak.resolution_cost, 2)
+    sent, more = f"{float(cloak.steps.min()):.3g}", more_noise(cloak.resolution_cost)
     if cloak.resolution is None:
         return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
     hardware = f"{float(np.max(cloak.resolution)):.3g}"
-    alone = more_noise(cloak.resolution_cost_without_own_noise, 2)
+    alone = more_noise(cloak.resolution_cost_without_own_noise)
     if cloak.rests_on_own_noise:
         own = f"{float(np.min(cloak.own_noise)):.3g}"
         return (

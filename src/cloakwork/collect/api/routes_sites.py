@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from pydantic import Field, model_validator
 
 from cloakwork._checks import IntArray
-from cloakwork.accuracy import bayes_risk
+from cloakwork.accuracy import bayes_risk, typical_std
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
@@ -82,9 +82,9 @@ class NamedZone(ResponseModel):
 class LongerBody(ResponseModel):
     """The knowledge of an attacker who keeps the readings of eight hours, or of seven windows if longer.
 
-    A lone source that stays so long in one place can be located with a standard deviation of about `radius` metres, in
-    the direction in which sensors see it best. On a network, which has no metres, the best guess of its place is right
-    with at most the probability `right_place`. The one that does not apply is null.
+    A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
+    about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
+    at most the probability `right_place`. The one that does not apply is null.
     """
 
     seconds: float = Field(examples=[28_800.0])
@@ -204,21 +204,15 @@ def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
 
 @lru_cache
 def longer_window(watched: CollectedSite) -> LongerBody:
-    """Compute what eight hours of readings reveal, or seven windows where that is longer.
-
-    Notes
-    -----
-    A move of length alpha shifts n readings of the most exposed place by mu sqrt(n) standard deviations, so the error
-    of an unbiased estimate has a standard deviation of at least alpha / (mu sqrt(n)) there (Cramer and Rao).
-    """
+    """Compute what eight hours of readings reveal, or seven windows where that is longer."""
     claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
     epsilon = Profile(cloak.frame_mu).times(readings).epsilon(claim.delta)
-    if watched.site.physics.space.places.shape[1]:
-        radius = claim.alpha / (cloak.frame_mu * math.sqrt(readings))
-        return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
     places, noise = cloak.physics.places, cloak.claimed_sigmas
+    if cloak.physics.space.places.shape[1] and places > 1:
+        radius = typical_std(cloak.physics, noise / math.sqrt(readings))
+        return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
     found = bayes_risk(cloak.physics, noise, readings=readings).right_place if places > 1 else 1.0
     return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
 

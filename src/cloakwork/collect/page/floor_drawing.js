@@ -51,24 +51,18 @@ export class FloorDrawing {
   }
 
   _line(segments, attributes) {
-    const points = segments.map((segment) =>
-      segment.map((point) =>
-        this.px(point)
-          .map((v) => v.toFixed(1))
-          .join(" "),
-      ),
-    );
-    return s("path", { d: points.map(([a, b]) => `M${a}L${b}`).join(""), ...attributes });
+    const text = (point) => this.px(point).map((v) => v.toFixed(1)).join(" ");
+    return s("path", { d: segments.map(([a, b]) => `M${text(a)}L${text(b)}`).join(""), ...attributes });
   }
 
   _fixed() {
     const { floor, geometry } = this;
     this.back.replaceChildren(s("path", { class: "floor", d: this._cells(floor.grid.keys()) }));
-    this.names = s("g", null, ...(geometry.zones ?? []).map((zone) => this._name(zone)));
+    this.names = s("g", null, ...(geometry.zones).map((zone) => this._name(zone)));
     this.below = s("g");
     this.above = s("g");
     const weight = Math.max(2, Math.min(6 * unit(), 0.12 * this.scale));
-    const doors = geometry.doors ?? [];
+    const { doors } = geometry;
     this.front.replaceChildren(
       this.names,
       this.below,
@@ -171,27 +165,25 @@ export class FloorDrawing {
     return this.trailParts;
   }
 
-  /** Marks with their labels, above or below, so that no label covers another label or mark. */
+  /** Marks with their labels beside them, so that no label covers another label or mark. */
   _labels({ marks, label }) {
     const u = unit();
-    const roomy = this.size.width >= 520 * u;
-    const { width } = this.size;
+    const { width, height } = this.size;
+    const roomy = width >= 520 * u;
     const taken = marks.map((mark) => [...this.px(mark.at), 20 * u, 20 * u]);
     return marks.map((source) => {
       const text = roomy && !source.doubt ? label(source) : "";
       const [x, y] = this.px(source.at);
-      const reach = Math.max(source.radius * this.scale, 14 * u);
       const { wide, high } = labelSize(text);
-      const middle = Math.min(Math.max(x, wide / 2 + 4), width - wide / 2 - 4);
-      const lines = [1.15 * high, -1.15 * high, reach + 0.65 * high, -reach - 0.65 * high, 2.3 * high];
-      const free = (top) =>
-        y + top > high &&
-        !taken.some(
-          ([p, q, w, h]) => Math.abs(p - middle) < (w + wide) / 2 && Math.abs(q - y - top) < (h + high) / 2,
-        );
-      const top = lines.find(free) ?? lines[0];
-      taken.push([middle, y + top, wide, high]);
-      return sourceMark([x, y], source, text, [middle, y + top]);
+      const [side, line] = [wide / 2 + 13 * u, 1.15 * high];
+      const spots = [[0, line], [0, -line], [side, 0], [-side, 0], [side, line], [-side, -line], [0, 2 * line], [0, -2 * line]];
+      const free = ([p, q]) =>
+        Math.abs(p - width / 2) < (width - wide) / 2 &&
+        Math.abs(q - height / 2) < (height - high) / 2 &&
+        !taken.some(([a, b, w, h]) => Math.abs(a - p) < (w + wide) / 2 && Math.abs(b - q) < (h + high) / 2);
+      const [spot] = [...spots.map(([across, down]) => [x + across, y + down]).filter(free), [x, y + line]];
+      taken.push([...spot, wide, high]);
+      return sourceMark([x, y], source, text, spot);
     });
   }
 }

@@ -7,25 +7,21 @@ const TINY = 1e-9;
 export class FloorGrid {
   constructor(geometry) {
     const { places } = geometry;
-    const [xs, ys] = [0, 1].map((axis) =>
-      spacing(
-        places.map((at) => at[axis]),
-        geometry.cell,
-      ),
-    );
+    const axes = [0, 1].map((axis) => places.map((at) => at[axis]));
+    const [xs, ys] = axes.map((values) => spacing(values, geometry.cell));
     this.places = places;
     this.dx = xs.step;
     this.dy = ys.step;
-    this.width = geometry.width ?? geometry.size?.[0] ?? xs.high + xs.step / 2;
-    this.height = geometry.height ?? geometry.size?.[1] ?? ys.high + ys.step / 2;
+    this.width = geometry.width ?? xs.high + xs.step / 2;
+    this.height = geometry.height ?? ys.high + ys.step / 2;
     this.columns = Math.max(1, Math.round((xs.high - xs.low) / xs.step) + 1);
     this.rows = Math.max(1, Math.round((ys.high - ys.low) / ys.step) + 1);
     this.left = xs.low - xs.step / 2;
     this.bottom = ys.low - ys.step / 2;
     const [right, top] = [this.left + this.columns * this.dx, this.bottom + this.rows * this.dy];
     const around = [[this.left, this.bottom], [right, this.bottom], [right, top], [this.left, top]];
-    this.walls = geometry.walls?.length ? geometry.walls : around.map((corner, k) => [corner, around[(k + 1) % 4]]);
-    this.doors = geometry.doors ?? [];
+    this.walls = geometry.walls.length ? geometry.walls : around.map((corner, k) => [corner, around[(k + 1) % 4]]);
+    this.doors = geometry.doors;
     this.small = places.length <= MOST_CELLS;
     this.grid = new Int32Array(this.columns * this.rows).fill(-1);
     places.forEach(([x, y], place) => {

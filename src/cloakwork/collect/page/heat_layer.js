@@ -1,16 +1,8 @@
 // The heat layer: expected sources as colour, smooth inside a room and sharp at walls.
 
 const RAMPS = {
-  light: [
-    [255, 214, 140],
-    [245, 150, 60],
-    [205, 66, 28],
-  ],
-  dark: [
-    [110, 52, 22],
-    [214, 104, 34],
-    [255, 196, 112],
-  ],
+  light: [[255, 214, 140], [245, 150, 60], [205, 66, 28]],
+  dark: [[110, 52, 22], [214, 104, 34], [255, 196, 112]],
 };
 const SMOOTH_PIXELS = 900;
 

@@ -11,7 +11,7 @@ const HEAD = 84; // three rows of labels
 export class LineDrawing {
   constructor(geometry) {
     this.geometry = geometry;
-    this.xs = geometry.places.map((place) => (Array.isArray(place) ? place[0] : place));
+    this.xs = geometry.places.map(([x]) => x);
     const ends = this.xs.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [0, geometry.length ?? 0]);
     [this.low, this.high] = ends;
     this.span = this.high - this.low || 1;

@@ -9,13 +9,8 @@ import { NetworkDrawing } from "./network_drawing.js";
 const MOVE_MS = 700;
 const LEAST = 300;
 
-function drawingOf(geometry) {
-  const flat = Array.isArray(geometry.places?.[0]) && geometry.places[0].length === 2;
-  if (geometry.kind === "floorplan" || geometry.kind === "plane" || flat) return FloorDrawing;
-  const coordinates =
-    typeof (geometry.places?.[0]?.[0] ?? geometry.places?.[0]) === "number" && geometry.kind !== "graph";
-  return coordinates ? LineDrawing : NetworkDrawing;
-}
+/** The drawing for places with no, one or two coordinates. */
+const drawingOf = ({ places }) => [NetworkDrawing, LineDrawing, FloorDrawing][places[0]?.length ?? 0];
 
 /**
  * The marks of a result: its sources, and as doubts its tracks that are less likely than not. A followed source keeps

@@ -12,13 +12,10 @@ const EDGE = 34;
 export class NetworkDrawing {
   constructor(geometry) {
     this.geometry = geometry;
-    this.pairs = geometry.pairs ?? [];
+    this.pairs = geometry.pairs;
     const count = this.pairs.reduce((most, [a, b]) => Math.max(most, a + 1, b + 1), 0);
-    const given =
-      geometry.labels ?? (geometry.places?.length ? geometry.places : Array.from({ length: count }, (_, k) => k));
-    this.names = given.map((name) => String(name));
+    this.names = geometry.labels ?? Array.from({ length: count }, (_, k) => String(k));
     this.place = new Map(this.names.map((name, k) => [name, k]));
-    this.lengths = geometry.lengths ?? [];
     this.listed = this.names.length > MOST_NODES || !this.pairs.length;
     this.spots = this.listed ? [] : springs(this.names.length, this.pairs);
     this.span = Math.max(4, this.names.length);
@@ -94,29 +91,17 @@ export class NetworkDrawing {
       .map(([sensor, [x, y]]) => sensorDot([x + size, y - size], sensor, frame.sensors.get(sensor.id)));
   }
 
-  /** Nodes within reach of one: the distance along edges, and the node before on the way. */
-  _reached(start) {
-    const found = new Map(start < 0 ? [] : [[start, { far: 0, before: null }]]);
-    for (let changed = true; changed;) {
-      changed = false;
-      this.pairs.forEach((pair, k) => {
-        for (const [from, to] of [pair, pair.toReversed()]) {
-          const far = (found.get(from)?.far ?? Infinity) + (this.lengths[k] ?? 1);
-          if (far >= (found.get(to)?.far ?? Infinity)) continue;
-          found.set(to, { far, before: from });
-          changed = true;
-        }
-      });
-    }
-    return found;
-  }
-
-  /** The nodes on the shortest way; none where it does not move or there is no way. */
+  /** The nodes on the way with the fewest edges; none where it does not move or there is no way. */
   _way(start, end) {
-    const found = this._reached(end);
+    const next = new Map([[end, null]]);
+    for (const here of next.keys())
+      for (const pair of this.pairs) {
+        const there = pair[1 - pair.indexOf(here)];
+        if (pair.includes(here) && !next.has(there)) next.set(there, here);
+      }
     const nodes = [];
-    if (start === end || !found.has(start)) return nodes;
-    for (let node = start; node !== null; node = found.get(node).before) nodes.push(node);
+    if (start === end || !next.has(start)) return nodes;
+    for (let node = start; node !== null; node = next.get(node)) nodes.push(node);
     return nodes;
   }
 
@@ -127,25 +112,14 @@ export class NetworkDrawing {
       .slice(0, LISTED)
       .filter((k) => map[k] > 0);
     const high = (this.size.height - 30) / LISTED;
-    const title = s(
-      "text",
-      { class: "small", x: 10, y: 16 },
-      `The heaviest of ${this.names.length.toLocaleString("en-GB")} places`,
-    );
-    return [
-      title,
-      ...heaviest.flatMap((k, row) => {
-        const y = 28 + row * high;
-        const bar = {
-          class: "bar",
-          x: 150,
-          y,
-          height: high * 0.7,
-          width: Math.max(1, ((this.size.width - 170) * map[k]) / frame.top),
-        };
-        return [s("rect", bar), s("text", { class: "small", x: 10, y: y + high * 0.6 }, this.names[k])];
-      }),
-    ];
+    const text = `The heaviest of ${this.names.length.toLocaleString("en-GB")} places`;
+    const bars = heaviest.flatMap((k, row) => {
+      const y = 28 + row * high;
+      const width = Math.max(1, ((this.size.width - 170) * map[k]) / frame.top);
+      const bar = s("rect", { class: "there", x: 150, y, height: 0.7 * high, width });
+      return [bar, s("text", { class: "small", x: 10, y: y + 0.6 * high }, this.names[k])];
+    });
+    return [s("text", { class: "small", x: 10, y: 16 }, text), ...bars];
   }
 }
 

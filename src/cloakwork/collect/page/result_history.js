@@ -112,7 +112,8 @@ export class ResultHistory {
 
   /** Earlier points of each track of a result, oldest first: settled ones, where there are, as live ones jump. */
   trails(result) {
-    const points = new Map(result.tracks.map(({ label }) => [label, []]));
+    const there = result.tracks.filter(({ probability }) => probability >= 0.5);
+    const points = new Map(there.map(({ label }) => [label, []]));
     const { items } = this.recent.has(result.time - this.trail, result.time) ? this.recent : this.past;
     for (const { time, tracks, settled } of items) {
       if (time <= result.time - this.trail || time > result.time) continue;

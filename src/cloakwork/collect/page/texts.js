@@ -13,7 +13,7 @@ function spotOf(mark, space) {
   const vicinity = new Set(mark.vicinity);
   const share = ({ places }) => places.filter((place) => vicinity.has(place)).length / vicinity.size;
   const zone = vicinity.size ? around.find((one) => share(one) >= WHOLE) : around[0];
-  if (zone || !around.length) return { zone, name: zone?.label, wide: vicinity.size > zone?.places.length / 2 };
+  if (zone || !around.length) return { zone, name: zone?.label, wide: vicinity.size > zone?.places.length / 4 };
   const possible = space.zones.filter((one) => share(one) >= PART).map(({ label }) => label);
   return { name: possible.length === 2 ? possible.join(" or ") : UNCLEAR, wide: true };
 }
@@ -69,9 +69,10 @@ export function headline(result, { kind, zones: named }) {
   if (failed) return { title: "Not recovered", sure: status };
   const [low, high, p] = counts ? likelyCounts(result) : [sources.length, sources.length, null];
   const labels = new Map(named.map(({ id, label }) => [id, label]));
-  const rooms = (zones ?? [])
-    .filter(({ occupied }) => occupied)
-    .map(({ id, expected }) => `${labels.get(id) ?? id}${expected >= 1.5 ? ` (${Math.round(expected)})` : ""}`);
+  const there = (zones ?? []).filter(({ occupied }) => occupied);
+  const many = there.map(({ expected }) => Math.max(1, Math.round(expected)));
+  const fits = many.reduce((sum, k) => sum + k, 0) <= high; // else a room in doubt has someone who counts elsewhere
+  const rooms = there.map(({ id }, k) => `${labels.get(id) ?? id}${fits && many[k] > 1 ? ` (${many[k]})` : ""}`);
   const unclear = low && zones?.length && p !== null ? UNCLEAR : "";
   const place = rooms.join(rooms.length > high ? " or " : ", ") || unclear;
   const sure = p === null ? "this method gives no probabilities" : `${percent(p)} sure of the number`;
@@ -266,7 +267,7 @@ export function attackText(attack, info, space, now) {
 /** What data of a longer time reveal, in the numbers of the plan. */
 export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
   const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
-  const located = `is located to about ${length}, where sensors see best,`;
+  const located = `is located to about ${length}`;
   const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
   const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
   const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
