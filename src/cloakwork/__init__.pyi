@@ -66,9 +66,11 @@ from .recovery import Track as Track
 from .recovery import Tracked as Tracked
 from .recovery import Tracker as Tracker
 from .recovery import Tracking as Tracking
+from .recovery import Whisper as Whisper
 from .recovery import presence as presence
 from .recovery import recover as recover
 from .recovery import track as track
+from .recovery import whisper as whisper
 from .series import Bins as Bins
 from .series import Coefficients as Coefficients
 from .series import Decay as Decay

@@ -106,12 +106,14 @@ class Budget:
     def explain(self, delta: float) -> str:
         """Explain in sentences what is added up, and the outcome now, seven-fold and a year of days."""
         parts = [f"Gaussian releases with mu {math.sqrt(self.mu2):.4g}"] if self.mu2 else []
-        parts += [f"{number:,} reports with epsilon {rounded_up(each, 3)} each" for each, number in self.bits]
+        parts += [f"{number:,} x epsilon {rounded_up(each, 3)}" for each, number in self.bits]
         parts += [f"claims whose deltas add up to {rounded_up(1 - self.kept, 2)}"] if self.kept < 1 else []
-        longer = ", ".join(f"{k} times {rounded_up(self.times(k).epsilon(delta), 3)}" for k in (7, 365))
+        most = max((number for _, number in self.bits), default=0)
+        spans = [k for k in (7, 365) if 1 - self.kept**k < delta and k * most <= MOST_REPORTS]
+        longer = "".join(f"; {k} times that, {rounded_up(self.times(k).epsilon(delta), 3)}" for k in spans)
         return (
             f"Together: {'; '.join(parts) or 'nothing'}. At delta {delta:g}, epsilon is "
-            f"{rounded_up(self.epsilon(delta), 3)}; the same {longer}."
+            f"{rounded_up(self.epsilon(delta), 3)}{longer}."
         )
 
     def _with(self, each: float, number: int) -> "Budget":

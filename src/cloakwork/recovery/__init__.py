@@ -16,6 +16,7 @@ from cloakwork.recovery.smoothing import Tracking, smooth, track
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import Tracker
 from cloakwork.recovery.vicinity import Source, read_off
+from cloakwork.recovery.whisper import Whisper, whisper
 
 __all__ = [
     "DOUBTFUL",
@@ -44,6 +45,7 @@ __all__ = [
     "Tracker",
     "Tracking",
     "WeighedFrame",
+    "Whisper",
     "joint_p_value",
     "noticed",
     "presence",
@@ -52,4 +54,5 @@ __all__ = [
     "samples_locally",
     "smooth",
     "track",
+    "whisper",
 ]

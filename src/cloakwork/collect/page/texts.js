@@ -118,7 +118,7 @@ export function laneTexts(result, { kind, zones: named, bits }) {
   const found = new Map((result?.zones ?? []).map((zone) => [zone.id, zone]));
   const rows = named.map(({ id, label }) => {
     const zone = found.get(id);
-    const seen = bits?.[id] >= 0 ? ` (bits: ${zoneText({ probability: bits[id], expected: 1 }, kind)})` : "";
+    const seen = bits?.[id] >= 0 ? ` (bits: ${zoneText({ probability: bits[id], expected: 1, occupied: bits[id] >= 0.5 }, kind)})` : "";
     return { id, label, text: (zone ? zoneText(zone, kind) : "") + seen, there: zone?.occupied === true };
   });
   return [total, ...rows];
