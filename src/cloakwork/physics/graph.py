@@ -258,14 +258,29 @@ class Graph(Physics):
                     f"the slope of this graph was computed for {SKETCH_ROOM} kinds of noise: make a new graph.",
                     slopes=SKETCH_ROOM,
                 )
-            squares = np.ones(self.sensors) if weights is None else weights**2
-            seen = self.gain * np.sqrt(np.bincount(self.sensor_places, weights=squares, minlength=self.places))
-            starts, near, values = self.adjacency.indptr, self.adjacency.indices, self.adjacency.data
-            csr = (starts.astype(np.int64), near.astype(np.int32), values)
-            edges = self._edges
-            network = Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
-            self._edge_slopes[key] = network.slopes()
+            self._edge_slopes[key] = self._network(weights).slopes()
         return self._edge_slopes[key]
+
+    def column_norms(self, weights: FloatArray | None = None) -> FloatArray:
+        """||diag(weights) M_v|| of each node without the matrix, to three digits or, with hubs, estimated; (n,)."""
+        key = None if weights is None else weights.tobytes()
+        if key not in self._norms:
+            known = self._edge_slopes.get(key)
+            norms = self._network(weights).norms() if known is None or known.norms is None else known.norms
+            self._norms.clear()
+            self._norms[key] = frozen(norms)
+        return self._norms[key]
+
+    @cached_property
+    def _norms(self) -> dict[bytes | None, FloatArray]:
+        return {}
+
+    def _network(self, weights: FloatArray | None) -> Network:
+        squares = np.ones(self.sensors) if weights is None else weights**2
+        seen = self.gain * np.sqrt(np.bincount(self.sensor_places, weights=squares, minlength=self.places))
+        W, edges = self.adjacency, self._edges
+        csr = (W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data)
+        return Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
 
     def looseness(self) -> float:
         """The joint slope over that of the edge that sets it, computed without sketch: a bound on its excess."""

@@ -15,7 +15,7 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
 MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
-MOST_TOUCHED = 2e10  # entries that all edges together may touch, minutes of work
+MOST_TOUCHED = 6e9  # entries that all edges together may touch, about a minute of work
 MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
@@ -29,13 +29,14 @@ SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
 class EdgeSlopes:
     """Slopes of all edges, shape (p,), each within `slack` of the truth (p,), or times `factor` an upper bound.
 
-    `doubt` is the probability that an upper bound is too small.
+    `doubt` is the probability that an upper bound is too small. A sketch also estimates the norm of each column (n,).
     """
 
     values: FloatArray
     slack: FloatArray
     factor: float = 1.0
     doubt: float = 0.0
+    norms: FloatArray | None = None
 
     @cached_property
     def upper(self) -> FloatArray:
@@ -65,13 +66,24 @@ class Network:
 
     def slopes(self) -> EdgeSlopes:
         """Slopes of all edges, by the sharper of the two ways that is affordable."""
-        jumps = self.kernel.tau * float(self._rates.max(initial=0.0))
-        if jumps <= MOST_JUMPS:
-            chosen = np.random.default_rng(0).choice(len(self.pairs), min(SAMPLED, len(self.pairs)), replace=False)
-            touched = self._local(np.sort(chosen), 1e-4)[2]
-            if touched * len(self.pairs) / len(chosen) <= MOST_TOUCHED:
-                return self.local()
-        return self.sketched()
+        return self.local() if self._is_local else self.sketched()
+
+    def norms(self) -> FloatArray:
+        """The norm of each column, shape (n,): to three digits near each node, or estimated by random readings."""
+        if self._is_local:
+            nodes = np.arange(len(self.seen))
+            return self._near(np.stack([nodes, nodes], axis=1), 3e-3)[0]  # a pair of one node holds its heat alone
+        kernel = self.kernel.rougher(SKETCH_ERROR)
+        return np.sqrt((self._random_readings(kernel)[1] + self._random_readings(kernel)[1]) / (2 * BLOCK))
+
+    @cached_property
+    def _is_local(self) -> bool:
+        """Whether the heat of an edge stays near enough for all edges to be affordable."""
+        if self.kernel.tau * float(self._rates.max(initial=0.0)) > MOST_JUMPS:
+            return False
+        chosen = np.random.default_rng(0).choice(len(self.pairs), min(SAMPLED, len(self.pairs)), replace=False)
+        _, slack, touched = self._local(np.sort(chosen), 1e-4)
+        return bool(np.isfinite(slack).all()) and touched * len(self.pairs) / len(chosen) <= MOST_TOUCHED
 
     def local(self) -> EdgeSlopes:
         """Slopes of all edges, each from the nodes near it; edges that may be the steepest are refined.
@@ -95,23 +107,26 @@ class Network:
         return EdgeSlopes(values, slack)
 
     def _local(self, which: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
+        """Slopes of some edges, the bounds on their errors, and the number of entries touched."""
+        values, slack, touched = self._near(self.pairs[which], drop)
+        return values / self.lengths[which], slack / self.lengths[which], touched
+
+    def _near(self, pairs: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
         rate = float(self._rates.max(initial=0.0))
         jumps, most = self.kernel.tau * rate, np.arange(int(self.kernel.tau * rate * 2 + 60))
         shares = np.exp(special.xlogy(most, jumps) - jumps - special.gammaln(most + 1))
         tails = 1 - np.cumsum(shares)
         shares = shares[: int(np.argmax(tails < drop / 10)) + 1]
         tail = 2 * max(1 - float(shares.sum()), 0.0) + 1e-13
-        values, slack, pieces = np.empty(len(which)), np.empty(len(which)), np.array_split(np.arange(len(which)), 64)
+        values, slack, pieces = np.empty(len(pairs)), np.empty(len(pairs)), np.array_split(np.arange(len(pairs)), 64)
 
         def work(piece: IntArray) -> float:
-            chosen = which[piece]
             rates = (self.scale / rate, 1 - self._rates / rate)
-            return near_slopes(self.csr, rates, self.seen, shares, self.pairs[chosen], drop / 30, piece, values, slack)
+            return near_slopes(self.csr, rates, self.seen, shares, pairs[piece], drop / 30, piece, values, slack)
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             touched = sum(pool.map(work, [piece for piece in pieces if len(piece)]))
-        lengths = self.lengths[which]
-        return values / lengths, (slack + tail) * float(self.seen.max(initial=0.0)) / lengths, touched
+        return values, (slack + tail) * float(self.seen.max(initial=0.0)), touched
 
     def sketched(self) -> EdgeSlopes:
         """Slopes of all edges from random readings, with a factor that makes them upper bounds.
@@ -124,12 +139,14 @@ class Network:
         operating system, and are unknown to whoever made the graph.
         """
         kernel = self.kernel.rougher(SKETCH_ERROR)
-        first = self._random_readings(kernel)
-        steepest = float(np.sqrt(first / BLOCK).max())
+        squares, at_nodes = self._random_readings(kernel)
+        steepest = float(np.sqrt(squares / BLOCK).max())
         if kernel.error > SKETCH_SHARE * steepest:
             kernel = kernel.rougher(SKETCH_SHARE * steepest / 2)
-            first = self._random_readings(kernel)
-        squares = sum((self._random_readings(kernel) for _ in range(BLOCK, SKETCHES, BLOCK)), first)
+            squares, at_nodes = self._random_readings(kernel)
+        for _ in range(BLOCK, SKETCHES, BLOCK):
+            more = self._random_readings(kernel)
+            squares, at_nodes = squares + more[0], at_nodes + more[1]
         u, v = self.pairs.T
         quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])
@@ -138,15 +155,15 @@ class Network:
             values, kernel.error * spread / self.lengths, float(np.sqrt(SKETCHES / quantile)), SKETCH_DOUBT
         )
 
-    def _random_readings(self, kernel: NetworkKernel) -> FloatArray:
-        """Sum of squares of `BLOCK` random readings of each edge, shape (p,)."""
+    def _random_readings(self, kernel: NetworkKernel) -> tuple[FloatArray, FloatArray]:
+        """Sums of squares of `BLOCK` random readings of each edge, shape (p,), and of each node, shape (n,)."""
         rng = np.random.default_rng(secrets.randbits(128))
         root, squares = np.sqrt(self.scale)[:, None], np.zeros(len(self.pairs))
         block = kernel.apply(rng.standard_normal((len(root), BLOCK)) * (self.seen[:, None] / root)) * root
         u, v = self.pairs.T
         for column in np.ascontiguousarray(block.T):
             squares += (column[u] - column[v]) ** 2
-        return squares
+        return squares, (block**2).sum(axis=1)
 
 
 @compiled_part

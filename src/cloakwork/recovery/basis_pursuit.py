@@ -10,7 +10,9 @@ from scipy import special
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
+from cloakwork.recovery.column_generation import patches, pursue
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.problem import Problem, Projected
 
 _STATUS = {active_set.BEST_FIT: Status.BEST_FIT, active_set.STOPPED: Status.STOPPED, active_set.EMPTY: Status.EMPTY}
@@ -114,6 +116,8 @@ def _fit_within_radius(
     estimator: BasisPursuit | Bregman, problem: Problem, readings: FloatArray, progress: Progress | None
 ) -> Solution:
     """Solve all frames on all cores, and collect the certificates."""
+    if not problem.physics.explicit:
+        return _without_matrix(estimator, problem, readings, progress)
     share, iterations, solved = 0.0, 0, Status.SOLVED
     if isinstance(estimator, Bregman):
         share, iterations, solved = estimator.penalty, estimator.iterations, Status.REACHED
@@ -135,3 +139,32 @@ def _fit_within_radius(
     radius = np.sqrt(np.maximum(rho2, 0.0))
     status = tuple(_STATUS.get(code, solved) for code in codes.tolist())
     return Solution(projected.inside, maps, status, np.maximum(gaps, 0.0), np.maximum(misfits - radius, 0.0), radius)
+
+
+def _without_matrix(
+    estimator: BasisPursuit | Bregman, problem: Problem, readings: FloatArray, progress: Progress | None
+) -> Solution:
+    """Solve frame after frame with the columns that each needs; the radius counts all sensors."""
+    m = problem.physics.sensors
+    if isinstance(estimator, Bregman) or problem.offsets is not None:
+        raise InputError("a network this large is recovered by BasisPursuit or PointSources, without drift.", sensors=m)
+    rho = problem.paper_radius if estimator.radius is Radius.PAPER else estimator.radius
+    if isinstance(rho, Radius):
+        rho = problem.noise * float(np.sqrt(special.chdtri(m, 1 - estimator.quantile)))
+    found = []
+    for frame, reading in enumerate(problem.whiten(readings)):
+        found.append(pursue(problem, reading, rho**2))
+        if progress is not None:
+            progress(frame + 1, len(readings))
+    misfits = np.array([one.misfit for one in found])
+    sizes = misfits / problem.noise
+    return Solution(
+        data=np.empty((len(found), 0)),
+        maps=np.array([one.weights for one in found]).reshape(len(found), problem.physics.places),
+        status=tuple(_STATUS.get(one.code, Status.SOLVED) for one in found),
+        gap=np.array([one.gap for one in found]),
+        violation=np.maximum(misfits - rho, 0.0),
+        radius=np.full(len(found), rho),
+        sources=tuple(patches(one.weights, problem.physics.space) for one in found),
+        fits=tuple(Fit(float(special.gammaincc(m / 2, size**2 / 2)), float(size**2), m) for size in sizes),
+    )

@@ -10,10 +10,12 @@ from cachetools import LRUCache, cached
 
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
+from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.floor_sources import samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.network_posterior import NetworkSources
 from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
 from cloakwork.recovery.problem import Problem, Projected
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
@@ -93,6 +95,8 @@ class PointSources(Estimator):
             raise InputError(
                 f"most={self.most}: give at most {MOST_SOURCES} sources, except on a large floor plan.", most=self.most
             )
+        if not problem.physics.explicit and isinstance(problem.physics, Graph):
+            return self._on_a_network(problem, readings, progress)
         frames = len(readings)
         outcomes: dict[int, _Outcome] = {}
         fits: dict[int, Fit] = {}
@@ -112,6 +116,31 @@ class PointSources(Estimator):
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
         order = range(frames)
         return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem, readings)
+
+    def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
+        model = NetworkSources.of(problem, self.strength, self.least, self.most, self.level)
+        found = []
+        for frame, reading in enumerate(readings):
+            found.append(model.solve(reading, np.random.default_rng([self.seed, frame])))
+            if progress is not None:
+                progress(frame + 1, len(readings))
+        known = Status.WEIGHED if self.most == 1 else Status.SAMPLED
+        maps = np.zeros((len(found), problem.physics.places))
+        for row, one in zip(maps, found, strict=True):
+            for source in one.sources:
+                row[source.place] += source.weight
+        return Solution(
+            data=np.empty((len(found), 0)),
+            maps=maps,
+            status=tuple(known if one.sources else Status.NOBODY for one in found),
+            gap=np.array([one.gap for one in found]),
+            violation=np.zeros(len(found)),
+            radius=np.full(len(found), np.nan),
+            sources=tuple(one.sources for one in found),
+            fits=tuple(one.fit for one in found),
+            counts=np.array([one.counts for one in found]).reshape(len(found), self.most + 1),
+            intensity=np.array([one.intensity for one in found]).reshape(maps.shape),
+        )
 
 
 @dataclass(frozen=True)

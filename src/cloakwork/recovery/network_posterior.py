@@ -1,0 +1,214 @@
+"""The posterior of a few point sources on a network whose matrix is not formed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from cloakwork._checks import FloatArray
+from cloakwork.errors import InputError
+from cloakwork.physics import Graph
+from cloakwork.recovery.fit import Fit, Misfit
+from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.vicinity import Source, position
+
+SETTLING, SWEEPS = 4, 20  # of each of two chains
+SHARPENED = 16  # nodes at most whose norms are computed one by one
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPosterior:
+    """Probabilities of counts (most + 1,), expected number of sources per node (n,), and the listed sources.
+
+    `gap` is half the l1 distance between the expected numbers of two independent chains, 0 if all was weighed.
+    """
+
+    counts: FloatArray
+    intensity: FloatArray
+    sources: tuple[Source, ...]
+    fit: Fit
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSources:
+    """Up to `most` sources of the known weight `strength` on the nodes of a large network.
+
+    Notes
+    -----
+    With whitened readings b and columns C_v, a placement p has the log likelihood sum_p (C_v'b - ||C_v||^2 / 2) less
+    the sum of C_u'C_v over its pairs. One adjoint gives all C_v'b. The norms ||C_v||^2 are computed near each node, or
+    estimated by random readings where hubs spread heat far; an estimate moves weights a little and no claim depends on
+    it. One source is weighed on all nodes. For several, each of `most` slots is empty or holds a node, and is drawn in
+    turn from its exact distribution over all nodes given the other slots. The prior is uniform over counts and nodes.
+    """
+
+    problem: Problem
+    graph: Graph
+    strength: float
+    least: int
+    most: int
+    level: float
+
+    @classmethod
+    def of(cls, problem: Problem, strength: object, least: int, most: int, level: float) -> "NetworkSources":
+        """Check that the problem is one that this can solve."""
+        if not isinstance(problem.physics, Graph) or problem.offsets is not None:
+            raise InputError("a network this large is recovered without drift: leave drift out.", drift=True)
+        if isinstance(strength, bool) or not isinstance(strength, int | float):
+            raise InputError(
+                f"strength={strength!r}: a network with more than 4 million pairs of nodes and sensors needs one known "
+                "strength, such as 1.0.",
+                strength=strength,
+            )
+        return cls(problem, problem.physics, float(strength), least, most, level)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        return 1 / self.problem.effective_sigma
+
+    @cached_property
+    def half_squares(self) -> FloatArray:
+        """Half the squared norm of each column of a source, shape (n,)."""
+        sigma = self.problem.effective_sigma
+        weights = None if (sigma == sigma[0]).all() else self._weights
+        norms = self.graph.column_norms(weights) * (self._weights[0] if weights is None else 1.0)
+        return np.asarray((self.strength * norms) ** 2 / 2)
+
+    def solve(self, readings: FloatArray, rng: np.random.Generator) -> NetworkPosterior:
+        """The posterior of one frame, shape (m,)."""
+        alone = self.strength * self.graph.adjoint(readings * self._weights**2) - self.half_squares
+        frame = _Frame(self, alone)
+        frame.sharpen()
+        if self.most == 1:
+            chains = [frame.chain([], rng, settling=0, sweeps=1)]
+        else:
+            chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in ([], frame.greedy())]
+        counts = np.mean([chain.counts for chain in chains], axis=0)
+        gap = float(np.abs(chains[0].intensity - chains[-1].intensity).sum()) / 2
+        intensity = np.asarray(np.mean([chain.intensity for chain in chains], axis=0))
+        sources = frame.listed(frame.settled(int(counts.argmax())))
+        explained = np.zeros(self.graph.places)
+        for source in sources:
+            explained[source.place] += self.strength
+        rest = (readings - self.graph.apply(explained)) * self._weights
+        misfit = Misfit(rest, rest, len(rest) - len(sources), float(rest @ rest), len(rest), len(sources))
+        return NetworkPosterior(counts, intensity, sources, Fit(misfit.p_value, misfit.inside, len(rest)), gap)
+
+    def overlap(self, place: int) -> FloatArray:
+        """C_u'C_v of a source at `place` with one at each node, shape (n,)."""
+        unit = np.zeros(self.graph.places)
+        unit[place] = self.strength
+        if self.problem.weights is None and self.graph.fades:  # then M'M = gain^2 exp(-2 tau L)
+            factor = self.strength * (self.graph.gain * self._weights[0]) ** 2
+            return np.asarray(factor * self.graph.kernel.at(2 * self.graph.tau).apply(unit))
+        return self.strength * self.graph.adjoint(self.graph.apply(unit) * self._weights**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    counts: FloatArray
+    intensity: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """The log weights of a lone source on each node, and the overlaps that were needed so far."""
+
+    model: NetworkSources
+    alone: FloatArray
+
+    @cached_property
+    def _overlaps(self) -> dict[int, FloatArray]:
+        return {}
+
+    def overlap(self, place: int) -> FloatArray:
+        if place not in self._overlaps:
+            self._overlaps[place] = self.model.overlap(place).astype(np.float32)
+            self.alone[place] += self.model.half_squares[place] - float(self._overlaps[place][place]) / 2
+            self.model.half_squares[place] = float(self._overlaps[place][place]) / 2  # exact from now on
+        return self._overlaps[place]
+
+    def sharpen(self) -> None:
+        """Compute the norms of the likeliest nodes one by one, where an error of a few percent would matter."""
+        for _ in range(SHARPENED if self.model.half_squares.max() > 1 else 0):
+            best = int(self.alone.argmax())
+            if best in self._overlaps:
+                break
+            self.overlap(best)
+
+    def given(self, others: list[int]) -> tuple[FloatArray, float]:
+        """Probability of each node for one slot given the nodes of the others, shape (n,), and that it is empty."""
+        model, k = self.model, len(others)
+        allowed = np.array([model.least <= count <= model.most for count in (k, k + 1)])
+        prior = -np.log([special.binom(model.most, k), special.binom(model.most, k + 1) * len(self.alone)])
+        prior[~allowed] = -np.inf
+        logs = self.alone + prior[1]
+        for other in others:
+            logs = logs - self.overlap(other)
+        top = max(float(logs.max()), float(prior[0]))
+        weights = np.exp(logs - top)
+        empty = float(np.exp(prior[0] - top))
+        total = float(weights.sum()) + empty
+        return weights / total, empty / total
+
+    def chain(self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int) -> _Chain:
+        """Draw each slot in turn; average what is known of it given the others."""
+        most = self.model.most
+        slots: list[int | None] = [*start, *[None] * (most - len(start))]
+        counts, intensity = np.zeros(most + 1), np.zeros(len(self.alone))
+        for sweep in range(settling + sweeps):
+            for slot in range(most):
+                others = [at for k, at in enumerate(slots) if at is not None and k != slot]
+                if len(others) + 1 < self.model.least:  # only while the chain fills up
+                    slots[slot] = int(self.alone.argmax())
+                    continue
+                weights, empty = self.given(others)
+                if sweep >= settling:
+                    counts[len(others)] += empty
+                    counts[len(others) + 1] += 1 - empty
+                    intensity += weights
+                drawn = rng.random() * (1 - 1e-15)
+                node = int(np.searchsorted(np.cumsum(weights), drawn - empty))
+                slots[slot] = None if drawn < empty else min(node, len(weights) - 1)
+        return _Chain(counts / counts.sum(), intensity / sweeps)
+
+    def greedy(self) -> list[int]:
+        """The most likely nodes, one after the other, while another source is more likely than none."""
+        return self.settled(None)
+
+    def settled(self, count: int | None) -> list[int]:
+        """A likely placement: the best node after the other, then each moved to its best given the others."""
+        places: list[int] = []
+        for _ in range(self.model.most if count is None else count):
+            weights, empty = self._without_least(places)
+            if count is None and empty > 0.5 and len(places) >= self.model.least:
+                break
+            places.append(int(weights.argmax()))
+        for _ in range(2 if len(places) > 1 else 0):
+            for k in range(len(places)):
+                others = places[:k] + places[k + 1 :]
+                places[k] = int(self._without_least(others)[0].argmax())
+        return places
+
+    def _without_least(self, others: list[int]) -> tuple[FloatArray, float]:
+        logs = self.alone.copy()
+        for other in others:
+            logs -= self.overlap(other)
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        mean = np.log(weights.mean()) + top
+        return weights / weights.sum(), float(special.expit(-mean))
+
+    def listed(self, places: list[int]) -> tuple[Source, ...]:
+        """Each source of a placement, with the nodes where it may be instead while the others stay."""
+        space, sources = self.model.graph.space, []
+        for k, place in enumerate(places):
+            weights, empty = self._without_least(places[:k] + places[k + 1 :])
+            order = np.argsort(-weights)
+            held = np.sort(order[: int(np.searchsorted(np.cumsum(weights[order]), self.model.level)) + 1])
+            distances = space.distances(place)[held]
+            at = position(space.places[place], place, space)
+            sources.append(Source(place, at, self.model.strength, float(distances.max()), held, 1 - empty))
+        return tuple(sources)
