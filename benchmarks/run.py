@@ -10,6 +10,7 @@ from benchmarks import (
     attacker,
     auditing,
     auditors,
+    building,
     calibration,
     collector,
     design,
@@ -42,6 +43,7 @@ ALL = {
     "calibration": calibration.run,
     "design": design.run,
     "fitting": fitting.run,
+    "building": building.run,
     "people": people.run,
     "tracking": tracking.run,
     "attacker": attacker.run,
@@ -62,7 +64,7 @@ ALL = {
 def main() -> int:
     """Print one table after the other; 1 if a goal was missed."""
     console = Console(width=160, highlight=False)
-    chosen = sys.argv[1:] or list(ALL)
+    chosen = [name for name in sys.argv[1:] if not name.isdecimal()] or list(ALL)
     good = True
     for name in chosen:
         console.print(f"running {name} ...", style="dim")

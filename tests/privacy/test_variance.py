@@ -1,6 +1,7 @@
 """The variance of a place against plain loops, closed forms and the Cramer-Rao limit of another module."""
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -161,3 +162,19 @@ def test_a_sample_of_the_places_represents_them_all() -> None:
 def test_bad_arguments_are_refused(sigma: object, known_within: float | None, name: str) -> None:
     with pytest.raises(InputError, match=name):
         mean_variance(PLAN, sigma, known_within=known_within)  # type: ignore[arg-type]
+
+
+def test_the_variance_on_a_large_floor_is_that_of_all_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms = Rooms.from_walls((10, 5), cell=0.5, walls=[((5, 0), (5, 5))], doors=[((5, 2), (5, 3))])
+    dense = FloorPlan(rooms, [(x, y) for x in np.arange(0.6, 10, 1.25) for y in np.arange(0.5, 5)], Steady(1.0))
+    every = Moves.of(dense)
+    monkeypatch.setattr("cloakwork.physics.floorplan.MOST_DENSE", 0)
+    few = Moves.of(replace(dense))
+    weights = np.random.default_rng(0).uniform(1, 9, dense.sensors)
+    assert few.mean(weights) == pytest.approx(every.mean(weights), rel=1e-4)
+    assert few.gradient(weights) == pytest.approx(every.gradient(weights), rel=1e-3)
+    seen = np.arange(0, dense.sensors, 2)
+    assert few.of_sensors(seen, 2.0).mean(weights[seen]) == pytest.approx(
+        every.of_sensors(seen, 2.0).mean(weights[seen]), rel=1e-3
+    )
+    assert few.thinned(10**9).curve(weights).value == pytest.approx(every.mean(weights), rel=1e-4)

@@ -8,6 +8,8 @@ import pytest
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms, Steady, floorplan, sources
+from cloakwork.privacy import Cloak
+from cloakwork.readings.frame_recovery import partial_cloak
 from cloakwork.recovery import PointSources, recover
 from cloakwork.recovery import floor_sources as sampler
 
@@ -65,3 +67,13 @@ def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sam
     with pytest.raises(InputError) as refused:
         recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), most=40))
     assert refused.value.values["places"] == both[1].places
+
+
+def test_sensors_without_a_reading_do_not_count(both: tuple[FloorPlan, FloorPlan]) -> None:
+    cloak = Cloak(both[1], epsilon=4.0, delta=1e-5, alpha=0.5, sigma=3.0)
+    present = np.arange(cloak.physics.sensors) != 3
+    part = partial_cloak(cloak, present)
+    values = np.where(present, 0.0, 1e6)
+    result = recover(values, part, estimator=PointSources(1.0, most=20))
+    assert not result.fit.doubtful
+    assert result.intensity.max() < 0.5

@@ -1,6 +1,6 @@
 """Linear models of how sources become readings, and the space the sources live in."""
 
-from cloakwork.physics.base import Physics, Slope, column_differences, sources
+from cloakwork.physics.base import Physics, Slope, column_differences, pieces_of, sources
 from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
@@ -42,6 +42,7 @@ __all__ = [
     "Tolerance",
     "column_differences",
     "heat_kernel",
+    "pieces_of",
     "sources",
     "whitener",
 ]

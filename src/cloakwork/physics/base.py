@@ -91,6 +91,11 @@ class Physics(ABC):
         return None
 
     @property
+    def rank(self) -> int:
+        """The numerical rank of M."""
+        return self.range().rank
+
+    @property
     def peak(self) -> float:
         """The largest reading of a unit source."""
         return float(np.abs(self.matrix).max(initial=0.0))
@@ -279,11 +284,15 @@ class Physics(ABC):
         raise PhysicsError(f"position={distance:g}: {type(self).__name__} has no sensor positions.", position=distance)
 
 
+def pieces_of(rows: int, width: int) -> Iterator[slice]:
+    """Cut rows into pieces of bounded size in memory."""
+    step = max(1, CHUNK // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
 def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
     """Yield the differences between columns of neighbouring places, in chunks of bounded size."""
-    step = max(1, CHUNK // max(1, matrix.shape[0]))
-    for start in range(0, len(space.pairs), step):
-        which = slice(start, start + step)
+    for which in pieces_of(len(space.pairs), matrix.shape[0]):
         i, j = space.pairs[which].T
         yield which, matrix[:, i] - matrix[:, j]
 

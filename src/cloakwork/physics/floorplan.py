@@ -1,7 +1,7 @@
 """Rooms with walls and doors."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -12,7 +12,7 @@ from scipy import ndimage, sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, points, positive
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics
+from cloakwork.physics.base import Physics, pieces_of
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
 from cloakwork.physics.local_field import LocalField, local_field, steepest_in_boxes
 from cloakwork.physics.rooms import Rooms
@@ -152,6 +152,14 @@ class FloorPlan(Physics):
         return None if self.local is None else self.local.moves(self.space.pairs, self.space.lengths)
 
     @property
+    def explicit(self) -> bool:
+        return self.local is None
+
+    @property
+    def rank(self) -> int:
+        return super().rank if self.local is None else min(self.sensors, self.places)
+
+    @property
     def peak(self) -> float:
         return super().peak if self.local is None else float(np.abs(self.local.columns.data).max(initial=0.0))
 
@@ -180,6 +188,13 @@ class FloorPlan(Physics):
     @property
     def move_error(self) -> float:
         return super().move_error if self.local is None else self.local.move_error(self.space.pairs)
+
+    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
+        if self._local_moves is None:
+            yield from super().pair_columns()
+            return
+        for which in pieces_of(len(self.space.pairs), self.sensors):
+            yield which, np.ascontiguousarray(self._local_moves[which].toarray().T) * self.space.lengths[which]
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
         if self._local_moves is None:

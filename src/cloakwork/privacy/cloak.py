@@ -233,8 +233,10 @@ class Cloak(Immutable):
     def memory_cost(self) -> float:
         """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
 
-        0 where the model has no steady sources on a floor plan.
+        0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
         """
+        if not self.physics.explicit and not self.family.tolerance.memory:
+            return math.nan if isinstance(self.physics, FloorPlan) else 0.0
         if not (isinstance(self.physics, FloorPlan) and isinstance(self.physics.regime, Steady)):
             return 0.0
         plain, remembering = (Family(self.physics, Tolerance(memory=memory)) for memory in (False, True))

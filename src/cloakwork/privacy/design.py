@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences
+from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences, pieces_of
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves
@@ -250,7 +250,10 @@ def squared_slopes(family: Family) -> Iterator[FloatArray]:
         if travel:
             width = travel if member.convex else 2 * travel
             swept = [part.swept_slopes(width, displacement=family.tolerance.position).values for part in parts]
-            yield sum(share * slopes for share, slopes in zip(shares, swept, strict=True)).T ** 2
+            together = sum(share * slopes for share, slopes in zip(shares, swept, strict=True)).T
+            for piece in pieces_of(*together.shape):
+                part = together[piece]
+                yield (part if isinstance(part, np.ndarray) else part.toarray()) ** 2
             continue
         for pieces in zip(*(_slopes(part, family.tolerance.position) for part in parts), strict=True):
             slopes = sum(share * np.abs(piece) for share, piece in zip(shares, pieces, strict=True))

@@ -129,10 +129,14 @@ def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
     """State the claim's assumption about rooms that remember."""
     if cloak.family.tolerance.memory or not cloak.memory_cost:
         return ()
+    further = (
+        f"up to {100 * cloak.memory_cost:.0f} % further than the claim allows. A tolerance with memory covers that."
+    )
+    if math.isnan(cloak.memory_cost):
+        further = "further than the claim allows. How far is not computed for a floor this large."
     return (
         "The claim assumes readings that follow the sources at once. Where warmth lingers, moves in the past add up: "
-        f"they can shift a frame up to {100 * cloak.memory_cost:.0f} % further than the claim allows. A tolerance with "
-        "memory covers that.",
+        f"they can shift a frame {further}",
     )
 
 

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import HeatLine, HeatPlane, Physics, Space
+from cloakwork.physics import FloorPlan, HeatLine, HeatPlane, Physics, Space
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -72,12 +73,12 @@ class Curve:
 class Moves:
     """The ways a unit source can move, in blocks of axes, and how fast the readings change along each.
 
-    `slopes` has shape (blocks, axes, m). `known`, shape (blocks, axes, axes), is the information available without
-    readings. Row p of `members` averages blocks into the variance of place p. All functions of weights take
-    w = 1/sigma^2.
+    `slopes` has shape (blocks, axes, m), or is one sparse (blocks, m) for each axis on a large floor. `known`, shape
+    (blocks, axes, axes), is the information available without readings. Row p of `members` averages blocks into the
+    variance of place p. All functions of weights take w = 1/sigma^2.
     """
 
-    slopes: FloatArray
+    slopes: Any
     known: FloatArray
     members: sparse.csr_array
 
@@ -102,21 +103,35 @@ class Moves:
 
     def thinned(self, most: int) -> "Moves":
         """An evenly spread sample of the blocks with at most `most` slopes; all blocks if there are no more."""
-        blocks = len(self.slopes)
-        kept = max(1, most * blocks // max(1, self.slopes.size))
-        if kept >= blocks:
+        blocks = len(self.known)
+        kept = max(1, most * blocks // max(1, blocks * self._axes * self.sensors))
+        if kept >= blocks and not isinstance(self.slopes, tuple):
             return self
-        chosen = np.unique((np.arange(kept) * blocks * _GOLDEN % blocks).astype(np.int64))
+        chosen = np.arange(blocks)
+        if kept < blocks:
+            chosen = np.unique((np.arange(kept) * blocks * _GOLDEN % blocks).astype(np.int64))
         scale = self.shares.sum() / self.shares[chosen].sum()
-        return Moves(self.slopes[chosen], self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr())
+        slopes = self.slopes
+        if isinstance(slopes, tuple):
+            few = np.stack([axis[chosen].toarray() for axis in slopes], axis=1)
+        else:
+            few = slopes[chosen]
+        return Moves(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr())
 
     def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
         """The same moves seen by some sensors only, with their weights in units of `scale`."""
+        if isinstance(self.slopes, tuple):
+            scales = sparse.diags_array(np.broadcast_to(np.sqrt(scale), len(sensors)))
+            return Moves(tuple((axis[:, sensors] @ scales).tocsr() for axis in self.slopes), self.known, self.members)
         return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * np.sqrt(scale), self.known, self.members)
 
     def information(self, weights: FloatArray) -> FloatArray:
         """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
         information = self.known.copy()
+        if isinstance(self.slopes, tuple):
+            for a, b in itertools.product(range(self._axes), repeat=2):
+                information[:, a, b] += self.slopes[a].multiply(self.slopes[b]) @ weights
+            return information
         for piece in self._pieces:
             slopes = self.slopes[piece]
             information[piece] += (slopes * weights) @ np.swapaxes(slopes, 1, 2)
@@ -134,7 +149,12 @@ class Moves:
     def gradient(self, weights: FloatArray) -> FloatArray:
         """Derivative of the mean variance by each weight, shape (m,)."""
         inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
-        total = np.zeros(self.slopes.shape[2])
+        total = np.zeros(self.sensors)
+        if isinstance(self.slopes, tuple):
+            for a in range(self._axes):
+                parts = [sparse.diags_array(inverse[:, a, b]) @ self.slopes[b] for b in range(self._axes)]
+                total -= np.asarray(sum(parts[1:], parts[0]).power(2).sum(axis=0)).ravel()
+            return total
         for piece in self._pieces:
             total -= ((inverse[piece] @ self.slopes[piece]) ** 2).sum(axis=(0, 1))
         return total
@@ -147,8 +167,10 @@ class Moves:
         With A = sum_l w_l J_l J_l' = V diag(a) V' and g_l = V' J_l: d tr A^-1 / dw_l = -sum_a g_la^2 / a^2, and the
         second derivative is 2 sum_ab (g_ka g_kb)(g_la g_lb) / (a b^2).
         """
+        if isinstance(self.slopes, tuple):
+            raise TypeError("thin the moves of a large floor first")
         sizes, directions = np.linalg.eigh(self.information(weights))
-        m = self.slopes.shape[2]
+        m = self.sensors
         gradient, hessian = np.zeros(m), np.zeros((m, m))
         for piece in self._pieces:
             turned = np.swapaxes(directions[piece], 1, 2) @ self.slopes[piece]
@@ -163,10 +185,19 @@ class Moves:
         return Curve(float(self.shares @ (1 / sizes).sum(axis=1)), gradient, hessian)
 
     @property
+    def sensors(self) -> int:
+        """Number of sensors."""
+        return int((self.slopes[0] if isinstance(self.slopes, tuple) else self.slopes).shape[-1])
+
+    @property
+    def _axes(self) -> int:
+        return int(self.known.shape[1])
+
+    @property
     def _pieces(self) -> list[slice]:
         """Blocks in batches that fit the processor's cache."""
-        step = max(1, _PIECE // max(1, self.slopes[:1].size))
-        return [slice(start, start + step) for start in range(0, len(self.slopes), step)]
+        step = max(1, _PIECE // max(1, self._axes * self.sensors))
+        return [slice(start, start + step) for start in range(0, len(self.known), step)]
 
 
 def extent(space: Space) -> float:
@@ -202,11 +233,14 @@ def _along_axes(physics: Physics, known: float) -> Moves:
     )
     start, end, offsets = entries
     parts = np.einsum("kab,kb->ka", inverse[start], offsets)
-    slopes = np.empty((n, axes, physics.sensors))
+    local = physics.local if isinstance(physics, FloorPlan) else None
+    matrix = physics.matrix.T if local is None else local.columns.T.tocsr()
+    along: list[Any] = []
     for axis in range(axes):
         there = sparse.coo_array((parts[:, axis], (start, end)), shape=(n, n)).tocsr()
-        here = np.asarray(there.sum(axis=1)).ravel()
-        slopes[:, axis] = there @ physics.matrix.T - here[:, None] * physics.matrix.T
+        here = sparse.diags_array(np.asarray(there.sum(axis=1)).ravel())
+        along.append((there - here).tocsr() @ matrix)
+    slopes = np.stack(along, axis=1) if local is None else tuple(sparse.csr_array(axis) for axis in along)
     # without a neighbour in some direction, the source cannot move that way
     pinned = np.where(leads, known, (_PINNED * space.lengths.min(initial=1.0)) ** -2)
     fixed = (directions * pinned[:, None]) @ np.swapaxes(directions, 1, 2)

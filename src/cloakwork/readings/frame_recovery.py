@@ -10,10 +10,11 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import Drift, Matrix, Nuisance, Physics
 from cloakwork.privacy import Cloak
 from cloakwork.readings.readings_file import Frame
-from cloakwork.recovery import Fit, Recovery, Source, Status, Track, Tracked, recover
+from cloakwork.recovery import Fit, Recovery, Source, Status, Track, Tracked, recover, samples_locally
 from cloakwork.site import Site
 
 _KNOWN_PATTERNS = 64
+ABSENT = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,9 @@ def partial_cloak(cloak: Cloak, present: NDArray[np.bool_], drift: Drift | None 
     offsets = None if drift is None else drift.on(cloak.physics).rows(present)
     if present.all():
         return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings, offsets)
+    if samples_locally(cloak.physics):  # all sensors stay, and those without a reading have too much noise to count
+        sigmas = np.where(present, cloak.total_sigmas, ABSENT * cloak.total_sigmas)
+        return PartialCloak(cloak.physics, sigmas, cloak.steps, cloak.roundings, offsets)
     rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
     return PartialCloak(rows, cloak.total_sigmas[present], cloak.steps[present], cloak.roundings[present], offsets)
 
@@ -92,7 +96,9 @@ class FrameRecoverer:
             present = frames[0].present
             part = self._part(present)
             steps = np.stack([frame.steps[present] for frame in frames])
-            values = steps * part.steps - self._site.baselines[present]
+            values = np.zeros((len(frames), part.physics.sensors))
+            used = present if part.physics.sensors == len(present) else slice(None)
+            values[:, used] = steps * part.steps[used] - self._site.baselines[present]
             last = recover(values, part, drift=part.offsets, estimator=self._estimator, after=last)
             recovered += recovered_frames(last, [frame.time for frame in frames], present)
         if keep:

@@ -78,8 +78,9 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
     >>> float(noticed(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
     0.99
     """
-    limit = special.chdtri(problem.range.rank, 1 - quantile)
-    return np.asarray(1 - special.chndtr(limit, problem.range.rank, problem.column_squares / problem.noise**2))
+    rank = problem.physics.rank if problem.offsets is None else problem.range.rank
+    limit = special.chdtri(rank, 1 - quantile)
+    return np.asarray(1 - special.chndtr(limit, rank, problem.column_squares / problem.noise**2))
 
 
 def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:

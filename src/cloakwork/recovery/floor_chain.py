@@ -20,7 +20,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 
-TILE = 10  # cells on a side of a tile
+TILE = 8  # cells on a side of a tile
 NEAR = 6  # cells between the two sources of a pair, at most
 
 

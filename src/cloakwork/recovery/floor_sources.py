@@ -21,8 +21,8 @@ from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.vicinity import Source, position
 
 CHAINS = 8  # run in parallel, each with random numbers of its own: results do not depend on the number of cores
-COLD, WARM = 60, 20  # sweeps before the first draw, from nothing and from the frame before
-DRAWS, SWEEPS = 10, 4  # of each chain, and sweeps per draw
+COLD, WARM = 60, 10  # sweeps before the first draw, from nothing and from the frame before
+DRAWS, SWEEPS = 10, 2  # of each chain, and sweeps per draw
 MATCHED = 3.0  # metres between a listed source and the same source in another draw, at most
 LISTED = 0.05  # a source below this probability is not listed
 
@@ -208,9 +208,8 @@ def _fit(draws: FloorDraws, field: FloorField, white: FloatArray) -> Fit:
     best = int(np.argmin(draws.misfit))
     k = int(draws.counts[best])
     rest = white - np.asarray(field.columns[:, draws.at[best, :k]].sum(axis=1)).ravel()
-    degrees = max(1, len(rest) - 2 * k)
-    misfit = Misfit(rest, rest, degrees, float(rest @ rest), len(rest), 2 * k)
-    return Fit(misfit.p_value, float(rest @ rest), degrees)
+    misfit = Misfit(rest, rest, len(rest), float(rest @ rest), len(rest))
+    return Fit(misfit.p_value, float(rest @ rest), len(rest))
 
 
 def _gap(draws: FloorDraws, field: FloorField) -> float:
