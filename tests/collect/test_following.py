@@ -147,3 +147,15 @@ def test_a_clock_that_was_ahead_and_is_set_right_does_not_keep_frames_from_being
         frame = SITE.frame(sent[0].time, {row.sensor: row.value for row in sent})
         sqlite_store.results.save(solver.solve([frame]))
     assert all(result.labels is not None for result in stored(sqlite_store).values())
+
+
+def test_offsets_that_drift_are_learnt_live(sqlite_store: Store) -> None:
+    drifting = flat_site(FLAT + 'speed = 0\n[drift]\nall = 100.0\nover = "6h"\n', 30.0)
+    steps = dict(zip(drifting.ids, drifting.cloak.steps, strict=True))
+    with running(sqlite_store, drifting) as (live, _):
+        for number in range(8):
+            shown = values(drifting, LEFT, seed=number)
+            warmer = {name: value + round((80.0 + number) / steps[name]) for name, value in shown.items()}
+            give(sqlite_store, live, readings(drifting, number, warmer))
+            until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
+    assert labels(stored(sqlite_store)[7]).keys() == {"room-1"}

@@ -24,21 +24,24 @@ TEXT = (
     STATED.replace("sensors = 12", "sensors = 24").replace("epsilon = 4.0", "epsilon = 12.0")
     + 'window = "10min"\nreadings_per_window = 10\n'
 )
+DRIFT = '\n[drift]\nsensor = 0.1\nall = 1.0\nover = "2h"\n'
 
 
-def stated(reach: float, strength: float, people: int) -> Site:
-    text = TEXT.replace("reach = 1.0 ", f"reach = {REACH * reach:.4g} ")
+def stated(reach: float, strength: float, people: int, more: str = "") -> Site:
+    text = TEXT.replace("reach = 1.0 ", f"reach = {REACH * reach:.4g} ") + more
     return parse_site(text.replace("strength = 3.0 ", f"max_count = {people}\nstrength = {STRENGTH * strength:.4g} "))
 
 
 def cloaked(site: Site, cloak: Cloak, frames: int, people: int, seed: int) -> list[Frame]:
-    """Frames of people in the true flat, a minute apart."""
+    """Frames of people in the true flat, a minute apart, with the drift of the site."""
     truth = true_plan(site, REACH, STRENGTH, FOOTPRINT)
     habits = Habits(sit=(300.0, 1500.0), away=None if people == 1 else (1800.0, 5400.0))
     day = simulated_day(truth.space, max(people, 1), seed=seed, hours=frames / 60, habits=habits)
     places = day.places_at(60.0 * np.arange(frames))
     columns = np.concatenate([truth.matrix.T, np.zeros((1, truth.sensors))])
     true = columns[places].sum(axis=1) * (people > 0)
+    if site.drift is not None:
+        true = true + site.drift.on(truth).simulate(60.0 * np.arange(frames), np.random.default_rng([seed, 1]))
     steps = cloak.to_steps(cloak.simulate(true + site.baselines, rng=np.random.default_rng(seed)))
     return [Frame(60_000 * k, steps[k], np.ones(truth.sensors, dtype=bool)) for k in range(frames)]
 
@@ -120,6 +123,17 @@ def test_reach_and_strength_that_are_30_percent_off_come_back() -> None:
     assert abs(fit.reach.value / REACH - 1) < 0.1
     assert abs(fit.strength.value / STRENGTH - 1) < 0.1
     assert fit.reach.told
+
+
+def test_readings_that_drift_are_fitted_with_the_offsets_integrated_out() -> None:
+    calm, site = stated(1.3, 0.7, 1), stated(1.3, 0.7, 1, DRIFT)
+    cloak = site.cloak()
+    frames = cloaked(site, cloak, 300, 1, seed=2)
+    fit, ignored = fit_cloaked(site, cloak, frames), fit_cloaked(calm, cloak, frames)
+    assert fit.reach.least < REACH < fit.reach.most
+    assert fit.strength.least < STRENGTH < fit.strength.most
+    assert abs(fit.reach.value / REACH - 1) < 0.15
+    assert ignored.reach.value > 2 * REACH
 
 
 def test_an_empty_flat_tells_nothing() -> None:

@@ -47,7 +47,8 @@ class CloakedFit:
     The marginal likelihood sums over all paths of all sources. Its gradient is the mean gradient of the likelihood of
     known paths over draws from their posterior (Fisher's identity), and its curvature the mean curvature less the
     variance of the gradient (Louis, 1982). Newton steps on these, from draws that continue from step to step, lead to
-    the maximum; the mean over the last steps is the estimate, and the curvature gives its error.
+    the maximum; the mean over the last steps is the estimate, and the curvature gives its error. Where the site states
+    a drift, its offsets are drawn along with the paths, and `offset` stays 0: they explain a common one as well.
     """
 
     site: Site
@@ -86,7 +87,9 @@ def fit_cloaked(
     shown(1, total)
     visited = []
     for step in range(SEARCH + AVERAGED):
-        search.free = 2 if step < SEARCH // 2 else 3  # an offset would first imitate sources that are still missing
+        search.free = (
+            2 if step < SEARCH // 2 else search.most_free
+        )  # an offset would first imitate sources that are still missing
         search.step(*((1, 1.0) if step < SEARCH else (2, 1 / (step - SEARCH + 2))))
         visited.append(search.at)
         shown(step + 2, total)
@@ -107,7 +110,8 @@ class _Search:
         self.tracker = site_tracker(site, cloak, seed=seed)
         self.sampler = self.tracker.sampler
         self.at = np.array([math.log(self.model.reach), math.log(STRONG * site.spec.sources.strongest), 0.0])
-        self.scores, self.free = np.zeros(3), 3
+        self.scores = np.zeros(3)
+        self.most_free = self.free = 3 if site.drift is None else 2  # offsets that drift explain a common one
         self.information, self.variance = np.zeros((3, 3)), np.zeros((3, 3))
         self.people = 0.0
         for index, frame in enumerate(self._frames()):
@@ -117,7 +121,9 @@ class _Search:
         """The frames as the paths see them, with the parameters as they are now."""
         log_reach, log_strength, offset = self.at
         strength, footprint = math.exp(log_strength), self.model.plan.footprint
-        matrix = self.weights[:, None] * self.model.matrix(math.exp(log_reach), footprint)
+        plain = self.model.matrix(math.exp(log_reach), footprint)
+        matrix = self.weights[:, None] * plain
+        self.sampler.columns = np.ascontiguousarray(strength * plain.T, dtype=np.float32)
         sides = [
             self.weights[:, None] * self.model.matrix(math.exp(log_reach + change), footprint)
             for change in (-SLOPE, SLOPE)
@@ -130,7 +136,7 @@ class _Search:
         seen = np.ascontiguousarray(self.rest @ columns.T, dtype=np.float32)
         overlap = np.asarray(columns @ columns.T, dtype=np.float32)
         squares = np.ascontiguousarray(np.diagonal(overlap))
-        moves, still = self.tracker.moves, np.zeros((1, len(self.weights)))  # no offset drifts
+        moves, still = self.tracker.moves, np.zeros((1, len(self.weights)))  # until offsets are drawn
         gaps = np.diff(self.times, prepend=self.times[0] - 1.0)
         return [
             WeighedFrame(
@@ -140,7 +146,8 @@ class _Search:
         ]
 
     def sweep(self) -> None:
-        """Draw the path of each source again."""
+        """Draw the offsets that drift, and the path of each source, again."""
+        self.sampler.draw_offsets()
         for slot in self.sampler.rng.permutation(self.sampler.slots).tolist():
             self.sampler.redraw(slot)
         for _ in range(0, len(self.times), 6):
@@ -171,7 +178,8 @@ class _Search:
         cells = np.where(states < self.sampler.absent, states % n, n)
         warmth, slope = self.columns[cells].sum(axis=0), self.slopes[cells].sum(axis=0)
         changes = np.stack([slope, warmth, np.broadcast_to(self.weights, warmth.shape)])
-        score = np.einsum("pts,ts->p", changes, self.rest - warmth)
+        offsets = np.stack([frame.offsets[chain % len(frame.offsets)] for frame in self.sampler.frames])
+        score = np.einsum("pts,ts->p", changes, self.rest - offsets - warmth)
         return score, np.einsum("pts,qts->pq", changes, changes), float((cells < n).sum() / len(self.times))
 
     def _shares(self) -> tuple[FloatArray, FloatArray]:
@@ -189,7 +197,7 @@ class _Search:
 
     def result(self, at: FloatArray) -> CloakedFit:
         """The fit, with the parameters at the mean of the last steps."""
-        errors = np.sqrt(np.diag(self._inverse(1e-3)))
+        errors = np.append(np.sqrt(np.diag(self._inverse(1e-3))), 0.0)
         offset = float(at[2])
         near, far = deviations(LEVEL) * errors[2], deviations(COVERED, 2) * errors[2]
         return CloakedFit(
