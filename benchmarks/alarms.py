@@ -101,6 +101,7 @@ def faults(flat: Flat) -> dict[str, Callable[[int], FloatArray]]:
         "reads 0.5 degrees too much": lambda k: change(k, day[:, k] + 0.5),
         "reads 0.5 degrees too little": lambda k: change(k, day[:, k] - 0.5),
         "reads Fahrenheit": lambda k: change(k, 1.8 * (day[:, k] + 21) + 32 - 21),
+        "responds half as strongly": lambda k: change(k, 0.5 * day[:, k]),
         "moved by 2 m": lambda k: change(k, moved(k, 2.0)),
         "moved by 5 m": lambda k: change(k, moved(k, 5.0)),
         "door to the bedroom is a wall": lambda _: all_of(shut),
