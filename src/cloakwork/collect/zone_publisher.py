@@ -4,6 +4,7 @@ Home Assistant discovers each zone as a binary sensor. States are not retained: 
 look like a new one.
 """
 
+import itertools
 import json
 import logging
 import time
@@ -157,17 +158,15 @@ def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -
         topic, payload = physics_discovery(site, availability)
         messages[topic] = payload
         watching = {sensor.zone for sensor in watched.site.spec.binary}
-        found = [zone_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones]
-        found += [
-            zone_discovery(site, zone, watched.schedule, availability, bits=True)
-            for zone in watched.site.zones
-            if zone.id in watching
-        ]
-        for topic, payload in found:
+        for zone, bits in itertools.product(watched.site.zones, (False, True)):
+            if bits and zone.id not in watching:
+                continue
+            topic, payload = zone_discovery(site, zone, watched.schedule, availability, bits=bits)
             if topic in messages:
                 raise InputError(
-                    f"{site}: one of its zones and one of another site are both {topic}. Rename one.",
+                    f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',
                     site=site,
+                    zone=zone.id,
                     topic=topic,
                 )
             messages[topic] = payload
