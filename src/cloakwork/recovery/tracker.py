@@ -18,7 +18,7 @@ from cloakwork.recovery.observation import Observation, Observer
 from cloakwork.recovery.offsets import OffsetLaw
 from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
-from cloakwork.recovery.point_sources import PointSources
+from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
@@ -85,6 +85,8 @@ class Tracker:
         drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, most=most, level=level).prior
+        if most > MOST_SOURCES:
+            raise InputError(f"most={most}: a tracker follows at most {MOST_SOURCES} sources.", most=most)
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
         stated = stated_problem(model, sigma, drift)
