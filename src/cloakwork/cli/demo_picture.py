@@ -135,7 +135,7 @@ def _right(cloak: Cloak, readings: int) -> str:
 
 
 def _draw(path: Path, morning: Morning) -> None:
-    figure = Figure(figsize=(12, 7.7), layout="constrained")
+    figure = Figure(figsize=(12, 7.9), layout="constrained")
     axes = figure.subplot_mosaic([["truth", "found"], ["when", "when"]], height_ratios=[5, 2.4])
     shown = next(
         k for k, one in enumerate(morning.moments) if one.time - morning.moments[0].time >= 60_000 * SHOWN_MINUTE
