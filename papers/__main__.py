@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.app import run_app
-from cloakwork.cli.arguments import Json
+from cloakwork.cli.arguments import Json, Scheduler
 from cloakwork.cli.output import as_json, bars, counted, note, say, table
 from cloakwork.demo import missing_text
 from papers import EXPERIMENTS, Experiment, Result, find
@@ -50,6 +50,7 @@ def run_command(
     out: Annotated[Path | None, typer.Option("--out", help="Folder for NAME.json and NAME.png.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Number of experiments to run in parallel.")] = 2,
+    scheduler: Scheduler = None,
     json: Json = False,
 ) -> None:
     """Run one experiment or all, and print the findings. Valid results in --out are not run again."""
@@ -59,7 +60,8 @@ def run_command(
         stack.enter_context(_note_when_stopped(records, chosen, out))
         folder = out or Path(stack.enter_context(TemporaryDirectory()))
         show = stack.enter_context(bars())
-        for record in run_all(chosen, folder, quick=quick, seed=seed, jobs=jobs, progress=show):
+        found = run_all(chosen, folder, quick=quick, seed=seed, jobs=jobs, progress=show, scheduler=scheduler)
+        for record in found:
             records.append(record)
             _note_done(record, len(records), len(chosen))
     order = [one.name for one in chosen]

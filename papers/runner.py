@@ -11,9 +11,11 @@ from functools import partial
 from hashlib import sha256
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cloakwork.errors import CloakworkError, InputError
+from cloakwork.parallel import Cluster
 from papers.experiment import Experiment
 from papers.experiments import find
 from papers.store import Record, digests, is_done, library_versions, read, readable, write
@@ -52,9 +54,16 @@ class Order:
 
 
 def run_all(
-    experiments: Sequence[Experiment], folder: Path, *, quick: bool, seed: int, jobs: int, progress: Progress
+    experiments: Sequence[Experiment],
+    folder: Path,
+    *,
+    quick: bool,
+    seed: int,
+    jobs: int,
+    progress: Progress,
+    scheduler: str | None = None,
 ) -> Iterator[Record]:
-    """Run experiments, `jobs` at a time, long ones first, and yield each record when it is done.
+    """Run experiments, `jobs` at a time or on the cluster of a scheduler, long ones first; yield each record when done.
 
     Valid results in the folder are not run again, so that an interrupted run continues. A quick run never replaces a
     full one. A failure does not stop the other experiments; it is raised at the end.
@@ -68,7 +77,11 @@ def run_all(
     waiting = sorted((one for one in experiments if one not in done), key=lambda one: -one.minutes)
     run = _in_parallel if min(jobs, len(waiting)) > 1 else _in_turn
     failures: list[str] = []
-    yield from run(waiting, Order(folder, quick, seed), jobs, progress, failures)
+    order = Order(folder, quick, seed)
+    if scheduler is None:
+        yield from run(waiting, order, jobs, progress, failures)
+    elif waiting:
+        yield from _on_cluster(waiting, order, scheduler, progress, failures)
     if failures:
         raise CloakworkError("; ".join(failures))
 
@@ -99,6 +112,27 @@ def _in_turn(
             failures.append(_failure(experiment.name, error))
         else:
             yield record
+
+
+def _on_cluster(
+    waiting: list[Experiment], order: Order, scheduler: str, progress: Progress, failures: list[str]
+) -> Iterator[Record]:
+    """Run each experiment on a worker; an interrupted one starts again, because its parts stay on the worker."""
+    with Cluster(scheduler) as cluster:
+        for outcome in cluster.run(run_away, ((one.name, (one.name, order.quick, order.seed)) for one in waiting)):
+            progress(outcome.name, 1.0)
+            if outcome.failure:
+                failures.append(f"{outcome.name} failed: {outcome.failure}")
+            else:
+                write(outcome.result, order.folder)
+                yield outcome.result
+
+
+def run_away(part: tuple[str, bool, int]) -> Record:
+    """Run one experiment on a worker, which keeps no file of it."""
+    name, quick, seed = part
+    with TemporaryDirectory() as folder:
+        return Order(Path(folder), quick, seed).run(find(name), lambda *_: None)
 
 
 def _pass_on(progress: Progress, name: str, done: int, total: int) -> None:

@@ -15,7 +15,7 @@ from scripts.messages import PACKAGE, TABLE, messages, table
 
 ROOT = Path(cloakwork.__file__).parent
 LAYERS = [
-    {"errors", "_checks", "_compile", "_extras"},
+    {"errors", "_checks", "_compile", "_extras", "parallel"},
     {"physics"},
     {"accuracy"},
     {"privacy", "recovery"},

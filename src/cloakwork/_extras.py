@@ -8,6 +8,7 @@ from cloakwork.errors import MissingExtraError
 _EXTRAS = {
     "cli": ("rich", "typer"),
     "collect": ("amqtt", "fastapi", "prometheus_client", "sqlalchemy", "sse_starlette", "starlette", "uvicorn"),
+    "dask": ("dask", "distributed"),
     "parquet": ("pyarrow",),
     "plot": ("matplotlib",),
     "postgres": ("psycopg",),

@@ -77,6 +77,10 @@ class BrokerError(CloakworkError):
     """The broker, or the device behind it, did not answer in time. The recording so far is in its file."""
 
 
+class ClusterError(CloakworkError):
+    """A cluster that cannot run parts: no scheduler, no worker, or a worker of another version."""
+
+
 class ApiError(CloakworkError):
     """An HTTP request that the collector refuses: `status` is the HTTP status, `code` a stable name for programs.
 

@@ -46,4 +46,7 @@ StoreUrl = Annotated[
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="The name of the site.")]
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start of the period: a date, an ISO time or Unix ms.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, exclusive.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="URL", help="Work on a Dask cluster: its scheduler, tcp://HOST:8786.")
+]
 DEFAULT_STORE = "cloakwork.db"

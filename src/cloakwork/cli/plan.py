@@ -15,7 +15,7 @@ import typer
 
 from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up
 from cloakwork.accuracy import Limits, bayes_risk, papers_bound
-from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
     cost_of_drift,
@@ -68,6 +68,7 @@ def plan(
     resolution: List = None,
     need: Needs = None,
     frames: Frames = None,
+    scheduler: Scheduler = None,
     plot: Plot = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
     json: Json = False,
@@ -78,7 +79,7 @@ def plan(
         other = "--out" if out is not None else "--sweep"
         raise InputError(f"{instead} with {other}: change the site file first, then write its plan with --out.")
     site = load_site(path)
-    options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot)
+    options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler)
     if compare:
         sweep(site, path, options, json=json)
         return

@@ -3,41 +3,58 @@
 import csv
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
+from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
 from cloakwork.cli.planned_noise import planned_noise
-from cloakwork.cli.recover_report import FrameSource, RecoverySummary, report
+from cloakwork.cli.recover_parts import FramesToRecover, PartsOptions, recover_parts
+from cloakwork.cli.recover_report import RecoverySummary, report
 from cloakwork.errors import InputError
 from cloakwork.privacy import Cloak
-from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, ReadingsFile, settled_frames, smoothed_frames
+from cloakwork.readings import (
+    LAG,
+    Frame,
+    FrameRecoverer,
+    FrameRecovery,
+    MergedFrames,
+    ReadingsFile,
+    recovered_columns,
+    recovered_rows,
+    settled_frames,
+    smoothed_frames,
+)
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
 
 BATCH = 512
 MOST_SMOOTHED = 1000  # frames that are judged all together
-LAG = 10  # frames after a moment that it is judged from, in a longer file
+_DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g", "gap": ".3g", "fit": ".3g"}
 
 
 def recover(
     path: SiteFile,
-    readings: Annotated[Path | None, typer.Argument(help="CSV file of time,sensor,seq,value.")] = None,
+    readings: Annotated[
+        list[Path] | None, typer.Argument(help="CSV or Parquet files of time,sensor,seq,value.")
+    ] = None,
     from_store: Annotated[
         str | None, typer.Option(metavar="URL", callback=no_password, help="Read from a collector's store instead.")
     ] = None,
     since: Since = None,
     until: Until = None,
     plan: PlanFile = None,
-    out: Annotated[Path | None, typer.Option("--out", help="CSV file of recovered sources to write.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="CSV file of recovered sources to write, or a folder for Parquet files."),
+    ] = None,
+    scheduler: Scheduler = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Recover each frame alone instead of tracks.")] = False,
     json: Json = False,
@@ -47,7 +64,12 @@ def recover(
         from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - Matplotlib is slow to load
 
         check_picture(plot)
-    if readings is not None and from_store is not None:
+    in_parts = out is not None and (out.is_dir() or not (out.suffix or out.exists()))
+    if scheduler is not None and not in_parts:
+        raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
+    if in_parts and plot is not None:
+        raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
+    if readings and from_store is not None:
         raise InputError("give either a file of readings or --from-store, not both.")
     if from_store is None and (since is not None or until is not None):
         raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
@@ -55,7 +77,10 @@ def recover(
     with ExitStack() as stack:
         frames = _file_frames(readings, site) if from_store is None else _stored(from_store, site, since, until, stack)
         noise = planned_noise(site, path, plan)
-        inputs = (path, *(() if readings is None else (readings,)), *noise.files)
+        if in_parts and out is not None:
+            recover_parts(frames, site, noise, PartsOptions(out, scheduler, alone=alone, json=json))
+            return
+        inputs = (path, *(readings or ()), *noise.files)
         if plot is not None:
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
@@ -82,35 +107,26 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
     draw_map(plot, site.physics, weights, summary.last, title=title, label=label)
 
 
-@dataclass(frozen=True, eq=False)
-class _Frames:
-    """Frames to recover, their source, and for the progress bar its size and how much is done after a frame."""
-
-    frames: Iterable[Frame]
-    source: FrameSource
-    size: int
-    done: Callable[[Frame], int]
-
-
-def _file_frames(readings: Path | None, site: Site) -> _Frames:
-    if readings is None:
+def _file_frames(readings: list[Path] | None, site: Site) -> FramesToRecover:
+    if not readings:
         raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
-    file = ReadingsFile(readings, site.sensor_ids, others=site.binary_ids)
-    return _Frames(file, file, file.size, lambda _: file.bytes_read)
+    files = [ReadingsFile(path, site.sensor_ids, others=site.binary_ids) for path in readings]
+    file = files[0] if len(files) == 1 else MergedFrames(files)
+    return FramesToRecover(file, file, file.size, lambda _: file.bytes_read)
 
 
-def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> _Frames:
+def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> FramesToRecover:
     from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
 
     store = stack.enter_context(open_store(url, make=False))
     period = parse_moment("--since", since), parse_moment("--until", until)
     frames = StoredFrames(store, site.name, site.sensor_ids, *period, others=site.binary_ids)
     first, last = frames.span
-    return _Frames(frames, frames, last - first + 1, lambda frame: frame.time - first)
+    return FramesToRecover(frames, frames, last - first + 1, lambda frame: frame.time - first)
 
 
 def _recovered(
-    frames: _Frames, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
+    frames: FramesToRecover, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are frames to follow them through: all together, or with a lag if they are too many."""
     source = iter(frames.frames)
@@ -130,7 +146,7 @@ def _recovered(
             yield from recoverer.recover(batch)
 
 
-def _counted(source: Iterable[Frame], frames: _Frames, progress: Callable[[int], None]) -> Iterator[Frame]:
+def _counted(source: Iterable[Frame], frames: FramesToRecover, progress: Callable[[int], None]) -> Iterator[Frame]:
     """Frames, with the progress after each."""
     for frame in source:
         yield frame
@@ -159,23 +175,13 @@ def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: Exit
     """A function that writes one row per source, and one row for a frame without any."""
     if path is None:
         return lambda _: None
-    space = site.physics.space
-    axes = ["x", "y"][: space.places.shape[1]]
     rows = csv.writer(stack.enter_context(written(path, *inputs)), lineterminator="\n")
-    ends = ["weight", "radius", "probability", "same", "settled", "status", "gap", "fit", "set_aside"]
-    rows.writerow(["time", "sensors", "label", "place", *axes, *ends])
+    columns = recovered_columns(site)
+    rows.writerow(columns)
+    digits = [_DIGITS.get(name, "g") if kind is float else "" for name, kind in columns.items()]
 
     def write(found: FrameRecovery) -> None:
-        start = (found.time, found.sensors)
-        same = {track.label: f"{track.same:.4g}" for track in found.tracks}
-        aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
-        end = (int(found.settled), found.status.name.lower(), f"{found.gap:.3g}", f"{found.fit.p_value:.3g}", aside)
-        if not found.sources:
-            rows.writerow([*start, "", "", *("" for _ in axes), 0, "", "", "", *end])
-        for label, source in zip(found.labels, found.sources, strict=True):
-            at = [f"{value:g}" for value in np.atleast_1d(np.asarray(source.at))] if axes else []
-            name = source.place if axes else space.name(source.place)
-            own = (f"{source.weight:.6g}", f"{source.radius:.6g}", f"{source.probability:.4g}")
-            rows.writerow([*start, label, name, *at, *own, same.get(label or 0, ""), *end])
+        for row in recovered_rows(found, site):
+            rows.writerow("" if value is None else format(value, form) for value, form in zip(row, digits, strict=True))
 
     return write

@@ -42,6 +42,7 @@ class SweepOptions:
     need: Sequence[str] | None = None
     frames: int | None = None
     plot: Path | None = None
+    scheduler: str | None = None
 
     def refuse_any(self) -> None:
         """Refuse options that mean nothing without --sweep."""
@@ -59,7 +60,7 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         refuse_input(options.plot, path, *site.files.values())
         refuse_unwritable("--plot", options.plot)
     needs = [Need.parse(text) for text in options.need or ()]
-    with _progress() as progress:
+    with _progress(on_cluster=options.scheduler is not None) as progress:
         found = tradeoff(
             site,
             alpha=_numbers("alpha", options.alpha),
@@ -69,6 +70,7 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
             resolution=_numbers("resolution", options.resolution),
             frames=options.frames or FRAMES,
             workers=os.cpu_count() or 1,
+            scheduler=options.scheduler,
             progress=progress,
         )
     best = found.recommend(*needs)
@@ -103,7 +105,7 @@ def _whole(name: str, text: str | None) -> list[int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def _progress(*, on_cluster: bool) -> Iterator[Callable[[int, int], None]]:
     """A progress bar, with a note of how long it takes once the first simulations are done."""
     began = time.monotonic()
     with bar("simulating people", 1000) as show:
@@ -114,7 +116,8 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
             show(1000 * done // max(total, 1))
             if done == 0:
                 began = time.monotonic()
-                note(f"{counted(total, 'simulation')} on {counted(os.cpu_count() or 1, 'core')}")
+                where = "the cluster" if on_cluster else counted(os.cpu_count() or 1, "core")
+                note(f"{counted(total, 'simulation')} on {where}")
             elif not told and (os.cpu_count() or 1) <= done < total:
                 told = True
                 left = (time.monotonic() - began) / done * (total - done) / 60

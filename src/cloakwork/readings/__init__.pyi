@@ -21,6 +21,15 @@ from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
 from .report_values import as_float as as_float
 from .report_values import printable as printable
+from .stretches import BURN_IN as BURN_IN
+from .stretches import LAG as LAG
+from .stretches import MergedFrames as MergedFrames
+from .stretches import Stretch as Stretch
+from .stretches import recover_stretch as recover_stretch
+from .stretches import recovered_columns as recovered_columns
+from .stretches import recovered_rows as recovered_rows
+from .stretches import stretch_length as stretch_length
+from .stretches import stretches as stretches
 from .table_file import TIME_FORMS as TIME_FORMS
 from .table_file import TableFile as TableFile
 from .table_file import column_numbers as column_numbers

@@ -72,12 +72,14 @@ def smoothed_frames(
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
 
-def settled_frames(frames: Iterable[Frame], site: Site, cloak: Cloak, *, lag: int) -> Iterator[FrameRecovery]:
+def settled_frames(
+    frames: Iterable[Frame], site: Site, cloak: Cloak, *, lag: int, seed: int = 0
+) -> Iterator[FrameRecovery]:
     """Follow sources through any number of frames, in order of time, and judge each from those up to `lag` later.
 
     The last `lag` frames are judged from those before them.
     """
-    tracker = FrameTracker(site, cloak, lag=lag)
+    tracker = FrameTracker(site, cloak, lag=lag, seed=seed)
     live: dict[int, FrameRecovery] = {}
     for frame in frames:
         live[frame.time] = tracker.step(frame)

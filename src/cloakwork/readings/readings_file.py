@@ -1,4 +1,4 @@
-"""Readings in CSV files: `time,sensor,seq,value`, streamed by row or by frame, whatever the size of the file."""
+"""Readings in CSV or Parquet files: `time,sensor,seq,value`, streamed by row or by frame, whatever the file's size."""
 
 import csv
 import re
@@ -117,20 +117,52 @@ class ReadingsFile:
 
     def readings(self) -> Iterator[ReadingRow]:
         """The readings in the order of the file."""
+        number = 0 if self._is_parquet else 1  # a CSV file has a header
+        for line in self._parquet_lines() if self._is_parquet else self._csv_lines():
+            number += 1
+            usual = _USUAL(line)
+            if usual is not None and usual[2] in self._index:
+                self.rows += 1
+                yield ReadingRow(number, int(usual[1]), self._index[usual[2]], int(usual[3]), int(usual[4]))
+            elif line.strip() and (row := self._parse(number, line)) is not None:
+                yield row
+
+    @property
+    def first_time(self) -> int:
+        """The time of the first frame."""
+        return next(iter(ReadingsFile(self.path, tuple(self._index), others=tuple(self._others)))).time
+
+    @property
+    def _is_parquet(self) -> bool:
+        return self.path.suffix.lower() in {".parquet", ".pq"}
+
+    def _csv_lines(self) -> Iterator[str]:
         with CsvLines(self.path, block=_BLOCK) as lines:
             self._check_header(lines.head)
-            number = 1
             for block in lines.blocks:
                 self.bytes_read = lines.bytes_read
-                for line in lines_of(block, errors="replace"):
-                    number += 1
-                    usual = _USUAL(line)
-                    if usual is not None and usual[2] in self._index:
-                        self.rows += 1
-                        yield ReadingRow(number, int(usual[1]), self._index[usual[2]], int(usual[3]), int(usual[4]))
-                    elif line.strip() and (row := self._parse(number, line)) is not None:
-                        yield row
+                yield from lines_of(block, errors="replace")
             self.bytes_read = lines.bytes_read
+
+    def _parquet_lines(self) -> Iterator[str]:
+        """The rows as a CSV file has them, so that they are checked the same way."""
+        import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        size, rows, readable = self.size, 0, True
+        try:
+            with pq.ParquetFile(self.path) as file:
+                if not set(HEADER) <= set(file.schema_arrow.names):
+                    raise ReadingError(f"{self.path}: the columns must be {','.join(HEADER)}.", path=str(self.path))
+                for batch in file.iter_batches(batch_size=_BLOCK, columns=list(HEADER)):
+                    for row in zip(*(batch[name].to_pylist() for name in HEADER), strict=True):
+                        yield ",".join(map(str, row))
+                    rows += len(batch)
+                    self.bytes_read = size * rows // file.metadata.num_rows
+        except pa.ArrowException:
+            readable = False  # Arrow's own messages show cells
+        if not readable:
+            raise ReadingError(f"{self.path} is not a whole Parquet file.", path=str(self.path))
 
     def no_readings(self) -> ReadingError:
         """The error for a file without a single usable row."""
@@ -142,7 +174,7 @@ class ReadingsFile:
         if not head:
             raise ReadingError(f"{self.path}: the file is empty: {expected}.")
         if head.startswith(b"PAR1"):
-            raise ReadingError(f"{self.path}: a Parquet file. Give the readings as CSV: export them to a .csv file.")
+            raise ReadingError(f"{self.path}: a Parquet file under another name: give it one that ends in .parquet.")
         if tuple(_cells(head.decode("utf-8", "replace"))) != HEADER:
             raise ReadingError(f"{self.path}: {expected}.")
 

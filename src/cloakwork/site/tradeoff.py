@@ -14,7 +14,8 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork.accuracy import Habits
-from cloakwork.errors import InputError
+from cloakwork.errors import ClusterError, InputError
+from cloakwork.parallel import Cluster
 from cloakwork.physics import Matrix
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
@@ -150,6 +151,7 @@ def tradeoff(
     resolution: Sequence[float] = (),
     frames: int = FRAMES,
     workers: int = 1,
+    scheduler: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Tradeoff:
@@ -166,6 +168,8 @@ def tradeoff(
     workers
         Processes that simulate at the same time. With more than one, a script must guard its main code by
         `if __name__ == "__main__":`.
+    scheduler
+        Address of a Dask scheduler whose workers simulate instead.
     progress
         Called with (simulations done, simulations in total).
 
@@ -184,11 +188,9 @@ def tradeoff(
     trials = _trials(planned)
     kinds = (False, True) if habits_of(site, walking=True) else (False,)
     jobs = [
-        _Job(replace(trial.planned.site), trial.planned.sigmas, walking, frames, seed)
-        for trial in trials
-        for walking in kinds
+        _Job(trial.planned.site, trial.planned.sigmas, walking, frames, seed) for trial in trials for walking in kinds
     ]
-    results = _run(jobs, workers, progress or (lambda *_: None))
+    results = _run(jobs, workers, scheduler, progress or (lambda *_: None))
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
         sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
@@ -332,17 +334,26 @@ class _Job:
         return follow_simulated(self.site, self.sigmas, habits, frames=self.frames, seed=self.seed)
 
 
-def _run(jobs: Sequence[_Job], workers: int, progress: Progress) -> list[Followed]:
+def _run(jobs: Sequence[_Job], workers: int, scheduler: str | None, progress: Progress) -> list[Followed]:
     """Run simulations, several at a time if there are several workers."""
-    results: list[Followed] = []
+    results: dict[int, Followed] = {}
     with ExitStack() as stack:
-        found: Iterator[Followed] = map(_Job.run, jobs)
-        if workers > 1:
+        found: Iterator[tuple[int, Followed]] = enumerate(map(_Job.run, jobs))
+        if scheduler is not None:
+            found = _on_cluster(stack.enter_context(Cluster(scheduler)), jobs)
+        elif workers > 1:
             pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
             stack.callback(pool.shutdown, cancel_futures=True)
-            found = pool.map(_Job.run, jobs)
+            found = enumerate(pool.map(_Job.run, jobs))
         progress(0, len(jobs))
-        for result in found:
-            results.append(result)
+        for number, result in found:
+            results[number] = result
             progress(len(results), len(jobs))
-    return results
+    return [results[number] for number in range(len(jobs))]
+
+
+def _on_cluster(cluster: Cluster, jobs: Sequence[_Job]) -> Iterator[tuple[int, Followed]]:
+    for outcome in cluster.run(_Job.run, ((str(number), job) for number, job in enumerate(jobs))):
+        if outcome.failure:
+            raise ClusterError(f"a simulation failed: {outcome.failure}", failure=outcome.failure)
+        yield int(outcome.name), outcome.result

@@ -1,0 +1,189 @@
+"""`cloakwork recover --out FOLDER`: long readings in stretches of time, on a cluster, one Parquet file for each."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cloakwork.cli.output import as_json, bar, counted, note, part_of, say
+from cloakwork.cli.planned_noise import PlannedNoise
+from cloakwork.cli.recover_report import FrameSource
+from cloakwork.errors import ClusterError
+from cloakwork.parallel import Cluster, PartOutcome
+from cloakwork.privacy import Cloak
+from cloakwork.readings import (
+    BURN_IN,
+    LAG,
+    Frame,
+    Stretch,
+    recover_stretch,
+    recovered_columns,
+    recovered_rows,
+    stretch_length,
+    stretches,
+)
+from cloakwork.site import Site
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MARK = b"cloakwork"  # key of a file's metadata
+
+
+@dataclass(frozen=True, eq=False)
+class FramesToRecover:
+    """Frames, their source, and for the progress bar its size and how much is done after a frame."""
+
+    frames: Iterable[Frame]
+    source: FrameSource
+    size: int
+    done: Callable[[Frame], int]
+
+
+@dataclass(frozen=True)
+class PartsOptions:
+    """Where results go, where the work is done, and how."""
+
+    folder: Path
+    scheduler: str | None
+    alone: bool
+    json: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One stretch with all that a worker needs for it."""
+
+    stretch: Stretch
+    site: Site
+    cloak: Cloak
+    alone: bool
+
+
+@dataclass(eq=False)
+class _Parts:
+    """The parts of one run: which are sent to workers, which were there already, and how they ended."""
+
+    frames: FramesToRecover
+    site: Site
+    noise: PlannedNoise
+    options: PartsOptions
+    files: dict[str, tuple[Path, str, int]] = field(default_factory=dict)
+    kept: int = 0
+    rows: int = 0
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[tuple[str, _Part]]:
+        """Parts that are not in the folder yet, or were made from other readings or settings."""
+        settings, cloak = self._settings(), self.noise.cloak
+        around = (0, 0) if self.options.alone or not self.site.follows else (BURN_IN, LAG)
+        for stretch in stretches(self.frames.frames, stretch_length(self.site), before=around[0], after=around[1]):
+            start = _EPOCH + timedelta(milliseconds=stretch.start)
+            name = f"{self.site.name}-{start:%Y%m%dT%H%M}"
+            file, mark = self.options.folder / f"{name}.parquet", f"{settings} {stretch.digest}"
+            if _mark_of(file) == mark:
+                self.kept += 1
+                continue
+            self.files[name] = file, mark, self.frames.done(stretch.frames[-1])
+            yield name, _Part(stretch, self.site, cloak, self.options.alone)
+
+    def end(self, outcome: PartOutcome) -> int:
+        """Write the result of a part, and return how far the work has come."""
+        file, mark, done = self.files.pop(outcome.name)
+        if outcome.failure:
+            self.failed[outcome.name] = outcome.failure
+        else:
+            _write(file, outcome.result, mark)
+            self.rows += len(outcome.result)
+            self.done.append(outcome.name)
+        return done
+
+    def _settings(self) -> str:
+        """Digest of what a result depends on besides the readings."""
+        cloak, alone = self.noise.cloak, self.options.alone
+        digest = sha256(repr((version("cloakwork"), alone, BURN_IN, LAG)).encode())
+        digest.update(self.site.spec.model_dump_json().encode())
+        for values in (cloak.physics.matrix, cloak.total_sigmas, cloak.steps, cloak.roundings):
+            digest.update(values.tobytes())
+        return digest.hexdigest()
+
+
+def recover_parts(frames: FramesToRecover, site: Site, noise: PlannedNoise, options: PartsOptions) -> None:
+    """Recover frames in stretches on a cluster; those whose results are in the folder are not done again."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    parts = _Parts(frames, site, noise, options)
+    try:
+        with Cluster(options.scheduler) as cluster, bar("recovering", frames.size) as progress:
+            for outcome in cluster.run(recover_part, parts):
+                progress(parts.end(outcome))
+    except (KeyboardInterrupt, ClusterError):
+        if parts.done:
+            note(f"{counted(len(parts.done), 'part')} in {options.folder}; run the same command to continue")
+        raise
+    _report(parts)
+    if parts.failed:
+        raise ClusterError(
+            f"{counted(len(parts.failed), 'part')} failed; run the same command to try again.", failed=parts.failed
+        )
+
+
+def recover_part(part: _Part) -> Any:
+    """Recover one stretch, on a worker; returns an Arrow table."""
+    import pyarrow as pa  # noqa: PLC0415 - large
+
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    columns = {"stretch": int} | recovered_columns(part.site)
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    found = recover_stretch(part.stretch, part.site, part.cloak, alone=part.alone)
+    rows = [(part.stretch.start, *row) for frame in found for row in recovered_rows(frame, part.site)]
+    return pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema=schema)
+
+
+def _write(file: Path, table: Any, mark: str) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    with part_of(file) as new:
+        pq.write_table(table.replace_schema_metadata({_MARK: mark.encode()}), new, compression="zstd")
+
+
+def _mark_of(file: Path) -> str | None:
+    """What a result was made from, None if there is no such file or it is damaged."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if file.is_file():
+        with suppress(pa.ArrowException):
+            metadata = pq.read_schema(file).metadata or {}
+            return str(metadata.get(_MARK, b""), "ascii", "replace")
+    return None
+
+
+def _report(parts: _Parts) -> None:
+    """Print what was done, what was there already, and what failed."""
+    problems, source = parts.frames.source.problems, parts.frames.source
+    if parts.options.json:
+        as_json(
+            {
+                "site": parts.site.name,
+                "folder": str(parts.options.folder),
+                "done": sorted(parts.done),
+                "kept": parts.kept,
+                "failed": parts.failed,
+                "sources": parts.rows,
+                "rows": source.rows,
+                "rows_left_out": dict(problems.counts),
+                "plan": parts.noise.digest,
+            }
+        )
+        return
+    for line in problems.shown[:20]:
+        note(line)
+    if problems.total:
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in problems.counts.most_common())
+        say(f"{problems.total:,} of {source.rows:,} rows left out: {reasons}")
+    for name, reason in sorted(parts.failed.items()):
+        say(f"{name} failed: {reason}")
+    say(f"{counted(len(parts.done), 'part')} written to {parts.options.folder}, {parts.kept:,} were there already")

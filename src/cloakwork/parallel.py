@@ -1,0 +1,215 @@
+"""Work in parts on a Dask cluster: the processes of this machine, or the workers of a scheduler on any machines."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from platform import python_version
+from typing import Any, Self
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from cloakwork._extras import optional_parts
+from cloakwork.errors import ClusterError, InputError
+
+ANSWER_S = 10.0  # for a scheduler to answer, and for its first worker
+ALONE_S = 60.0  # without any worker before the work is given up
+AHEAD = 2  # parts that are sent ahead for each thread of a worker
+_POLL_S = 1.0
+_LIBRARIES = ("cloakwork", "numba", "numpy", "pyarrow", "scipy")
+
+
+@dataclass(frozen=True, eq=False)
+class PartOutcome:
+    """The end of one part: its result, or why it failed."""
+
+    name: str
+    result: Any = None
+    failure: str = ""
+
+
+class Cluster:
+    """Workers that run parts of some work. Use it as a context.
+
+    Parameters
+    ----------
+    scheduler
+        Address of a Dask scheduler, such as `tcp://10.0.0.5:8786`; by default a cluster of processes on this machine
+        for as long as the context lasts.
+    workers
+        Processes of the cluster on this machine; by default one for each core.
+
+    Notes
+    -----
+    A part must depend on its argument alone: then the result is the same on any number of workers. Linear algebra has
+    one thread in each worker, because sums over several threads are rounded in another order. Every worker must have
+    the same versions as this process, of Cloakwork down to its source; a part refuses to run on another.
+
+    A part whose worker dies is run again elsewhere; after it has killed `allowed-failures` workers (a setting of
+    Dask, 3) it counts as failed. The argument of a part travels with it, so no worker needs the files of this machine.
+    """
+
+    def __init__(self, scheduler: str | None = None, *, workers: int | None = None) -> None:
+        self._scheduler, self._workers = scheduler, workers
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        dask, distributed = _engine()
+        with ExitStack() as stack:
+            # a part carries its data on purpose: data on a worker would be lost with it
+            stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}))
+            address: Any = self._scheduler
+            if address is None:
+                address = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=self._workers, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+                    )
+                )
+            self._client = stack.enter_context(self._connected(distributed, address))
+            self._check_workers()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def run(self, work: Callable[[Any], Any], parts: Iterable[tuple[str, Any]]) -> Iterator[PartOutcome]:
+        """Run `work` on named parts and yield each outcome when it is there, in any order.
+
+        `work` is a function of a module that workers can import. Parts are taken from the iterable as workers become
+        free, so it may be longer than memory.
+        """
+        running: dict[Any, str] = {}
+        source, alive = iter(parts), time.monotonic()
+        while True:
+            room = max(AHEAD * self._threads - len(running), 0 if running else 1)
+            for name, part in islice(source, room):
+                future = self._client.submit(_run_part, versions(), work, part, pure=False)
+                running[future] = name
+            if not running:
+                return
+            for future in self._finished(list(running)):
+                yield _outcome(running.pop(future), future)
+            if self._threads:
+                alive = time.monotonic()
+            elif time.monotonic() - alive > ALONE_S:
+                raise ClusterError("all workers are gone: start workers, and run this again.", scheduler=self._name)
+
+    @property
+    def _name(self) -> str:
+        return self._scheduler or "this machine"
+
+    @property
+    def _threads(self) -> int:
+        """Threads of all workers."""
+        try:
+            return sum(self._client.nthreads().values())
+        except OSError:
+            raise self._lost() from None
+
+    def _connected(self, distributed: Any, address: Any) -> Any:
+        try:
+            return distributed.Client(address, timeout=ANSWER_S, set_as_default=False)
+        except OSError:
+            raise ClusterError(
+                f"no Dask scheduler answers at {self._name}: check the address, or start one with `dask scheduler`.",
+                scheduler=self._name,
+            ) from None
+        except ValueError as problem:
+            raise InputError(
+                f"scheduler {self._name}: this is no address ({problem}). Give one such as tcp://10.0.0.5:8786.",
+                scheduler=self._name,
+            ) from None
+
+    def _check_workers(self) -> None:
+        """Refuse a cluster without workers, or with workers of other versions."""
+        try:
+            self._client.wait_for_workers(1, timeout=ANSWER_S)
+        except TimeoutError:
+            raise ClusterError(
+                f"the scheduler at {self._name} has no worker: start some with `dask worker {self._name}`.",
+                scheduler=self._name,
+            ) from None
+        for worker, found in self._client.run(versions, on_error="return").items():
+            if isinstance(found, Exception):
+                raise ClusterError(
+                    f"the worker at {worker} cannot load Cloakwork ({found}): install it there.", worker=worker
+                )
+            _compare(worker, found, versions())
+
+    def _finished(self, running: list[Any]) -> list[Any]:
+        """Those that ended, after a short wait if none has."""
+        _, distributed = _engine()
+        try:
+            with self._client.as_current():
+                distributed.wait(running, timeout=_POLL_S, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            pass
+        except distributed.client.FuturesCancelledError:
+            raise self._lost() from None
+        if self._client.status != "running":
+            raise self._lost()
+        return [future for future in running if future.done()]
+
+    def _lost(self) -> ClusterError:
+        return ClusterError(
+            f"the scheduler at {self._name} is gone: start it again, and run this again.", scheduler=self._name
+        )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions that results depend on: of Python, the libraries that compute, and the source of this package."""
+    digest, root = sha256(), Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    found = {name: version(name) for name in _LIBRARIES}
+    return {"Python": python_version()} | found | {"source of cloakwork": digest.hexdigest()[:12]}
+
+
+def _engine() -> tuple[Any, Any]:
+    """Dask and its scheduler, which take seconds to load."""
+    with optional_parts():
+        import dask  # noqa: PLC0415
+        import distributed  # noqa: PLC0415
+    return dask, distributed
+
+
+def _run_part(expected: dict[str, str], work: Callable[[Any], Any], part: Any) -> Any:
+    """Run one part on a worker, which may have joined after the first check."""
+    _compare("this address", versions(), expected)
+    threadpool_limits(1)  # for good: a worker's threads share it
+    return work(part)
+
+
+def _compare(worker: str, found: dict[str, str], expected: dict[str, str]) -> None:
+    """Refuse a worker with other versions."""
+    differing = {name: (found.get(name, "none"), expected[name]) for name in expected}
+    listed = [f"{name} {there} instead of {here}" for name, (there, here) in differing.items() if there != here]
+    if listed:
+        raise ClusterError(
+            f"the worker at {worker} has {', '.join(listed)}: install the same versions on every worker.",
+            worker=worker,
+            versions=found,
+        )
+
+
+def _outcome(name: str, future: Any) -> PartOutcome:
+    """The end of a part; raises errors of the cluster, which are not the part's fault."""
+    try:
+        return PartOutcome(name, result=future.result())
+    except ClusterError:
+        raise
+    except ModuleNotFoundError as problem:
+        raise ClusterError(f"a worker has no module {problem.name}: install it there.", module=problem.name) from None
+    except Exception as problem:
+        if type(problem).__name__ == "KilledWorker":
+            return PartOutcome(name, failure="every worker that ran it died, perhaps for lack of memory")
+        return PartOutcome(name, failure=f"{type(problem).__name__}: {problem}")
+    finally:
+        future.release()

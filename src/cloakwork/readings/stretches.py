@@ -1,0 +1,188 @@
+"""Long readings in stretches of time, each recovered alone: on any number of machines, with the same result."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from cloakwork.privacy import Cloak
+from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery
+from cloakwork.readings.frame_tracking import settled_frames
+from cloakwork.readings.readings_file import Frame, Problems, ReadingsFile
+from cloakwork.recovery import EXISTS
+from cloakwork.site import Site
+
+BURN_IN = 120  # frames before a stretch from which a tracker learns who is there
+LAG = 10  # frames after a moment that it is judged from
+HOURS = (1, 3, 6, 12, 24)
+_FULL = 1000  # frames in a stretch, if a day has so many
+_HOUR = 3_600_000  # milliseconds
+
+
+@dataclass(eq=False)
+class Stretch:
+    """The frames of a stretch of time, with those before it that a tracker starts from and those after it."""
+
+    number: int
+    length: int
+    before: list[Frame]
+    frames: list[Frame] = field(default_factory=list)
+    after: list[Frame] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The time at which it begins, in Unix milliseconds."""
+        return self.number * self.length
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything in it."""
+        digest = sha256(f"{self.number} {self.length} {len(self.before)} {len(self.frames)}".encode())
+        for frame in (*self.before, *self.frames, *self.after):
+            digest.update(frame.time.to_bytes(8, "big") + frame.steps.tobytes() + frame.present.tobytes())
+        return digest.hexdigest()
+
+
+def stretch_length(site: Site) -> int:
+    """Milliseconds of a site's stretches: the shortest of 1, 3, 6, 12 and 24 hours that has 1,000 frames, or a day."""
+    privacy = site.spec.privacy
+    frames_per_hour = 3600 * privacy.readings_per_window / privacy.window
+    return _HOUR * next((hours for hours in HOURS if hours * frames_per_hour >= _FULL), HOURS[-1])
+
+
+def stretches(frames: Iterable[Frame], length: int, *, before: int, after: int) -> Iterator[Stretch]:
+    """Cut frames, in order of time, into stretches that start at multiples of `length` milliseconds.
+
+    Each has up to `before` frames that precede it and `after` frames that follow it. Stretches without a frame are
+    skipped, and only a few stretches are in memory.
+    """
+    recent: deque[Frame] = deque(maxlen=before)
+    waiting: list[Stretch] = []
+    for frame in frames:
+        number = frame.time // length
+        if not waiting or waiting[-1].number != number:
+            waiting.append(Stretch(number, length, list(recent)))
+        for stretch in waiting[:-1]:
+            stretch.after.append(frame)
+        waiting[-1].frames.append(frame)
+        recent.append(frame)
+        while len(waiting) > 1 and len(waiting[0].after) >= after:
+            stretch = waiting.pop(0)
+            del stretch.after[after:]
+            yield stretch
+    yield from waiting
+
+
+def recover_stretch(stretch: Stretch, site: Site, cloak: Cloak, *, alone: bool) -> Iterator[FrameRecovery]:
+    """Recover the frames of a stretch; the result depends on nothing else, on no matter which machine.
+
+    Follows sources through the stretch and the frames around it, with random numbers of its own. With `alone`, and
+    where sources are not followed, recovers each frame from its own readings.
+    """
+    if alone or not site.follows:
+        yield from FrameRecoverer(site, cloak).recover(stretch.frames)
+        return
+    first, last = stretch.frames[0].time, stretch.frames[-1].time
+    around = [*stretch.before, *stretch.frames, *stretch.after]
+    found = settled_frames(around, site, cloak, lag=LAG, seed=stretch.number)
+    yield from sorted((one for one in found if first <= one.time <= last), key=lambda one: one.time)
+
+
+def recovered_columns(site: Site) -> dict[str, type]:
+    """Names and types of the columns of `recovered_rows`."""
+    axes = dict.fromkeys(["x", "y"][: site.physics.space.places.shape[1]], float)
+    ends = {"weight": float, "radius": float, "probability": float, "same": float, "settled": int}
+    ends |= {"status": str, "gap": float, "fit": float, "set_aside": str}
+    return {"time": int, "sensors": int, "label": int, "place": int if axes else str, **axes, **ends}
+
+
+def recovered_rows(found: FrameRecovery, site: Site) -> Iterator[Sequence[Any]]:
+    """Rows of a recovered frame: one for each source, or one with weight 0 if there is none.
+
+    A source of a frame recovered alone must be more likely than not.
+    """
+    space = site.physics.space
+    axes = min(space.places.shape[1], 2)
+    same = {track.label: track.same for track in found.tracks}
+    aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
+    end = (int(found.settled), found.status.name.lower(), found.gap, found.fit.p_value, aside)
+    none = True
+    for label, source in zip(found.labels, found.sources, strict=True):
+        if found.tracked is None and source.probability < EXISTS:
+            continue
+        none = False
+        at = [float(value) for value in np.atleast_1d(np.asarray(source.at))] if axes else []
+        name = source.place if axes else space.name(source.place)
+        own = (source.weight, source.radius, source.probability)
+        yield (found.time, found.sensors, label, name, *at, *own, same.get(label or 0), *end)
+    if none:
+        yield (found.time, found.sensors, None, None, *(None for _ in range(axes)), 0.0, None, None, None, *end)
+
+
+class MergedFrames:
+    """The frames of several files of readings in order of time, whichever file has which sensors and times.
+
+    Iterate over it once. `rows` and `problems` are those of all files so far, `bytes_read` their progress.
+    """
+
+    def __init__(self, files: Sequence[ReadingsFile]) -> None:
+        self._files, self._own = files, Problems()
+        self.size = sum(file.size for file in files)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read."""
+        return sum(file.rows for file in self._files)
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the files has been read."""
+        return sum(file.bytes_read for file in self._files)
+
+    @property
+    def problems(self) -> Problems:
+        """Rows left out."""
+        total = Problems()
+        for problems in (self._own, *(file.problems for file in self._files)):
+            total.counts.update(problems.counts)
+            total.shown += problems.shown
+        return total
+
+    def __iter__(self) -> Iterator[Frame]:
+        """Open a file only when its first frame is due: there may be more than a process can hold open."""
+        waiting: list[tuple[int, int, Iterator[Frame] | None]] = []
+        heads: dict[int, Frame] = {}
+        for number, file in enumerate(self._files):
+            waiting.append((file.first_time, number, None))
+        heapify(waiting)
+        current: Frame | None = None
+        while waiting:
+            time, number, frames = heappop(waiting)
+            if frames is None:
+                frames = iter(self._files[number])
+            else:
+                frame = heads.pop(number)
+                if current is not None and current.time == time:
+                    current = self._joined(current, frame)
+                else:
+                    if current is not None:
+                        yield current
+                    current = frame
+            head = next(frames, None)
+            if head is not None:
+                heads[number] = head
+                heappush(waiting, (head.time, number, frames))
+        if current is not None:
+            yield current
+
+    def _joined(self, first: Frame, second: Frame) -> Frame:
+        """One moment of two files; of a sensor that is in both, the first reading is kept."""
+        again = int((first.present & second.present).sum())
+        if again:
+            self._own.counts["a second reading of one sensor at one time; the first is kept"] += again
+        steps = np.where(first.present, first.steps, second.steps)
+        return Frame(first.time, steps, first.present | second.present)

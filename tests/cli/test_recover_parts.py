@@ -1,0 +1,105 @@
+"""`cloakwork recover --out FOLDER`: stretches of time on a cluster, with a worker killed, continued, and repeated."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cloakwork.readings import HEADER, MergedFrames, ReadingsFile, stretches, write_readings
+from cloakwork.site import load_site
+from tests.cli.conftest import Run
+from tests.cli.test_recover_tracks import PERIOD, SITE, START
+from tests.cluster import cluster_processes
+from tests.waiting import until
+
+DAY = 86_400_000
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    return path
+
+
+@pytest.fixture
+def week(site: Path, tmp_path: Path) -> list[Path]:
+    """A week of which ten frames a day were recorded, in a CSV file and a Parquet file that share the sensors."""
+    office = load_site(site)
+    cloak, rng = office.cloak(), np.random.default_rng(1)
+    steps = np.rint(office.baselines / cloak.steps + rng.normal(size=(70, 12)) * cloak.sigmas / cloak.steps)
+    times = START + np.repeat(np.arange(7), 10) * DAY + np.tile(np.arange(10), 7) * PERIOD
+    files = [tmp_path / "first.csv", tmp_path / "rest.csv"]
+    for part, path in zip((slice(0, 6), slice(6, 12)), files, strict=True):
+        with path.open("w") as file:
+            frames = [
+                (int(t), k, row[part].astype(np.int64)) for k, (t, row) in enumerate(zip(times, steps, strict=True))
+            ]
+            write_readings(file, office.sensor_ids[part], frames)
+    rows = [line.split(",") for line in files[1].read_text().splitlines()[1:]]
+    columns = [
+        pa.array(list(map(int, column)) if k != 1 else column) for k, column in enumerate(zip(*rows, strict=True))
+    ]
+    pq.write_table(pa.table(columns, names=list(HEADER)), tmp_path / "rest.parquet")
+    return [files[0], tmp_path / "rest.parquet"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
+    succeed: Run, site: Path, week: list[Path], tmp_path: Path
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    with cluster_processes(tmp_path, 1) as processes:
+        victim = processes.add_worker()
+
+        def kill_one() -> None:
+            until(lambda: there.is_dir() and any(there.glob("office-*.parquet")))
+            victim.kill()
+
+        threading.Thread(target=kill_one).start()
+        values = succeed("recover", site, *week, "--scheduler", processes.address, "--out", there, "--json").values
+        assert len(values["done"]) == 7
+        assert not values["failed"]
+        (there / "office-20251117T0000.parquet").write_bytes(b"half a fi")
+        assert len(contents(there)) == 7
+        again = succeed("recover", site, *week, "--scheduler", processes.address, "--out", there, "--json").values
+        assert (again["done"], again["kept"]) == (["office-20251117T0000"], 6)
+    succeed("recover", site, *week, "--out", here)  # on this machine, with as many workers as it has cores
+    assert contents(there) == contents(here)
+    whole = pq.read_table(there)
+    assert len(set(whole["time"].to_pylist())) == 70
+    assert set(whole["sensors"].to_pylist()) == {12}
+
+
+def test_a_scheduler_needs_a_folder_and_one_that_is_away_is_named(
+    run: Run, site: Path, week: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.parallel.ANSWER_S", 0.5)
+    address = "tcp://127.0.0.1:9"
+    assert run("recover", site, *week, "--scheduler", address, "--out", tmp_path / "found.csv").code == 2
+    away = run("recover", site, *week, "--scheduler", address, "--out", tmp_path / "found")
+    assert away.code == 1
+    assert address in away.err
+    assert "Traceback" not in away.said
+
+
+def test_stretches_hold_every_frame_once_with_those_around_it(site: Path, week: list[Path]) -> None:
+    office = load_site(site)
+    files = MergedFrames([ReadingsFile(path, office.sensor_ids) for path in week])
+    found = list(stretches(files, DAY, before=15, after=12))
+    times = [frame.time for part in found for frame in part.frames]
+    assert len(times) == 70
+    assert times == sorted(times)
+    assert [len(part.before) for part in found] == [0, 10, 15, 15, 15, 15, 15]
+    assert [len(part.after) for part in found] == [12, 12, 12, 12, 12, 10, 0]
+    assert len({part.digest for part in found}) == 7
+    for part in found:
+        assert {frame.time // DAY for frame in part.frames} == {part.number}
+        around = [frame.time for frame in (*part.before, *part.frames, *part.after)]
+        assert around == times[times.index(around[0]) :][: len(around)]
