@@ -70,7 +70,8 @@ def test_a_scheduler_that_is_away_has_no_worker_or_has_no_address_is_an_error(
         pass
     monkeypatch.setattr(parallel, "ANSWER_S", 30.0)
     with cluster_processes(tmp_path, 0) as processes:
-        distributed.Client(processes.address, timeout=300).close()  # it has started
+        connect: Any = distributed.Client
+        connect(processes.address, timeout=300).close()  # it has started
         monkeypatch.setattr(parallel, "ANSWER_S", 3.0)
         with pytest.raises(ClusterError, match="no worker"), Cluster(processes.address):
             pass
