@@ -235,10 +235,10 @@ class Cloak(Immutable):
 
         0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
         """
-        if not self.physics.explicit and not self.family.tolerance.memory:
-            return math.nan if isinstance(self.physics, FloorPlan) else 0.0
         if not (isinstance(self.physics, FloorPlan) and isinstance(self.physics.regime, Steady)):
             return 0.0
+        if not self.physics.explicit and not self.family.tolerance.memory:
+            return math.nan
         plain, remembering = (Family(self.physics, Tolerance(memory=memory)) for memory in (False, True))
         if self.scope is Scope.SENSOR:
             slopes = [family.sensor_slopes() / self._sigma for family in (remembering, plain)]
@@ -307,8 +307,7 @@ class Cloak(Immutable):
     def _allowed_mu(self) -> float:
         """The mu of a whole window, after taking the error of the noise table off delta."""
         draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
-        doubt = self.family.doubt
-        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=doubt)
+        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=self.family.doubt)
 
     def _per_sensor(self, name: str, values: ArrayLike) -> FloatArray:
         return frozen(per_sensor(name, values, self.physics.sensors))
@@ -327,8 +326,7 @@ class Cloak(Immutable):
         return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
 
     def _refuse_nothing_to_hide(self) -> None:
-        size = self.physics.peak * self.alpha
-        if self.sensitivity <= 1e-13 * max(size, 1e-300):
+        if self.sensitivity <= 1e-13 * max(self.physics.peak * self.alpha, 1e-300):
             raise CalibrationError(
                 "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see "
                 "the sources."
