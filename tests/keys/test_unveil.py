@@ -25,13 +25,13 @@ from cloakwork.keys import (
     open_generation,
     revoke,
     save_keys,
-    unveil,
     wire_site,
 )
 from cloakwork.privacy import Keystream, keyed_noise, noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule
+from cloakwork.site import plan as site_plan
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
@@ -308,7 +308,7 @@ def test_keys_of_another_site_are_refused(party: Party) -> None:
 
 def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = cloaked(party.opens("s2"), "s2", [3, 4])
-    monkeypatch.setattr(unveil, "noise_table", lambda _: noise_table(7.0))
+    monkeypatch.setattr(site_plan, "noise_table", lambda _: noise_table(7.0))
     with pytest.raises(SiteError) as problem:
         party.unveils(rows)
     assert problem.value.values["sensor"] == "s2"

@@ -159,3 +159,37 @@ def test_a_parquet_file_cut_short_is_refused(tmp_path: Path) -> None:
         Graph.from_edges(tmp_path / "none.csv", 1.0)
     with pytest.raises(PhysicsError):
         Graph.from_edges(7, 1.0)
+
+
+@pytest.mark.usefixtures("unformed")
+def test_unequal_noise_covers_heat_that_arrives_later_at_a_precise_sensor() -> None:
+    """Long edges around one sensor hide it from a move at first; later the heat of steeper edges arrives there."""
+    path = nx.path_graph(61)
+    nx.set_edge_attributes(path, {(u, v): 100.0 if 25 <= u < 35 else 1.0 for u, v in path.edges}, "length")
+    graph = Graph(path, 0.5)
+    base = float(Cloak(graph, epsilon=1.0, delta=1e-6, alpha=1.0, readings_per_window=16).sigma)
+    sigma = np.full(61, 1.05 * base)
+    sigma[30] = 0.0058 * base
+    values, vectors = np.linalg.eigh(nx.laplacian_matrix(path, weight=None).toarray().astype(float))
+    kernel = (vectors * np.exp(-5.0 * values)) @ vectors.T
+    lengths = np.where((np.arange(60) >= 25) & (np.arange(60) < 35), 100.0, 1.0)
+    later = np.linalg.norm((kernel[:, 1:] - kernel[:, :-1]) / sigma[:, None], axis=0) / lengths
+    allowed = Cloak(graph, epsilon=1.0, delta=1e-6, alpha=1.0, readings_per_window=16).frame_mu
+    assert later.max() > allowed
+    with pytest.raises(CalibrationError):
+        Cloak(graph, epsilon=1.0, delta=1e-6, alpha=1.0, readings_per_window=16, sigma=sigma)
+
+
+def test_stiff_network_stays_within_its_stated_error() -> None:
+    """Weights of 5.8e7 beside 1: residuals of conjugate gradients drift from the true ones. Against mpmath."""
+    weights, tau = [5.8e7, 1.0, 5.8e7], 18.35
+    path = nx.path_graph(4)
+    nx.set_edge_attributes(path, {(k, k + 1): weight for k, weight in enumerate(weights)}, "weight")
+    kernel = NetworkKernel.heat(nx.to_scipy_sparse_array(path), tau)
+    with mpmath.workdps(50):
+        L = mpmath.matrix(nx.laplacian_matrix(path).toarray().tolist())
+        values, vectors = mpmath.eigsy(L)
+        decay = mpmath.diag([mpmath.exp(-tau * value) for value in values])
+        exact = np.array((vectors * decay * vectors.T).tolist(), dtype=float)
+    assert kernel.rational
+    assert np.linalg.norm(kernel.apply(np.eye(4)) - exact, axis=0).max() <= kernel.error

@@ -64,11 +64,19 @@ def test_more_of_it_never_costs_less_and_is_said() -> None:
     assert "365" in day.explain(1e-5)
 
 
+def test_tiny_deltas_are_not_lost_in_rounding() -> None:
+    assert cw.Budget().claim(0.001, 1e-17, times=100_000).delta(200.0) == pytest.approx(1e-12, rel=1e-6)
+    gaussian = cw.Budget().cloak(CLOAK)
+    for delta in (1e-15, 1e-30):
+        assert gaussian.epsilon(delta) >= CLOAK.profile.epsilon(delta) * (1 - 1e-12)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         lambda: cw.Budget().cloak(CLOAK).epsilon(0.0),
         lambda: cw.Budget().claim(1.0, 1e-3).epsilon(1e-6),
+        lambda: cw.Budget().claim(1.0, 1e-17).epsilon(0.0),
         lambda: cw.Budget().claim(1.0, 1.5),
         lambda: cw.Budget().choice(-1.0),
         lambda: cw.Budget().delta(-1.0),

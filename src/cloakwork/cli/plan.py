@@ -190,7 +190,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
             right, mean = risk.right_place, risk.mean_distance
         elif right is not None:
             right, mean = 1.0, 0.0
-        epsilon = Profile(cloak.frame_mu).times(readings).epsilon(cloak.delta)
+        epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(cloak.delta)
         less = None if std is None else std * math.sqrt(cloak.readings_per_window / readings)
         spans.append(OverTime(name, readings, epsilon, right, mean, less))
     return spans

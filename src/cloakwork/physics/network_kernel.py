@@ -102,7 +102,8 @@ class NetworkKernel:
         if self.tau == 0 or self.bound == 0:
             return 0.0
         if self.rational:
-            return RATIONAL + SOLVED + 1e-12
+            drift = 8 * float(np.finfo(float).eps) * self.tau * self.bound  # of the residuals, as they are updated
+            return RATIONAL + SOLVED + 1e-12 + drift
         return self.truncation + float(np.finfo(float).eps) * (8 + len(self.coefficients) ** 2)
 
     @cached_property
@@ -115,6 +116,10 @@ class NetworkKernel:
         """Coefficients of the Chebyshev sum."""
         c = self.tau * self.bound / 2
         terms = special.ive(np.arange(int(12 * np.sqrt(c) + 60)), c)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
+        if not np.isfinite(terms).all():
+            raise PhysicsError(
+                f"tau={self.tau:g} is too long for weights as large as these: reduce tau or the weights.", tau=self.tau
+            )
         terms[1:] *= 2
         tail = np.cumsum(terms[::-1])[::-1]
         return np.asarray(terms[: max(1, int(np.searchsorted(-tail, -self.truncation)))])

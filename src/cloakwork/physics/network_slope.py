@@ -97,9 +97,12 @@ class Network:
         which, drop = np.arange(len(self.pairs)), 1e-4
         values, slack = np.empty(len(which)), np.empty(len(which))
         for _ in range(4):
-            values[which], slack[which], _ = self._local(which, drop)
-            if np.isinf(slack).any():
-                return self.sketched()
+            sharper, rest, _ = self._local(which, drop)
+            if np.isinf(rest).any():
+                if len(which) == len(self.pairs):
+                    return self.sketched()
+                break  # heat reaches too far to refine these edges; whether it does must not depend on the noise
+            values[which], slack[which] = sharper, rest
             steepest = float((values - slack).max(initial=0.0))
             which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
             if not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
@@ -139,14 +142,12 @@ class Network:
         operating system, and are unknown to whoever made the graph.
         """
         kernel = self.kernel.rougher(SKETCH_ERROR)
-        squares, at_nodes = self._random_readings(kernel)
-        steepest = float(np.sqrt(squares / BLOCK).max())
-        if kernel.error > SKETCH_SHARE * steepest:
-            kernel = kernel.rougher(SKETCH_SHARE * steepest / 2)
-            squares, at_nodes = self._random_readings(kernel)
-        for _ in range(BLOCK, SKETCHES, BLOCK):
-            more = self._random_readings(kernel)
-            squares, at_nodes = squares + more[0], at_nodes + more[1]
+        pilot = float(
+            np.sqrt(self._random_readings(kernel)[0] / BLOCK).max()
+        )  # chooses the error, and is not used again
+        if kernel.error > SKETCH_SHARE * pilot:
+            kernel = kernel.rougher(SKETCH_SHARE * pilot / 2)
+        squares = sum(self._random_readings(kernel)[0] for _ in range(0, SKETCHES, BLOCK))
         u, v = self.pairs.T
         quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])

@@ -217,6 +217,9 @@ class Family:
     def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
         move = self.tolerance.position
         if self.tolerance.later:
+            if weights is not None and not member.explicit:  # readings that fade do so at equal noise only
+                equal = self._joint_slope_of(member, None)
+                return Slope(equal.value * float(weights.max()), equal.pair)
             steepest = self._later(
                 member,
                 lambda model: np.array(model.joint_slope(weights, displacement=move).value),

@@ -9,13 +9,13 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, count, positive, rounded_up
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.flip import Flip, loss_law
+from cloakwork.privacy.flip import Flip, loss_law, loss_slip
 from cloakwork.privacy.gaussian import Profile, log_delta
 
 GRID = 1 << 14  # points of the sum of losses
 MOST_REPORTS = 1_000_000  # of one kind
 _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
-_SLIP = 1e-9  # bounds the relative error of the laws and their convolution
+_SLIP = 1e-9  # bounds the relative error of the convolution
 
 
 class GaussianRelease(Protocol):
@@ -52,11 +52,13 @@ class Budget:
 
     mu2: float = 0.0
     bits: tuple[tuple[float, int], ...] = ()  # loss of one report, and how many
-    kept: float = 1.0  # probability that no release with a delta reveals everything
+    lost: float = 0.0  # probability that a release with a delta reveals everything
 
     def cloak(self, cloak: GaussianRelease, *, windows: int = 1) -> "Budget":
         """Add full windows of a cloak."""
-        return replace(self, mu2=self.mu2 + count("windows", windows) * cloak.profile.mu**2)
+        profile = cloak.profile
+        mu2 = self.mu2 + count("windows", windows) * profile.mu**2
+        return replace(self, mu2=mu2, lost=_either(self.lost, profile.doubt))
 
     def flip(self, flip: Flip, *, windows: int = 1) -> "Budget":
         """Add full windows of a flip."""
@@ -70,13 +72,13 @@ class Budget:
         """Add releases of which no more is known than their claim, such as published series."""
         if not 0 <= delta < 1:
             raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
-        return replace(self.choice(epsilon, times=times), kept=self.kept * (1 - delta) ** times)
+        return replace(self.choice(epsilon, times=times), lost=_either(self.lost, _repeated(delta, times)))
 
     def times(self, k: int) -> "Budget":
         """All of this, k times: so many days, say."""
         k = count("k", k)
         bits = tuple((each, k * number) for each, number in self.bits)
-        return replace(self._joined(k * self.mu2, bits), kept=self.kept**k)
+        return replace(self._joined(k * self.mu2, bits), lost=_repeated(self.lost, k))
 
     def delta(self, epsilon: float) -> float:
         """The delta of everything together at `epsilon`, rounded up."""
@@ -89,12 +91,15 @@ class Budget:
         if not 0 <= delta < 1:
             raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
         if delta == 0:
-            if self.mu2 or self.kept < 1:
+            if self.mu2 or self.lost:
                 raise CalibrationError("delta=0: Gaussian noise, or a claim with a delta, has none. Give a delta.")
             return sum(each * number for each, number in self.bits)
-        if 1 - self.kept >= delta:
-            raise CalibrationError(f"delta={delta:g}: the deltas of the parts alone add up to {1 - self.kept:.3g}.")
         losses = self._losses()
+        least = _either(self.lost, losses.beyond)
+        if least >= delta:
+            raise CalibrationError(
+                f"delta={delta:g}: the deltas of the parts alone add up to {least:.3g}.", delta=delta
+            )
         low, high = 0.0, 1.0
         while self._delta(high, losses) > delta:
             low, high = high, 2 * high
@@ -107,9 +112,9 @@ class Budget:
         """Explain in sentences what is added up, and the outcome now, seven-fold and a year of days."""
         parts = [f"Gaussian releases with mu {math.sqrt(self.mu2):.4g}"] if self.mu2 else []
         parts += [f"{number:,} x epsilon {rounded_up(each, 3)}" for each, number in self.bits]
-        parts += [f"claims whose deltas add up to {rounded_up(1 - self.kept, 2)}"] if self.kept < 1 else []
+        parts += [f"claims whose deltas add up to {rounded_up(self.lost, 2)}"] if self.lost else []
         most = max((number for _, number in self.bits), default=0)
-        spans = [k for k in (7, 365) if 1 - self.kept**k < delta and k * most <= MOST_REPORTS]
+        spans = [k for k in (7, 365) if _repeated(self.lost, k) < delta and k * most <= MOST_REPORTS]
         longer = "".join(f"; {k} times that, {rounded_up(self.times(k).epsilon(delta), 3)}" for k in spans)
         return (
             f"Together: {'; '.join(parts) or 'nothing'}. At delta {delta:g}, epsilon is "
@@ -161,8 +166,8 @@ class Budget:
             ahead = np.exp(special.log_ndtr(mu / 2 - rest / mu))
             behind = np.exp(np.minimum(rest + special.log_ndtr(-mu / 2 - rest / mu), 0.0))
             gains = np.maximum(ahead - behind, 0.0) + 1e-13 * ahead
-        within = float(losses.masses @ gains) * (1 + _SLIP) + losses.beyond
-        return min(1.0, 1 - self.kept * (1 - min(1.0, within)))
+        slip = math.prod(loss_slip(number) for _, number in self.bits) * (1 + _SLIP)
+        return _either(self.lost, min(1.0, float(losses.masses @ gains) * slip + losses.beyond))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +177,16 @@ class _Losses:
     values: FloatArray
     masses: FloatArray
     beyond: float
+
+
+def _either(a: float, b: float) -> float:
+    """The probability of at least one of two independent events, to full precision however small; rounded up."""
+    return min(1.0, (a + b * (1 - a)) * (1 + 1e-15))
+
+
+def _repeated(each: float, times: int) -> float:
+    """The probability that an event happens at least once; rounded up."""
+    return min(1.0, -math.expm1(times * math.log1p(-each)) * (1 + 1e-15)) if each < 1 else 1.0
 
 
 def _values(each: float, number: int) -> FloatArray:

@@ -210,7 +210,7 @@ class Cloak(Immutable):
     @property
     def profile(self) -> Profile:
         """All (epsilon, delta) that a full window meets."""
-        return Profile(self._frame_mu).times(self.readings_per_window)
+        return Profile(self._frame_mu, self.family.doubt).times(self.readings_per_window)
 
     @property
     def resolution_cost(self) -> float:

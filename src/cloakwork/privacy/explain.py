@@ -163,7 +163,7 @@ def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
 
 
 def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
-    window = Profile(cloak.frame_mu).times(cloak.readings_per_window)
+    window = Profile(cloak.frame_mu, cloak.family.doubt).times(cloak.readings_per_window)
     two, day = (rounded_up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     wall = ", and which side of a wall a source is on" if isinstance(cloak.physics, FloorPlan) else ""
     lines = [

@@ -229,7 +229,7 @@ def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float
         return 0.0
     losses = np.arange(-readings, readings + 1)
     gains = -np.expm1(np.minimum(epsilon - each * losses, 0.0))
-    return min(1.0, float(loss_law(each, readings, values) @ gains) * _slip(readings))
+    return min(1.0, float(loss_law(each, readings, values) @ gains) * loss_slip(readings))
 
 
 def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float:
@@ -253,7 +253,7 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
         return each * max(0, 2 * many - readings)
     law = loss_law(each, readings, values)
     losses = each * np.arange(-readings, readings + 1)
-    slip = _slip(readings)
+    slip = loss_slip(readings)
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         if float(law @ -np.expm1(np.minimum(middle - losses, 0.0))) * slip <= delta:
@@ -263,7 +263,7 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     return high
 
 
-def _slip(readings: int) -> float:
+def loss_slip(readings: int) -> float:
     """Bounds the error of logarithms of factorials, and of sums of positive numbers."""
     return 1 + 2.0**-46 * readings * math.log(readings + 2)
 

@@ -131,6 +131,7 @@ class Profile:
     """
 
     mu: float
+    doubt: float = 0.0  # the probability that mu is understated, of all releases together
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.mu) and self.mu >= 0):
@@ -141,12 +142,16 @@ class Profile:
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
         delta = math.exp(log_delta(epsilon, self.mu) * (1 - 2 * _ULP)) * (1 + 8 * _ULP)
-        return min(1.0, math.nextafter(delta, math.inf))
+        return min(1.0, math.nextafter(delta + self.doubt, math.inf))
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at `delta`, rounded up; 0 if delta alone covers the release."""
         check_claim(1.0, delta)
-        goal = math.log(delta)
+        if delta <= self.doubt:
+            raise CalibrationError(
+                f"delta={delta:g}: the sensitivity may fail with {self.doubt:g}. Give more.", delta=delta
+            )
+        goal = math.log(math.nextafter(delta - self.doubt, 0.0) if self.doubt else delta)
         if log_delta(0.0, self.mu) <= goal:
             return 0.0
         low, high = 0.0, 1.0
@@ -159,4 +164,4 @@ class Profile:
 
     def times(self, k: int) -> "Profile":
         """The profile of `k` such releases together."""
-        return Profile(self.mu * math.sqrt(k))
+        return Profile(self.mu * math.sqrt(k), self.doubt)

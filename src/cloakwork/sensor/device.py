@@ -115,12 +115,6 @@ class Device:
         values = self.config["values"]
         return write_reading(seq, time, value % values if values else value)
 
-    def accepts(self, reading: "tuple[int, int]") -> bool:
-        """Whether a sensor of a few values can have this reading; any other sensor accepts all."""
-        numerator, denominator = reading
-        values = self.config["values"]
-        return values == 0 or (numerator % denominator == 0 and 0 <= numerator // denominator < values)
-
     def status(self, state: str, now: int) -> bytes:
         """Make a status message with the budget; `online` becomes `bench` on a device for audits."""
         if state == "online" and self.config["kind"] == "bench":
@@ -227,12 +221,14 @@ class Device:
             self._state.save(self._store)
 
     def _steps(self, reading: "tuple[int, int] | None") -> int:
-        if reading is None or not self.accepts(reading):
+        if reading is None:
             return int(self.config["fallback"])
         numerator, denominator = reading
         a, b = self.config["step"]
         steps = (2 * numerator * b + denominator * a) // (2 * denominator * a)
-        return int(max(-MOST_STEPS, min(MOST_STEPS, steps)))
+        values = self.config["values"]
+        low, high = (0, values - 1) if values else (-MOST_STEPS, MOST_STEPS)
+        return int(max(low, min(high, steps)))  # without a word: a status that depends on the value would tell it
 
     def _words(self, seq: int) -> list[int]:
         if self._key is None:

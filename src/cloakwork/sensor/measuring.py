@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 ONLINE, FAILING, INVALID, SLOW = "online", "failing", "invalid", "slow"
 REASONS = {
     FAILING: "no reading could be taken",
-    INVALID: "read() did not return two whole numbers, the second above 0, that make a value of this sensor",
+    INVALID: "read() did not return two whole numbers, the second above 0",
     SLOW: "a reading took too long",
 }
 BLOCK = 16  # readings that the status judges together

@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.measuring import INVALID, ONLINE, REASONS, SLOW, MeasuringHealth, attempt
+from cloakwork.sensor.measuring import ONLINE, REASONS, SLOW, MeasuringHealth, attempt
 from cloakwork.sensor.session import IN_FLIGHT, Session
 
 TYPE_CHECKING = False
@@ -193,8 +193,6 @@ class Station:
     def _measured(self, start: int, time: int) -> "tuple[int, int] | None":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""
         reading, state = attempt(self._read)
-        if reading is not None and not self.device.accepts(reading):
-            reading, state = None, INVALID
         if not self._in_time(start, time):
             reading, state = None, SLOW
         if reading is None and not self._failed:

@@ -118,7 +118,7 @@ class Site:
             raise SiteError(str(problem), key="binary") from None
 
     def check_watched_zones(self) -> None:
-        """Refuse a binary sensor that watches a zone which the site does not have."""
+        """Refuse a binary sensor of a zone that the site does not have, and more of one zone than the claim covers."""
         known = [zone.id for zone in self.zones] if self.spec.binary else []
         for sensor in self.spec.binary:
             if sensor.zone not in known:
@@ -126,6 +126,16 @@ class Site:
                     f'sensor "{sensor.id}": there is no zone {sensor.zone!r}. Zones: {", ".join(known) or "none"}.',
                     sensor=sensor.id,
                     key="zone",
+                )
+        binary = self.spec.privacy.binary
+        for zone in known:
+            sensors = sum(sensor.zone == zone for sensor in self.spec.binary)
+            if binary is not None and sensors > binary.shared:
+                raise SiteError(
+                    f"zone {zone!r} has {sensors} binary sensors, and someone there changes all of them. State "
+                    f"shared = {sensors} or more; now it is {binary.shared}.",
+                    key="binary",
+                    shared=binary.shared,
                 )
 
     @property

@@ -208,7 +208,7 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
-    epsilon = Profile(cloak.frame_mu).times(readings).epsilon(claim.delta)
+    epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(claim.delta)
     places, noise = cloak.physics.places, cloak.claimed_sigmas
     if cloak.physics.space.places.shape[1] and places > 1:
         radius = typical_std(cloak.physics, noise / math.sqrt(readings))
