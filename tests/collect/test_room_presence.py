@@ -16,7 +16,8 @@ from tests.collect.small_sites import LINE, LONG, give, make, moment, readings, 
 
 BITS = """
 [privacy.binary]
-epsilon = 60.0
+epsilon = 120.0
+shared = 2
 [presence]
 stay = "10min"
 share = 0.5

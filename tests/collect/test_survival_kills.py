@@ -61,7 +61,8 @@ def test_a_collector_that_is_killed_repeatedly_loses_nothing_acknowledged_and_re
         until(lambda: parts.count() == 4 * frames, "readings that were acknowledged are missing")
         collector.kill()
         collector.start()  # it finds the remaining frames in the store
-        until(lambda: parts.left() == 0, "frames without a result are left")
+        while left := parts.left():  # a busy machine was slow to kill it, so there are more of them
+            until(lambda: parts.left() < left, "frames without a result are left")
         assert parts.stored() == parts.expected(frames)
         check_results(parts, frames)
         health = collector.wait_ready()

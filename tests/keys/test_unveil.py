@@ -25,6 +25,7 @@ from cloakwork.keys import (
     open_generation,
     revoke,
     save_keys,
+    unveil,
     wire_site,
 )
 from cloakwork.privacy import Keystream, keyed_noise, noise_table

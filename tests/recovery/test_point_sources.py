@@ -220,7 +220,7 @@ def test_progress_reaches_the_last_frame() -> None:
         {"strength": True},
         {"strength": (0.0, 0.0)},
         {"most": 0},
-        {"most": 13},
+        {"most": 10_001},
         {"least": 5},
         {"level": 1.0},
     ],

@@ -202,3 +202,8 @@ def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_
     ours, theirs = ([line for line in done.stdout.splitlines() if "steps" in line] for done in (computer, board))
     assert ours == theirs != []
     assert {name: (folder / name).read_bytes() for name in before} == before, "a check spends no budget and no number"
+
+
+def test_a_binary_sensor_is_ready_at_rest_and_not_if_it_reads_other_numbers() -> None:
+    assert checked(lambda: (1, 1), values=2, own_noise=0.0)["ready"]
+    assert not checked(lambda: (2, 1), values=2, own_noise=0.0)["ready"]

@@ -26,6 +26,9 @@ def bit_values(site: Site, flip: Flip, schedule: Schedule) -> dict[str, object]:
 def print_bits(site: Site, flip: Flip, schedule: Schedule) -> None:
     """Print what the binary sensors hide, and what they reveal over a day, a week and a year."""
     say(f"\nBinary sensors: {', '.join(site.binary_ids)}\n\n{flip.explain()}\n")
+    say(
+        "The other sensors of this site do not hide presence: where they see the same zones, this claim hides little.\n"
+    )
     rows = [(time, rounded_up(epsilon, 3)) for time, epsilon in _over(flip, schedule)]
     table(f"An observer who keeps every report (delta {flip.delta:g})", ("over", "epsilon"), rows)
     say("(Someone who is there, or away, all that time: habits show over weeks, whatever hides a single window.)\n")

@@ -77,9 +77,9 @@ def whisper(
     >>> from cloakwork.physics import Graph
     >>> from cloakwork.privacy import Flip
     >>> path = Graph(nx.path_graph(9), tau=1.0)
-    >>> found = whisper(path, [1, 1, 1, 0, 0, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
+    >>> found = whisper(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
     >>> found.beginner
-    1
+    3
     """
     bits = _checked(graph, answers, flip)
     wrong, right = float(flip.likelihood[0, 1]), float(flip.likelihood[1, 1])

@@ -100,11 +100,15 @@ def judge(
         "remarks": [],
     }
     reasons, remarks = report["reasons"], report["remarks"]
-    if resolution is None:
+    values = config["values"]
+    if resolution is None and not values:
         reasons.append(UNSTATED)
     _judge_failures(taken, report["late_ms"], reasons, remarks)
     if len(numbers) < FEWEST:
         reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
+    elif values:
+        if [number for number in different if number % common or not 0 <= number // common < values]:
+            reasons.append(f"this sensor has the values 0 to {values - 1}, and read() returned others")
     elif not gap:
         reasons.append(
             f"all {len(numbers)} readings are the same: the sensor is dead or stuck, or has no noise of its own. Warm "
@@ -119,7 +123,7 @@ def judge(
             )
         _judge_noise(report, numbers, gap, common, advance)
         _judge_range(numbers, different, reasons)
-    if numbers:
+    if numbers and not values:
         _judge_unit(config, sorted(numbers)[len(numbers) // 2] / common, different, common, reasons)
     report["ready"] = not reasons
     return report
