@@ -267,9 +267,7 @@ def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
     heads = ("over", "readings of a sensor", "epsilon", "right place, at most", "mean distance, at least", "std")
     if over[0].right_place is None:
         table(title, heads[:3], [row[:3] for row in rows])
-        say(
-            "(An epsilon above about 10 hides nothing in practice. How soon someone who stays is found is not computed.)\n"
-        )
+        say("(An epsilon above about 10 hides nothing in practice. How soon a source is found is not computed.)\n")
         return
     table(title, heads, rows)
     say(
