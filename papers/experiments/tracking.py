@@ -228,6 +228,6 @@ EXPERIMENT = Experiment(
     "People followed over time: single frames, the mean of a minute, filtered and smoothed",
     FollowedScenes,
     _work,
-    minutes=6.0,
+    minutes=20.0,
     data=(POSITIONS,),
 )

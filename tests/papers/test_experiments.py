@@ -18,7 +18,6 @@ VAGUE = 0.1  # share of the comparisons that may be vague
 UNDECIDED = 5  # claims that our experiments cannot decide
 MISSED = [  # goals that the full run does not reach, as the page says; all others are met
     "tracking: 1 who sit and change seats: filtered at most 0.10 m",
-    "tracking: 2 who sit and change seats: filtered at most 0.16 m",
 ]
 
 
