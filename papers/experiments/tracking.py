@@ -72,7 +72,7 @@ class SceneErrors:
 
     @property
     def name(self) -> str:
-        """What happens in the scene."""
+        """The name of the scene: how many people, and what they do."""
         return self.kind if not self.people else f"{self.people} who {self.kind}"
 
     def of(self, method: Method) -> Mean:

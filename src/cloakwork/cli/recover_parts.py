@@ -150,7 +150,7 @@ def _write(file: Path, table: Any, mark: str) -> None:
 
 
 def _mark_of(file: Path) -> str | None:
-    """What a result was made from, None if there is no such file or it is damaged."""
+    """Return the digest of what a result was made from; None if the file is missing or damaged."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 

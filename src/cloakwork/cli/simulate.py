@@ -88,7 +88,7 @@ def _frames(
 
 
 def _bits(site: Site, in_use: list[str]) -> IntArray:
-    """What each binary sensor reads."""
+    """Return the reading of each binary sensor."""
     for name in in_use:
         if name not in site.binary_ids:
             known = ", ".join(site.binary_ids) or "none"

@@ -1,4 +1,4 @@
-"""Who began a rumour, from randomised answers of everyone on a network."""
+"""Find where a rumour began from the randomised answers of everyone on a network."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -69,9 +69,10 @@ def whisper(
     Notes
     -----
     If s began, node i knows with probability k_i(s) = 1 - exp(-c M_is): it has heard the rumour a Poisson number of
-    times, in proportion to the diffusion M. c is such that `knowing` know on average. Every node is equally likely
-    to have begun, so the probability of s is proportional to the product over i of the probability of i's answer,
-    q + (p - q) k_i(s) for a yes. A community has the sum of its nodes'. This uses answers only and costs no privacy.
+    times, in proportion to the diffusion M. The factor c makes `knowing` the average number of nodes that know.
+    Every node is equally likely to have begun, so the probability of s is proportional to the product over i of the
+    probability of i's answer, q + (p - q) k_i(s) for a yes. A community has the sum of its nodes'. This uses answers
+    only and costs no privacy.
 
     >>> import networkx as nx
     >>> from cloakwork.physics import Graph
@@ -104,7 +105,7 @@ def whisper(
 
 
 def _knowing(heard: FloatArray, number: float) -> FloatArray:
-    """k_i(s) = 1 - exp(-c M_is), with c such that `number` nodes know on average over s.
+    """Return k_i(s) = 1 - exp(-c M_is), where c makes `number` the average over s of how many nodes know.
 
     The average is concave in c, so Newton's steps from the left approach it from below.
     """
