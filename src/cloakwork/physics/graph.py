@@ -1,5 +1,6 @@
 """Diffusion over a network."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -324,7 +325,7 @@ class Graph(Physics):
         # several sensors at one node read the same
         gain = self.gain * float(np.sqrt(np.bincount(self.sensor_places).max()))
         if self.tau > 0:
-            edgewise = np.minimum(np.sqrt(2), 1 / np.sqrt(2 * np.e * self.tau * edges.weights))
+            edgewise = np.minimum(np.sqrt(2), 1 / np.sqrt(2 * math.e * self.tau * edges.weights))
             value = gain * float((edgewise / edges.lengths).max())
             bounds.append(SpectralBound("edge weights", Side.UPPER, value))
         if len(self.space) <= DENSE_SPECTRUM:
