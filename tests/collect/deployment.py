@@ -24,6 +24,7 @@ from tests.ports import free_port
 from tests.waiting import PATIENCE
 
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
+AHEAD = 80  # frames that a load sends before their results
 AT_ONCE = 50  # messages before their acknowledgements are read
 
 
@@ -196,7 +197,10 @@ def deployment(
 
 
 class Load:
-    """Sends frames until stopped: through the broker in one thread, by HTTP in another."""
+    """Sends frames until stopped: through the broker in one thread, by HTTP in another.
+
+    On a busy machine it stays AHEAD frames ahead of the results at most, so that a test does not grow with its load.
+    """
 
     def __init__(self, deployment: Deployment, *, frames: int, every: float) -> None:
         self._deployment = deployment
@@ -221,9 +225,10 @@ class Load:
 
     def _publish(self) -> None:
         while not self._ending.is_set():
-            stop = self.published + self._frames
-            self._deployment.publish(self.published, stop)
-            self.published = stop
+            if self.published < self._deployment.count("results") + AHEAD:
+                stop = self.published + self._frames
+                self._deployment.publish(self.published, stop)
+                self.published = stop
             self._ending.wait(self._every)
 
     def _post(self) -> None:
