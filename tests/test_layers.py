@@ -22,7 +22,7 @@ LAYERS = [
     {"site"},
     {"readings", "mqtt"},
     {"keys"},
-    {"device", "auditing", "series", "fitting"},
+    {"device", "auditing", "series", "fitting", "contacts"},
     {"collect"},
     {"demo"},
     {"cli"},

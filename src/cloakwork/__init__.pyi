@@ -12,6 +12,15 @@ from .accuracy import resolution as resolution
 from .accuracy import simulated_day as simulated_day
 from .auditing import Audit as Audit
 from .auditing import audit as audit
+from .contacts import BlockDistance as BlockDistance
+from .contacts import Blocks as Blocks
+from .contacts import Communities as Communities
+from .contacts import CommunityPlan as CommunityPlan
+from .contacts import Contacts as Contacts
+from .contacts import block_distance as block_distance
+from .contacts import communities as communities
+from .contacts import plan_communities as plan_communities
+from .contacts import simulate_contacts as simulate_contacts
 from .errors import BudgetError as BudgetError
 from .errors import CalibrationError as CalibrationError
 from .errors import CloakworkError as CloakworkError

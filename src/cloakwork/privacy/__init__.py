@@ -7,7 +7,7 @@ from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
-from cloakwork.privacy.flip import Flip, Shares, flip_table
+from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import (
@@ -65,6 +65,7 @@ __all__ = [
     "private_words",
     "reading_mu",
     "sensitivity",
+    "share_limits",
     "simulated_words",
     "table_ratio",
 ]

@@ -143,9 +143,7 @@ class Flip(Immutable):
             raise InputError(f"level={level!r}: give a number between 0 and 1.", level=level)
         n, seen = len(values), np.bincount(values, minlength=self.values)
         gap = self.truth - self.other
-        low = special.betaincinv(np.maximum(seen, 1), n - seen + 1, (1 - level) / 2) * (seen > 0)
-        high = np.where(seen < n, special.betaincinv(seen + 1, np.maximum(n - seen, 1), (1 + level) / 2), 1.0)
-        limits = np.clip((np.stack([low, high], axis=1) - self.other) / gap, 0.0, 1.0)
+        limits = np.clip((share_limits(seen, n, level) - self.other) / gap, 0.0, 1.0)
         mean = seen / n
         return Shares(frozen((mean - self.other) / gap), frozen(np.sqrt(mean * (1 - mean) / n) / gap), frozen(limits))
 
@@ -221,6 +219,14 @@ class Shares:
             f"value {k}: {share:.3f} +- {error:.3f} (between {low:.3f} and {high:.3f})"
             for k, (share, error, (low, high)) in enumerate(rows)
         )
+
+
+def share_limits(seen: ArrayLike, n: ArrayLike, level: float) -> FloatArray:
+    """Limits (..., 2) on the probability of what was seen `seen` times in n (Clopper and Pearson)."""
+    ones, zeros = np.asarray(seen), np.asarray(n) - np.asarray(seen)
+    low = special.betaincinv(np.maximum(ones, 1), zeros + 1, (1 - level) / 2) * (ones > 0)
+    high = np.where(zeros > 0, special.betaincinv(ones + 1, np.maximum(zeros, 1), (1 + level) / 2), 1.0)
+    return np.stack([low, high], axis=-1)
 
 
 def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float:

@@ -1,0 +1,292 @@
+"""Communities of flipped contacts: laws by brute force, the privacy of a pair and of a person, plans, and refusals."""
+
+import math
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import ot
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from scipy import sparse, stats
+
+import cloakwork as cw
+from cloakwork.contacts.contact_pairs import random_pairs, random_positions, report_rates
+from cloakwork.errors import InputError
+
+OFFICE = cw.Blocks([[0.05, 0.001], [0.001, 0.05]])
+
+
+def flip_of(epsilon: float) -> cw.Flip:
+    return cw.Flip(epsilon=epsilon, readings_per_window=1)
+
+
+def agreement(first: Any, second: Any) -> float:
+    """The share of people in the right one of two groups, whatever the names."""
+    share = float(np.mean(np.asarray(first) == np.asarray(second)))
+    return max(share, 1 - share)
+
+
+def test_positions_have_the_law_of_independent_trials() -> None:
+    rng, chance, draws = np.random.default_rng(1), 0.3, 4_000
+    seen = np.zeros(16)
+    for _ in range(draws):
+        seen[sum(1 << int(k) for k in random_positions(4, chance, rng))] += 1
+    law = [math.prod(chance if bit else 1 - chance for bit in bits) for bits in product((0, 1), repeat=4)]
+    order = [sum(bit << k for k, bit in enumerate(bits)) for bits in product((0, 1), repeat=4)]
+    assert stats.chisquare(seen[order], draws * np.array(law)).pvalue > 1e-4
+    assert random_positions(0, 0.5, rng).size == random_positions(9, 0.0, rng).size == 0
+
+
+def test_every_pair_occurs_once() -> None:
+    rng, people = np.random.default_rng(1), np.arange(60)
+    assert sorted(map(tuple, random_pairs(people, None, 1.0, rng).tolist())) == list(combinations(range(60), 2))
+    across = random_pairs(people[:7], people[7:], 1.0, rng)
+    assert sorted(map(tuple, across.tolist())) == list(product(range(7), range(7, 60)))
+
+
+def test_a_sample_has_the_stated_groups_and_densities() -> None:
+    blocks = cw.Blocks([[0.2, 0.05], [0.05, 0.4]], shares=[3, 1])
+    drawn = blocks.sample(2_000, rng=np.random.default_rng(2))
+    sizes = np.bincount(drawn.labels)
+    assert abs(sizes[0] - 1_500) < 5 * math.sqrt(2_000 * 0.75 * 0.25)
+    for a, b, most in (
+        (0, 0, sizes[0] * (sizes[0] - 1)),
+        (0, 1, sizes[0] * sizes[1]),
+        (1, 1, sizes[1] * (sizes[1] - 1)),
+    ):
+        ones = drawn.met[drawn.labels == a][:, drawn.labels == b].sum()
+        assert abs(ones - most * blocks.matrix[a, b]) < 5 * math.sqrt(2 * most * blocks.matrix[a, b])
+    assert abs(drawn.met - drawn.met.T).nnz == drawn.met.diagonal().sum() == 0
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.4])
+def test_reports_have_the_law_of_flipping_every_pair(kept: float) -> None:
+    """Among 100 times three people, of whom the first two met, the three pairs have eight outcomes."""
+    flip, rng, draws = flip_of(1.0), np.random.default_rng(3), 3_000
+    met = np.kron(np.eye(100, dtype=int), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    seen, first = np.zeros(8), np.arange(0, 300, 3)
+    for _ in range(draws // 100):
+        sent = cw.simulate_contacts(met, flip, rng=rng, kept=kept).toarray()
+        codes = sent[first, first + 1] + 2 * sent[first, first + 2] + 4 * sent[first + 1, first + 2]
+        seen += np.bincount(codes, minlength=8)
+    yes, no = kept * flip.truth, kept * flip.other
+    law = [math.prod(p if code >> k & 1 else 1 - p for k, p in enumerate((yes, no, no))) for code in range(8)]
+    assert stats.chisquare(seen, draws * np.array(law)).pvalue > 1e-4
+
+
+def largest_loss(first: tuple[int, ...], second: tuple[int, ...], flip: cw.Flip, kept: float) -> float:
+    """The largest log ratio of the probabilities of any reports, for two networks given by the bits of their pairs."""
+    rates = report_rates(flip, kept)
+    losses = []
+    for sent in product((0, 1), repeat=len(first)):
+        logs = [
+            sum(math.log(rates[bit] if one else 1 - rates[bit]) for bit, one in zip(bits, sent, strict=True))
+            for bits in (first, second)
+        ]
+        losses.append(abs(logs[0] - logs[1]))
+    return max(losses)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.3])
+def test_a_pair_is_hidden_by_epsilon_and_a_person_by_as_many_as_their_pairs(kept: float) -> None:
+    """Four people have six pairs; the first three are those of person 0."""
+    flip = flip_of(1.3)
+    for bits in product((0, 1), repeat=6):
+        other = (1 - bits[0], *bits[1:])
+        assert largest_loss(bits, other, flip, kept) == pytest.approx(1.3, rel=1e-9)
+        assert largest_loss(bits, other, flip, kept) <= 1.3 * (1 + 1e-12)
+    assert largest_loss((1, 1, 1, 0, 1, 0), (0, 0, 0, 0, 1, 0), flip, kept) == pytest.approx(3 * 1.3, rel=1e-9)
+
+
+def test_the_privacy_of_a_person_agrees_with_dp_accounting() -> None:
+    flip, contacts = flip_of(1.0), 13
+    one = privacy_loss_distribution.from_randomized_response(2 * flip.other, 2, value_discretization_interval=1e-4)
+    known = one.self_compose(contacts).get_epsilon_for_delta(1e-6)
+    assert flip.over(contacts, 1e-6) == pytest.approx(known, abs=2e-3)
+    said = cw.plan_communities(n=500, blocks=OFFICE, epsilon=1.0).explain()
+    assert f"All {contacts} contacts" in said
+    assert f"epsilon {known:.3g}" in said
+
+
+def test_the_plan_has_the_threshold_of_dense_reports_and_meets_the_sparse_one() -> None:
+    plan = cw.plan_communities(n=500, blocks=OFFICE, epsilon=2.0)
+    p, q = (flip_of(2.0).other + (1 - 2 * flip_of(2.0).other) * w for w in (0.05, 0.001))
+    assert plan.snr == pytest.approx(500 * (p - q) ** 2 / (2 * (p * (1 - p) + q * (1 - q))))
+    assert plan.right == pytest.approx(stats.norm.cdf(math.sqrt(plan.snr - 1)), abs=0.01)
+    least = [cw.plan_communities(n=n, blocks=OFFICE, epsilon=2.0).least_epsilon for n in (100, 500, 2_000, 10_000)]
+    assert np.round(least, 2).tolist() == [3.40, 1.69, 0.89, 0.41]
+    at = cw.plan_communities(n=500, blocks=OFFICE, epsilon=least[1] + 1e-6)
+    assert at.findable
+    assert not cw.plan_communities(n=500, blocks=OFFICE, epsilon=least[1] - 1e-6).findable
+    few = int(plan.least_n)
+    assert [cw.plan_communities(n=n, blocks=OFFICE, epsilon=2.0).findable for n in (few - 1, few)] == [False, True]
+    sparse_blocks = OFFICE.scale(1e-3)
+    printed = 10**6 * (5e-5 - 1e-6) ** 2 / (2 * (5e-5 + 1e-6))
+    assert cw.plan_communities(n=10**6, blocks=sparse_blocks, epsilon=40.0).snr == pytest.approx(printed, rel=1e-3)
+
+
+def test_a_plan_for_several_groups_has_the_threshold_of_kesten_and_stigum() -> None:
+    k, n, a, b = 10, 1_000, 9.0, 1.0
+    matrix = np.full((k, k), b / n) + np.eye(k) * (a - b) / n
+    plan = cw.plan_communities(n=n, blocks=cw.Blocks(matrix), epsilon=50.0)
+    degree = (a + (k - 1) * b) / k
+    assert plan.snr == pytest.approx(degree * ((a - b) / (a + (k - 1) * b)) ** 2, rel=0.01)
+    assert plan.right == pytest.approx(1 / k)
+    assert plan.least_epsilon == math.inf
+    alike = cw.plan_communities(n=500, blocks=cw.Blocks([[0.1, 0.1], [0.1, 0.1]]), epsilon=1.0)
+    assert alike.snr == 0.0
+    assert alike.least_n == math.inf
+
+
+def test_groups_are_found_where_the_plan_says_so_and_none_where_it_does_not() -> None:
+    rng = np.random.default_rng(4)
+    blocks = cw.Blocks(np.full((3, 3), 0.02) + 0.28 * np.eye(3), shares=[0.5, 0.3, 0.2])
+    for epsilon, findable in ((3.0, True), (0.3, False)):
+        drawn = blocks.sample(300, rng=rng)
+        found = cw.communities(cw.simulate_contacts(drawn.met, flip_of(epsilon), rng=rng), k=3, flip=flip_of(epsilon))
+        assert found.findable is findable is cw.plan_communities(n=300, blocks=blocks, epsilon=epsilon).findable
+        if findable:
+            table = np.zeros((3, 3))
+            np.add.at(table, (found.labels, drawn.labels), 1)
+            assert table.max(axis=1).sum() > 290
+            np.testing.assert_allclose(np.sort(found.densities.diagonal()), 0.3, atol=0.06)
+        else:
+            assert not found.labels.any()
+            assert found.status.startswith("No group stands out")
+
+
+def test_known_groups_have_unbiased_densities_whose_limits_hold() -> None:
+    rng, flip, kept, trials = np.random.default_rng(5), flip_of(1.0), 0.5, 60
+    blocks = cw.Blocks([[0.3, 0.1], [0.1, 0.2]])
+    inside, sums = 0, np.zeros((2, 2))
+    for _ in range(trials):
+        drawn = blocks.sample(60, rng=rng)
+        sent = cw.simulate_contacts(drawn.met, flip, rng=rng, kept=kept)
+        found = cw.communities(sent.toarray(), labels=drawn.labels, flip=flip, kept=kept)
+        inside += int(((found.limits[..., 0] <= blocks.matrix) & (blocks.matrix <= found.limits[..., 1])).sum())
+        sums += (found.densities - blocks.matrix) / found.errors
+    assert inside >= 0.9 * 4 * trials
+    assert (np.abs(sums / math.sqrt(trials)) < 4).all()
+    assert found.findable
+    assert found.status == "2 groups, as given."
+
+
+def test_a_person_alone_has_any_density_and_a_network_of_all_or_none_has_no_groups() -> None:
+    found = cw.communities([[0, 1], [1, 0]], labels=[0, 1], flip=flip_of(2.0))
+    assert found.errors[0, 0] == math.inf
+    assert found.limits[0, 0].tolist() == [0.0, 1.0]
+    for entry in (0, 1):
+        assert not cw.communities(entry * (1 - np.eye(9, dtype=int)), k=2, flip=flip_of(2.0)).findable
+
+
+def two_by_two(first: cw.Blocks, second: cw.Blocks) -> float:
+    """The distance of two models with two groups each, by trying all couplings on a fine grid."""
+    s, t = first.shares[0], second.shares[0]
+    least = math.inf
+    for a in np.linspace(max(0.0, s + t - 1), min(s, t), 4_001):
+        coupling = np.array([[a, s - a], [t - a, 1 - s - t + a]])
+        gap = (first.matrix[:, None, :, None] - second.matrix[None, :, None, :]) ** 2
+        least = min(least, float(np.einsum("ik,jl,ikjl->", coupling, coupling, gap)))
+    return math.sqrt(max(least, 0.0))
+
+
+def random_blocks(k: int, rng: np.random.Generator, *, equal: bool) -> cw.Blocks:
+    matrix = np.triu(rng.random((k, k)))
+    return cw.Blocks(matrix + np.triu(matrix, 1).T, shares=None if equal else rng.uniform(0.2, 1.0, k))
+
+
+def test_the_distance_is_that_of_the_best_coupling() -> None:
+    swapped, same = cw.Blocks([[0, 1], [1, 0]]), cw.Blocks(np.eye(2))
+    assert cw.block_distance(swapped, same).exact
+    assert cw.block_distance(swapped, same).upper == pytest.approx(math.sqrt(0.5))
+    a, b = cw.Blocks([[1, 0, 1], [0, 1, 0], [1, 0, 1]]), cw.Blocks([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    assert cw.block_distance(a, b) == cw.BlockDistance(0.0, 0.0)
+    for k in (2, 4):
+        matrix = np.full((k, k), 0.001) + 0.049 * np.eye(k)
+        flat = cw.block_distance(cw.Blocks(matrix), cw.Blocks([[float(matrix.mean())]]))
+        assert flat.exact
+        assert flat.upper == pytest.approx(0.049 * math.sqrt(k - 1) / k)
+    assert cw.block_distance(a, cw.Blocks([[1, 0], [0, 1]], shares=[2, 1])).upper == pytest.approx(0.0, abs=1e-9)
+    rng = np.random.default_rng(6)
+    for _ in range(4):
+        one, two = random_blocks(2, rng, equal=False), random_blocks(2, rng, equal=False)
+        assert cw.block_distance(one, two).upper == pytest.approx(two_by_two(one, two), abs=1e-6)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_bounds_enclose_what_optimal_transport_finds(equal: bool) -> None:
+    rng = np.random.default_rng(7)
+    one, two = random_blocks(3, rng, equal=equal), random_blocks(4 if not equal else 3, rng, equal=equal)
+    bounds = cw.block_distance(one, two)
+    starts = [ot.emd(one.shares, two.shares, rng.random((one.k, two.k))) for _ in range(4)]
+    known = [
+        ot.gromov.gromov_wasserstein2(one.matrix, two.matrix, one.shares, two.shares, "square_loss", G0=start)
+        for start in starts
+    ]
+    assert bounds.lower <= math.sqrt(min(known)) * (1 + 1e-9)
+    assert bounds.upper <= math.sqrt(min(known)) * (1 + 1e-3)
+    larger = cw.block_distance(random_blocks(12, rng, equal=True), random_blocks(12, rng, equal=True))
+    assert 0 <= larger.lower <= larger.upper
+
+
+BAD_NETWORKS: list[Any] = [
+    [[0]],
+    [[0, 1]],
+    [[0, 1], [0, 0]],
+    [[1, 0], [0, 1]],
+    [[0, 2], [2, 0]],
+    [[0, math.nan], [math.nan, 0]],
+    [["a", "b"], ["c", "d"]],
+    "graph",
+    sparse.csr_array(np.array([[0, 0.5], [0.5, 0]])),
+]
+
+
+@pytest.mark.parametrize("network", BAD_NETWORKS, ids=str)
+def test_a_network_that_is_none_is_refused(network: Any) -> None:
+    with pytest.raises(InputError):
+        cw.communities(network, k=2, flip=flip_of(1.0))
+    with pytest.raises(InputError):
+        cw.simulate_contacts(network, flip_of(1.0), rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0.1, 0.2], [0.3, 0.1]], [[1.1]], [[-0.1]], [[math.nan]], [[0.1, 0.2]], [0.1], [], "x", [["a"]]],
+    ids=str,
+)
+def test_blocks_that_are_no_probabilities_are_refused(matrix: Any) -> None:
+    with pytest.raises(InputError):
+        cw.Blocks(matrix)
+
+
+@pytest.mark.parametrize("shares", [[1.0], [0, 1], [-1, 2], [math.nan, 1], [math.inf, 1]], ids=str)
+def test_shares_that_are_none_are_refused(shares: Any) -> None:
+    with pytest.raises(InputError):
+        cw.Blocks(np.eye(2), shares=shares)
+
+
+def test_arguments_that_make_no_sense_are_refused_with_their_values() -> None:
+    pair, flip, rng = np.array([[0, 1], [1, 0]]), flip_of(1.0), np.random.default_rng(1)
+    with pytest.raises(InputError) as error:
+        cw.communities(pair, k=3, flip=flip)
+    assert error.value.values == {"k": 3, "n": 2}
+    for options in ({}, {"k": 2, "labels": [0, 1]}, {"k": 1}, {"labels": [0, 2]}, {"labels": [0, -1]}, {"labels": [0]}):
+        with pytest.raises(InputError):
+            cw.communities(pair, flip=flip, **options)
+    for kept in (0.0, 1.5, math.nan):
+        with pytest.raises(InputError):
+            cw.simulate_contacts(pair, flip, rng=rng, kept=kept)
+    with pytest.raises(InputError):
+        cw.simulate_contacts(pair, cw.Flip(epsilon=1.0, readings_per_window=1, values=3), rng=rng)
+    with pytest.raises(InputError):
+        OFFICE.sample(1, rng=rng)
+    with pytest.raises(InputError):
+        OFFICE.scale(21)
+    with pytest.raises(InputError):
+        cw.Blocks([[0.5]]).sample(100_000, rng=rng)  # 2.5 billion contacts
+    with pytest.raises(InputError):
+        cw.plan_communities(n=1, blocks=OFFICE, epsilon=1.0)
+    with pytest.raises(InputError):
+        cw.block_distance(OFFICE, np.eye(2))  # type: ignore[arg-type]
