@@ -50,6 +50,23 @@ def test_where_sources_are_not_followed_a_live_result_is_that_of_the_frame_alone
     assert replace(told[0], solved=0, took_ms=0) == replace(alone, solved=0, took_ms=0)
 
 
+def test_frames_are_tried_again_until_an_unexpected_error_is_over(
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, errors = Solver.solve, iter(range(4))
+
+    def broken(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+        if next(errors, None) is not None:
+            raise RuntimeError
+        return solve(self, frames, **options)
+
+    monkeypatch.setattr(Solver, "solve", broken)
+    with running(sqlite_store, watched, check=0.05) as (live, told):
+        give(sqlite_store, live, readings(watched, 0))
+        until(lambda: told)
+    assert next(errors, None) is None
+
+
 def test_missing_sensors_are_waited_for_and_then_done_without(watched: CollectedSite, sqlite_store: Store) -> None:
     with running(sqlite_store, watched) as (live, told):
         with live._changed:  # noqa: SLF001 - nothing is taken meanwhile, however slow this machine is
@@ -206,13 +223,13 @@ def test_each_site_has_its_turn(tmp_path: Path, sqlite_store: Store, held: Held)
 def test_a_frame_that_fails_is_recorded_and_stops_nothing(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    usual = CollectedSite.frame
+    usual = CollectedSite.frames
 
-    def spoilt(self: CollectedSite, when: int, said: dict[str, int]) -> Frame:
-        made = usual(self, when, said)
-        return replace(made, steps=made.steps[:3]) if when == moment(self, 1) else made
+    def spoilt(self: CollectedSite, *read: Any) -> list[Frame]:
+        bad = moment(self, 1)
+        return [replace(made, steps=made.steps[:3]) if made.time == bad else made for made in usual(self, *read)]
 
-    monkeypatch.setattr(CollectedSite, "frame", spoilt)
+    monkeypatch.setattr(CollectedSite, "frames", spoilt)
     with running(sqlite_store, watched) as (live, told), caplog.at_level(logging.CRITICAL):
         for number in range(3):
             give(sqlite_store, live, readings(watched, number))

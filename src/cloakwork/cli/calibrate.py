@@ -115,7 +115,7 @@ def _from_store(
     since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
     cloak = planned_noise(site, path, plan).cloak
     with open_store(url, make=False) as store:
-        stored = StoredFrames(store, site.name, site.sensor_ids, since, until, others=site.binary_ids)
+        stored = StoredFrames(store, site, since, until)
         _ = stored.span  # refuses a period without readings
         frames = list(stored)
     if len(frames) > MOST_FRAMES:

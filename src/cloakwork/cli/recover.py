@@ -120,7 +120,7 @@ def _stored(url: str, site: Site, since: str | None, until: str | None, stack: E
 
     store = stack.enter_context(open_store(url, make=False))
     period = parse_moment("--since", since), parse_moment("--until", until)
-    frames = StoredFrames(store, site.name, site.sensor_ids, *period, others=site.binary_ids)
+    frames = StoredFrames(store, site, *period)
     first, last = frames.span
     return FramesToRecover(frames, frames, last - first + 1, lambda frame: frame.time - first)
 

@@ -57,9 +57,7 @@ class _FramesAlone:
         if all(result.labels is None for result in results):
             return {}
         ends = results[0].time, results[-1].time + 1
-        site = self._site
-        frames = StoredFrames(store, site.name, site.sensor_ids, *ends, others=site.binary_ids)
-        return {frame.time: frame for frame in frames}
+        return {frame.time: frame for frame in StoredFrames(store, self._site, *ends)}
 
     def recover(self, frame: Frame) -> tuple[float, FloatArray]:
         """The expected number of sources of a frame, and its map."""

@@ -13,7 +13,7 @@ import typer
 from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, note, part_of, written
-from cloakwork.collect import Result, Store, StoredFrames, open_store
+from cloakwork.collect import Result, Store, open_store, stored_span
 from cloakwork.errors import InputError
 
 Row = Sequence[Any]
@@ -57,7 +57,7 @@ def export(
         raise InputError(f"--out {out.name}: the name says the form: give one that ends in .csv or .parquet.")
     period = parse_moment("--since", since), parse_moment("--until", until)
     with open_store(store, make=False) as opened:
-        first, last = StoredFrames(opened, site, (), *period).span
+        first, last = stored_span(opened, site, *period)
         found = _results(opened, site, *period) if results else _readings(opened, site, *period)
         columns = RESULTS if results else READINGS
         with kinds[out.suffix](out, columns) as write, bar("exporting", last - first + 1) as progress:

@@ -3,6 +3,7 @@ from .collected_site import CollectedSite as CollectedSite
 from .collected_site import StoredFrames as StoredFrames
 from .collected_site import load_collected_site as load_collected_site
 from .collected_site import load_collected_sites as load_collected_sites
+from .collected_site import stored_span as stored_span
 from .embedded_broker import EmbeddedBroker as EmbeddedBroker
 from .frame_results import unpack_map as unpack_map
 from .open_frames import enough_agree as enough_agree

@@ -119,7 +119,7 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[
     values = means * part.steps - site.baselines[present]
     combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
     recovery = recover(values[None, :], combined, drift=part.offsets, estimator=site.estimator.estimator)
-    [found] = recovered_frames(recovery, [max(times)], present)
+    [found] = recovered_frames(recovery, [Frame(max(times), np.zeros(len(present), np.int64), present)])
     return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)
 
 
@@ -173,7 +173,7 @@ class AttackCache:
         """The stored frames of these times; not all are in memory at once."""
         for start in range(0, len(times), FRAMES_AT_ONCE):
             values = self._store.frames.values(site.name, times[start : start + FRAMES_AT_ONCE])
-            yield from (site.frame(when, values[when]) for when in sorted(values))
+            yield from site.frames(self._store, values)
 
     def _mean(self, site: CollectedSite, since: int, until: int) -> Attack | None:
         """The mean of the last readings of a period."""

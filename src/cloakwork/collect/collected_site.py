@@ -1,7 +1,7 @@
 """A site that this collector serves: its site file, its frozen plan, and its frames in a store."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,12 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.open_frames import enough_agree
-from cloakwork.collect.problems import BudgetRules
+from cloakwork.collect.problems import CANNOT_MEASURE, BudgetRules
 from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, Problems
+from cloakwork.sensor.measuring import BLOCK
 from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
@@ -22,6 +23,9 @@ PERIODS_AHEAD = 3
 LONGEST_LAG, SHORTEST_LAG = 10, 2
 OFTEN_MS = 10_000
 FRAMES_AT_ONCE = 256
+LONGEST_REPORT_MS = 86_400_000  # how far back the history of reports is read
+MOST_REPORTS = 10_000
+OFFLINE = "offline"
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +134,13 @@ class CollectedSite:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
         return _frame(time, values, self._rows)
 
+    def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
+        """Build the frames of some times that have readings, in the order of time.
+
+        Readings of devices that cannot measure are set aside.
+        """
+        return _frames(store, self.name, values, self._rows, self.schedule.period_ms)
+
     @cached_property
     def _rows(self) -> Mapping[str, int]:
         return {name: row for row, name in enumerate(self.site.sensor_ids)}
@@ -140,21 +151,53 @@ class CollectedSite:
 
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
-        sensors, period = int(frame.present.sum()), self.schedule.period_ms
-        if not sensors:
+        period = self.schedule.period_ms
+        if not frame.reported:
             return "no reading is of a sensor of the site"
-        if frame.time % period and not enough_agree(sensors, len(frame.present)):
+        if not frame.present.any():
+            return "all devices that reported cannot measure"
+        if frame.time % period and not enough_agree(frame.reported, len(frame.present)):
             return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
         return ""
 
 
-def _frame(time: int, values: Mapping[str, int], index: Mapping[str, int]) -> Frame:
+def _frame(
+    time: int, values: Mapping[str, int], index: Mapping[str, int], unable: Container[str] = frozenset()
+) -> Frame:
     steps, present = np.zeros(len(index), np.int64), np.zeros(len(index), bool)
-    for name, value in values.items():
-        row = index.get(name)
-        if row is not None:
-            steps[row], present[row] = value, True
-    return Frame(time, steps, present)
+    rows = {index[name]: name for name in values if name in index}
+    for row, name in rows.items():
+        steps[row], present[row] = values[name], name not in unable
+    return Frame(time, steps, present, tuple(sorted(row for row in rows if not present[row])))
+
+
+def _frames(
+    store: Store, site: str, values: Mapping[int, Mapping[str, int]], index: Mapping[str, int], period_ms: int
+) -> list[Frame]:
+    times = sorted(time for time in values if values[time])
+    unable = unable_sensors(store, site, times, period_ms)
+    return [_frame(time, values[time], index, unable[time]) for time in times]
+
+
+def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int) -> dict[int, set[str]]:
+    """The sensors whose devices could not measure at each time, by their own reports.
+
+    A device judges 16 readings together, so its last report up to 16 periods later covers a reading. One that is
+    `offline` may still have measured: its readings come later.
+    """
+    reports, judged = store.reports.latest(site), BLOCK * period_ms
+    if times and any(report.received > times[0] + judged for report in reports):
+        since, until = times[0] - LONGEST_REPORT_MS, times[-1] + judged
+        reports += store.reports.history(site, since=since, until=until, limit=MOST_REPORTS)
+    unable: dict[int, set[str]] = {}
+    waiting = sorted((report for report in reports if report.state != OFFLINE), key=lambda report: -report.received)
+    now: set[str] = set()
+    for time in sorted(times):
+        while waiting and waiting[-1].received <= time + judged:
+            report = waiting.pop()
+            now = now | {report.sensor} if report.state in CANNOT_MEASURE else now - {report.sensor}
+        unable[time] = now
+    return unable
 
 
 def load_collected_site(path: str | Path) -> CollectedSite:
@@ -191,59 +234,49 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
-    Readings of the sensors in `others` are no part of a frame.
-
-    During and after the iteration, `rows` counts the readings and `problems` those that were left out, by reason.
+    Readings of binary sensors are no part of a frame. During and after the iteration, `rows` counts the readings and
+    `problems` those that were left out, by reason.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        site: str,
-        sensor_ids: tuple[str, ...],
-        since: int | None = None,
-        until: int | None = None,
-        *,
-        others: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, store: Store, site: Site, since: int | None = None, until: int | None = None) -> None:
         self.rows = 0
         self.problems = Problems()
-        self._store = store
-        self._site = site
-        self._index = {name: row for row, name in enumerate(sensor_ids)}
-        self._known = {*sensor_ids, *others}
+        self._store, self._site = store, site
         self._since, self._until = max(since or 0, 1), until
+        self._index = {name: row for row, name in enumerate(site.sensor_ids)}
+        self._known = {*site.sensor_ids, *site.binary_ids}
 
     @property
     def span(self) -> tuple[int, int]:
         """The times of the first and the last frame; raises `InputError` if there is none."""
-        ends = [self._times(self._since, 1, newest_first=newest) for newest in (False, True)]
-        if not all(ends):
-            with_readings = self._store.frames.times
-            names = [name for name in self._store.sites() if with_readings(name, 1, None, 1, newest_first=False)]
-            known = ", ".join(names)
-            if not known:
-                raise InputError("the store has no readings yet.", site=self._site, known=known)
-            raise InputError(
-                f"the store has no reading of {self._site} in this period; it has readings of: {known}. Check the "
-                "period, and that this is the right store.",
-                site=self._site,
-                known=known,
-            )
-        return ends[0][0], ends[1][0]
+        return stored_span(self._store, self._site.name, self._since, self._until)
 
     def __iter__(self) -> Iterator[Frame]:
-        since = self._since
-        while times := self._times(since, FRAMES_AT_ONCE, newest_first=False):
-            for time, values in self._store.frames.values(self._site, times).items():
-                self.rows += len(values)
-                unknown = sum(name not in self._known for name in values)
-                if unknown:
-                    self.problems.counts["unknown sensor"] += unknown
-                if any(name in self._index for name in values):
-                    yield _frame(time, values, self._index)
-            since = times[-1] + 1
+        name, frames, since = self._site.name, self._store.frames, self._since
+        while times := frames.times(name, since, self._until, FRAMES_AT_ONCE, newest_first=False):
+            values = frames.values(name, [frame.time for frame in times])
+            sensors = [sensor for row in values.values() for sensor in row]
+            self.rows += len(sensors)
+            if unknown := sum(sensor not in self._known for sensor in sensors):
+                self.problems.counts["unknown sensor"] += unknown
+            found = _frames(self._store, name, values, self._index, self._site.period_ms)
+            yield from (frame for frame in found if frame.present.any())
+            since = times[-1].time + 1
 
-    def _times(self, since: int, limit: int, *, newest_first: bool) -> list[int]:
-        frames = self._store.frames.times(self._site, since, self._until, limit, newest_first=newest_first)
-        return [frame.time for frame in frames]
+
+def stored_span(store: Store, site: str, since: int | None = None, until: int | None = None) -> tuple[int, int]:
+    """The times of the first and the last stored frame of a period; raises `InputError` if there is none."""
+    first = max(since or 0, 1)
+    ends = [store.frames.times(site, first, until, 1, newest_first=newest) for newest in (False, True)]
+    if not all(ends):
+        names = [name for name in store.sites() if store.frames.times(name, 1, None, 1, newest_first=False)]
+        known = ", ".join(names)
+        if not known:
+            raise InputError("the store has no readings yet.", site=site, known=known)
+        raise InputError(
+            f"the store has no reading of {site} in this period; it has readings of: {known}. Check the period, and "
+            "that this is the right store.",
+            site=site,
+            known=known,
+        )
+    return ends[0][0].time, ends[1][0].time

@@ -89,8 +89,7 @@ class Follower:
         stored = self._store.frames.times(name, since=self._newest + 1, until=until, limit=REPLAYED)
         values = self._store.frames.values(name, [frame.time for frame in stored]) if stored else {}
         results: list[Result] = []
-        for when in sorted(values):
-            frame = self._site.frame(when, values[when])
+        for frame in self._site.frames(self._store, values):
             if not self._site.unusable(frame):
                 self._step(tracker, frame)
                 results += self._settled(tracker.settled, 0.0)

@@ -178,13 +178,13 @@ class LiveRecovery:
             self._wait_for_store(problem)
         except Exception:
             log.exception("%s: gave up on %d frames", queue.site.name, len(times))
-            queue.check_at = self._steady() + self._check_s
+            queue.retry(times, self._steady() + self._check_s)
         return bool(times) or more
 
     def _recover(self, queue: SiteQueue, times: list[int]) -> None:
         began = time.perf_counter()
         values = self._store.frames.values(queue.site.name, times)
-        frames = [queue.site.frame(when, values[when]) for when in times if values.get(when)]
+        frames = queue.site.frames(self._store, values)
         if not frames:  # erased meanwhile
             return
         last = self._store.results.page(queue.site.name, until=frames[0].time, limit=1, newest_first=True).items

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedSite, unable_sensors
 from cloakwork.collect.storage import Store
 from cloakwork.recovery import presence
 
@@ -61,7 +61,8 @@ def _reports(store: Store, site: str, sensor: str, times: IntArray, period: int)
     for row in rows:
         if row.value in {0, 1}:
             reports[(row.time - since) // period] = row.value
-    return reports
+    unable = unable_sensors(store, site, times.tolist(), period)
+    return np.where([sensor in unable[time] for time in times.tolist()], -1, reports)
 
 
 def in_use(store: Store, watched: CollectedSite, now: int) -> dict[str, float]:

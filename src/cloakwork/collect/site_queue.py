@@ -156,6 +156,11 @@ class SiteQueue:
         if good and (good[-1].time >= self.newest or newest_was_ahead):
             self.newest, self._delay = good[-1].time, good[-1].solved - good[-1].time
 
+    def retry(self, times: Iterable[int], at: float) -> None:
+        """Look for these frames in the store again, at a later time: an error kept them from being recovered."""
+        self._last_missed -= set(times)
+        self.check_at = at
+
     def state(self, now: float, wall: int, reason: str) -> RecoveryState:
         """Return the progress."""
         return RecoveryState(

@@ -60,7 +60,7 @@ class Solver:
         for found in alone:
             before = make_result(self.site, found, self._clock(), took, before=before)
             results.append(before)
-        sensors = {frame.time: max(1, int(frame.present.sum())) for frame in frames}
+        sensors = {frame.time: max(1, frame.reported) for frame in frames}
         results += [self._failure(when, sensors[when], reason, took) for when, reason in failures.items()]
         return sorted(results, key=lambda result: result.time)
 

@@ -100,7 +100,7 @@ class FrameRecoverer:
             used = present if part.physics.sensors == len(present) else slice(None)
             values[:, used] = steps * part.steps[used] - self._site.baselines[present]
             last = recover(values, part, drift=part.offsets, estimator=self._estimator, after=last)
-            recovered += recovered_frames(last, [frame.time for frame in frames], present)
+            recovered += recovered_frames(last, frames)
         if keep:
             self._last = last
         return sorted(recovered, key=lambda frame: frame.time)
@@ -114,17 +114,17 @@ class FrameRecoverer:
         return self._known[key]
 
 
-def recovered_frames(recovery: Recovery, times: Sequence[int], present: NDArray[np.bool_]) -> Iterator[FrameRecovery]:
-    """Each frame of a recovered batch; `present` marks the sensors of the site that its readings are from."""
-    reported = np.flatnonzero(present)
+def recovered_frames(recovery: Recovery, frames: Sequence[Frame]) -> Iterator[FrameRecovery]:
+    """Each frame of a recovered batch, in which all frames have readings of the same sensors."""
+    used = np.flatnonzero(frames[0].present)
     solution = recovery.solution
-    for k, time in enumerate(times):
+    for k, frame in enumerate(frames):
         fit = recovery.fit[k]
-        # a fit counts the sensors that reported: from here on they are counted among all of the site
-        set_aside = tuple(int(reported[sensor]) for sensor in fit.set_aside)
+        # a fit counts the sensors that it uses: from here on they are counted among all of the site
+        set_aside = tuple(sorted({*used[list(fit.set_aside)].tolist(), *frame.aside}))
         yield FrameRecovery(
-            time,
-            len(reported),
+            frame.time,
+            frame.reported,
             recovery.status[k],
             float(recovery.gap[k]),
             replace(fit, set_aside=set_aside),

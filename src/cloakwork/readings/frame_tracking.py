@@ -1,6 +1,7 @@
 """Following sources through the frames of a site: the same for a file, a store and live readings."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -103,10 +104,10 @@ def followed(frame: Frame, moment: Tracked, *, settled: bool = False) -> FrameRe
     """The recovery of a frame from what a tracker knows of its moment."""
     return FrameRecovery(
         frame.time,
-        int(frame.present.sum()),
+        frame.reported,
         moment.status,
         moment.gap,
-        moment.fit,
+        replace(moment.fit, set_aside=tuple(sorted({*moment.fit.set_aside, *frame.aside}))),
         moment.map,
         moment.intensity,
         moment.counts,

@@ -30,11 +30,20 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}|[0-9]{20}").fullmatch
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The readings of one moment: steps of each sensor, and which sensors reported."""
+    """The readings of one moment: steps of each sensor, and which are `present`: they reported a measurement.
+
+    `aside` are sensors that reported and are not present, because their devices say that they cannot measure.
+    """
 
     time: int
     steps: IntArray
     present: NDArray[np.bool_]
+    aside: tuple[int, ...] = ()
+
+    @property
+    def reported(self) -> int:
+        """Number of sensors that reported."""
+        return int(self.present.sum()) + len(self.aside)
 
 
 @dataclass

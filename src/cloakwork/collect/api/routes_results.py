@@ -116,8 +116,8 @@ def _solver(watched: CollectedSite) -> Solver:
 
 def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | None:
     """The result of a frame recovered alone; None if the time has no readings."""
-    values = context.store.frames.values(watched.name, [time]).get(time)
-    return _solver(watched).solve([watched.frame(time, values)], keep=False)[0] if values else None
+    frames = watched.frames(context.store, context.store.frames.values(watched.name, [time]))
+    return _solver(watched).solve(frames, keep=False)[0] if frames else None
 
 
 def _combined(found: Attack, span: Span) -> Response:

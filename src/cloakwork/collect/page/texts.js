@@ -153,7 +153,7 @@ export function doubts(result, marks, where) {
   const aside = result.set_aside;
   if (aside.length)
     sentences.push(
-      `Ignored, because nothing explains ${aside.length === 1 ? "its reading" : "their readings"}: ${aside.join(", ")}.`,
+      `Ignored, because no source explains the reading or the device cannot measure: ${aside.join(", ")}.`,
     );
   if (result.doubtful) {
     sentences.push(
