@@ -36,6 +36,7 @@ def test_every_public_name_loads_without_optional_libraries() -> None:
 def test_a_command_names_the_extra_that_it_lacks_in_one_line(
     missing: tuple[str, ...], words: list[str], extra: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "site.toml").touch()
     (tmp_path / "visits.csv").write_text("time\n2026-10-06T08:00:00Z\n")
     start = f"import os; os.chdir({str(tmp_path)!r}); sys.argv[1:] = {words!r}"
     done = run_without(missing, f"{start}; from cloakwork.cli import main; main()")

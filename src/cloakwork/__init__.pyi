@@ -62,6 +62,7 @@ from .privacy import choose_sensors as choose_sensors
 from .privacy import mean_variance as mean_variance
 from .privacy import place_variances as place_variances
 from .privacy import sensitivity as sensitivity
+from .readings import ReadingsFile as ReadingsFile
 from .recovery import BasisPursuit as BasisPursuit
 from .recovery import Bregman as Bregman
 from .recovery import Fit as Fit

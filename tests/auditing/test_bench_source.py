@@ -84,7 +84,7 @@ def test_a_real_device_is_recorded_as_it_speaks(site: Site, plan: Plan, broker: 
         more = setup.take(5)
     assert (len(values), len(more), done) == (40, 5, list(range(1, 41)))
     rows = (tmp_path / "zero.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0] == "time,sensor,seq,value"
+    assert rows[0] == "time,sensor,seq,steps"
     assert [int(row.split(",")[3]) for row in rows[1:]] == [*values, *more]
     assert len({row.split(",")[2] for row in rows[1:]}) == 45
     planned = plan.sensor("s2")
@@ -141,7 +141,7 @@ def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, 
             publish(0, 0, 0, payload=b"<script>")
             with pytest.raises(ReadingError, match="wire form"):
                 setup.take(5)
-    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "time,sensor,seq,value\n0,s2,3,33\n"
+    assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "time,sensor,seq,steps\n0,s2,3,33\n"
 
 
 def test_noise_that_is_used_again_in_the_second_set_up_stops_the_audit(broker: Broker, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ epsilon = 8.0
 delta = 1e-3
 alpha = 0.02
 """
-READINGS = "time,sensor,seq,value\n" + "".join(f"0,s{k},0,{k}\n" for k in range(1, 7))
+READINGS = "time,sensor,seq,steps\n" + "".join(f"0,s{k},0,{k}\n" for k in range(1, 7))
 SCRIPT = Path(sys.executable).with_name("cloakwork")
 
 
@@ -146,6 +146,29 @@ def test_a_missing_site_is_refused(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        *("plan none.toml", "recover site.toml none.csv --alone", "unveil site.toml none.csv"),
+        *("series none.csv", "collect site.toml none.toml", "keys list none.json"),
+        "audit readings site.toml none.csv --epsilon 1",
+    ],
+)
+def test_a_missing_file_is_named_before_anything_heavy_is_imported(words: str, site: Path) -> None:
+    code = (
+        "import sys; from cloakwork.cli import main\n"
+        f"sys.argv[1:] = {words.split()!r}\n"
+        "try: main()\n"
+        "finally: print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=site.parent, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert re.match(r"cloakwork: none\.\w+: No such file or directory", done.stderr)
+    assert not {"numpy", "scipy", "numba", "pydantic", "typer", "rich", "sqlalchemy", "pyarrow"} & set(
+        done.stdout.split()
+    )
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"", r"site\.toml, line 1: name: this key is missing"),
@@ -177,10 +200,10 @@ def test_a_folder_is_no_file(run: Run, site: Path, tmp_path: Path) -> None:
     ("content", "says"),
     [
         (None, r"readings\.csv: No such file or directory"),
-        (b"", "the file is empty"),
-        (b"\x89PNG\r\n\x1a\n\x00\xff", "the first line must be time,sensor,seq,value"),
-        (b"time,sensor,seq,value\n", "no usable reading in 0 rows"),
-        (b"time,sensor,seq,value\n0,z,0,1\n", "no usable reading in 1 rows; row 2: unknown sensor 'z'"),
+        (b"", "readings.csv is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "the first line is not UTF-8 text"),
+        (b"time,sensor,seq,steps\n", "no usable reading in 0 rows"),
+        (b"time,sensor,seq,steps\n0,z,0,1\n", "no usable reading in 1 rows; row 2: unknown sensor 'z'"),
     ],
 )
 def test_bad_readings_are_refused(content: bytes | None, says: str, run: Run, site: Path) -> None:

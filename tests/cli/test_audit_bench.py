@@ -272,7 +272,7 @@ def test_an_audit_that_is_interrupted_says_how_to_go_on(
         files = words[3]
         assert isinstance(files, tuple)
         for file, size in zip(files, sizes, strict=True):
-            file.write_text("time,sensor,seq,value\n" + "0,s2,1,5\n" * size, encoding="utf-8")
+            file.write_text("time,sensor,seq,steps\n" + "0,s2,1,5\n" * size, encoding="utf-8")
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cloakwork.cli.audit_mqtt._record", interrupted)

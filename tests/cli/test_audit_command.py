@@ -172,7 +172,7 @@ def recordings(folder: Path, *, shift: int, lengths: tuple[int, int] = (4000, 30
     for path, at, size, first in zip(paths, (0, shift), lengths, (0, 10_000), strict=True):
         values = np.rint(rng.normal(at, 100, size)).astype(int)
         rows = [f"{10 * k},s1,{k},{value}" for k, value in enumerate(values, start=first)]
-        path.write_text("\n".join(["time,sensor,seq,value", *rows]) + "\n", encoding="utf-8")
+        path.write_text("\n".join(["time,sensor,seq,steps", *rows]) + "\n", encoding="utf-8")
     return paths
 
 

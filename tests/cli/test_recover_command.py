@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
+from cloakwork.readings.csv_lines import iso_ms
 from cloakwork.site import load_plan
 from tests.cli.conftest import Run
 
@@ -26,7 +27,7 @@ delta = 1e-3
 alpha = 0.01
 """
 LINE = "sensors = 20\n" + SITE
-HEADER = "time,sensor,seq,value\n"
+HEADER = "time,sensor,seq,steps\n"
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Case:
     readings: Path
 
     def rewrite(self, change: Callable[[list[str]], list[str]]) -> None:
-        """Change the rows below the header."""
-        rows = self.readings.read_text().splitlines()[1:]
+        """Change the rows below the header, of the columns that readings need, with times in milliseconds."""
+        with self.readings.open(newline="") as file:
+            rows = [
+                f"{iso_ms(row['time'])},{row['sensor']},{row['seq']},{row['steps']}" for row in csv.DictReader(file)
+            ]
         self.readings.write_text(HEADER + "\n".join(change(rows)) + "\n")
 
 
@@ -77,7 +81,7 @@ def test_missing_sensors_are_said_and_done_without(succeed: Run, case: Case) -> 
 def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,9999,5", *rows[2:]])
     done = succeed("recover", case.site, case.readings)
-    assert "row 3: value is not a whole number in range" in done.err
+    assert "row 3: steps is not a whole number in range" in done.err
     assert "row 4: unknown sensor 'attic'" in done.err
     assert "row 5: a second reading of one sensor at one time; the first is kept" in done.err
     assert "3 of 62 rows left out" in done.out

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cloakwork.readings import HEADER, MergedFrames, ReadingsFile, stretches, write_readings
+from cloakwork.readings import HEADER, MergedFrames, ReadingsFile, stretches
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.cli.test_recover_tracks import PERIOD, SITE, START
@@ -34,11 +34,12 @@ def week(site: Path, tmp_path: Path) -> list[Path]:
     times = START + np.repeat(np.arange(7), 10) * DAY + np.tile(np.arange(10), 7) * PERIOD
     files = [tmp_path / "first.csv", tmp_path / "rest.csv"]
     for part, path in zip((slice(0, 6), slice(6, 12)), files, strict=True):
-        with path.open("w") as file:
-            frames = [
-                (int(t), k, row[part].astype(np.int64)) for k, (t, row) in enumerate(zip(times, steps, strict=True))
-            ]
-            write_readings(file, office.sensor_ids[part], frames)
+        lines = [
+            f"{time},{sensor},{seq},{int(value)}\n"
+            for seq, (time, row) in enumerate(zip(times, steps, strict=True))
+            for sensor, value in zip(office.sensor_ids[part], row[part], strict=True)
+        ]
+        path.write_text(",".join(HEADER) + "\n" + "".join(lines))
     rows = [line.split(",") for line in files[1].read_text().splitlines()[1:]]
     columns = [
         pa.array(list(map(int, column)) if k != 1 else column) for k, column in enumerate(zip(*rows, strict=True))

@@ -54,7 +54,7 @@ def test_a_failed_run_leaves_the_old_result_and_no_parts(site: Path, run: Run) -
     out = site.parent / "found.csv"
     out.write_text("mine")
     bad = site.parent / "bad.csv"
-    bad.write_text("time,sensor,seq,value\n0,nobody,0,1\n")
+    bad.write_text("time,sensor,seq,steps\n0,nobody,0,1\n")
     assert run("recover", site, bad, "--out", out).code == 2
     assert out.read_text() == "mine"
     assert not list(site.parent.glob(".*"))

@@ -9,7 +9,8 @@ import pytest
 
 from cloakwork.physics import sources
 from cloakwork.readings import ReadingsFile
-from cloakwork.site import load_site
+from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.site import load_plan, load_site
 from tests.cli.conftest import Run
 from tests.device.test_bits import SITE as BITS
 
@@ -44,7 +45,7 @@ def test_readings_have_a_row_for_each_sensor_and_frame(succeed: Run, site: Path)
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert len(rows) == 70
     assert {row["sensor"] for row in rows} == {f"s{k}" for k in range(1, 8)}
-    assert [int(row["time"]) for row in rows[::7]] == [15_079 * k for k in range(10)]
+    assert [iso_ms(row["time"]) for row in rows[::7]] == [15_079 * k for k in range(10)]
     assert [int(row["seq"]) for row in rows[::7]] == list(range(10))
     assert "wrote 70 readings of 10 frames" in said
     assert "10 frames are 3 windows" in said
@@ -131,6 +132,10 @@ def test_a_numbered_place_is_a_whole_number(source: str, run: Run, tmp_path: Pat
     assert "internal error" not in done.err
 
 
+def steps(path: Path) -> list[str]:
+    return [row["steps"] for row in csv.DictReader(path.read_text().splitlines())]
+
+
 def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> None:
     words = ["--source", "0.4", "--frames", 20, "--seed", 3]
     plain, planned, beside = (site.with_name(f"{name}.csv") for name in ("plain", "planned", "beside"))
@@ -140,7 +145,11 @@ def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> N
     assert "using the noise of plan" in done.err
     succeed("plan", site, "--out", site.with_name("site.plan.json"))
     assert "site.plan.json" in succeed("simulate", site, "--out", beside, *words).err
-    assert plain.read_text() == planned.read_text() == beside.read_text()
+    assert steps(plain) == steps(planned) == steps(beside)
+    assert planned.read_text() == beside.read_text()
+    assert {row["plan"] for row in csv.DictReader(planned.read_text().splitlines())} == {
+        load_plan(site.with_name("p.json")).id
+    }
 
 
 def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
@@ -164,7 +173,7 @@ def test_plan_and_simulate_know_binary_sensors(succeed: Run, run: Run, tmp_path:
     assert over[0] > 2.0
     succeed("simulate", str(path), "--out", str(out), "--frames", "60", "--in-use", "door", "--seed", "1")
     with out.open() as file:
-        bits = [row["value"] for row in csv.DictReader(file) if row["sensor"] == "door"]
+        bits = [row["steps"] for row in csv.DictReader(file) if row["sensor"] == "door"]
     assert len(bits) == 60
     assert set(bits) == {"0", "1"}
     recovered = succeed("recover", str(path), str(out))

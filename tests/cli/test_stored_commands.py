@@ -18,6 +18,8 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
+from cloakwork.readings import READING_COLUMNS, ReadingScale
+from cloakwork.readings.csv_lines import iso_ms
 from tests.cli.conftest import Run
 from tests.collect.small_sites import make, moment, readings
 from tests.postgres import running_postgres
@@ -40,6 +42,7 @@ def filled(folder: Path, store: str) -> Case:
     rows = [row for number in range(FRAMES) for row in readings(watched, number)]
     del rows[5]  # one sensor is missing in the first frame
     with open_store(store) as opened:
+        opened.plans.begin(watched.name, ReadingScale.of(watched.plan, "°C"), rows[0].received)
         opened.readings.add(rows)
         times = [moment(watched, number) for number in range(10)]
         found = opened.frames.values(watched.name, times)
@@ -72,9 +75,14 @@ def check_round_trip(succeed: Run, case: Case) -> None:
     """An export is what was stored, and recovers to the same as the store itself."""
     out = exported(succeed, case)
     with out.open(newline="") as file:
-        header, *rows = csv.reader(file)
-    assert header == ["time", "sensor", "seq", "value"]
-    assert [(int(a), b, int(c), int(d)) for a, b, c, d in rows] == ordered(case.rows)
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(READING_COLUMNS)
+    found = [(iso_ms(row["time"]), row["sensor"], int(row["seq"]), int(row["steps"])) for row in rows]
+    assert found == ordered(case.rows)
+    for row in rows:
+        sensor = case.watched.plan.sensor(row["sensor"])
+        assert float(row["value"]) == pytest.approx(int(row["steps"]) * sensor.step, rel=1e-12)
+        assert (float(row["sigma"]), row["plan"], row["unit"]) == (sensor.sigma, case.watched.plan.id, "°C")
     results = [case.site.with_name(name) for name in ("from-file.csv", "from-store.csv")]
     told = [
         succeed("recover", case.site, out, "--out", results[0], "--json").values,
@@ -127,10 +135,34 @@ def test_parquet_has_the_same_rows_with_their_types(succeed: Run, case: Case) ->
     out = case.site.with_name("readings.parquet")
     succeed("export", "corridor", "--out", out, "--store", case.store)
     table = pq.read_table(out)
-    assert table.schema.equals(
-        pa.schema([("time", pa.int64()), ("sensor", pa.string()), ("seq", pa.int64()), ("value", pa.int64())])
-    )
-    assert list(zip(*table.to_pydict().values(), strict=True)) == ordered(case.rows)
+    kinds = {"time": pa.timestamp("ms", "UTC"), "sensor": pa.string(), "seq": pa.int64(), "steps": pa.int64()}
+    assert {name: table.schema.field(name).type for name in kinds} == kinds
+    columns = (table[name].cast(pa.int64() if name == "time" else kinds[name]).to_pylist() for name in kinds)
+    assert list(zip(*columns, strict=True)) == ordered(case.rows)
+    about = json.loads(table.schema.metadata[b"cloakwork"])
+    assert (about["site"], about["plans"][0]["plan"]) == ("corridor", case.watched.plan.id)
+    assert succeed("recover", case.site, out, "--json").values["frames"] == FRAMES
+
+
+def test_readings_of_another_plan_are_refused_by_its_id(succeed: Run, run: Run, case: Case) -> None:
+    plan = case.watched.plan
+    with open_store(case.store) as opened:  # the collector starts again with another plan, and readings come in
+        later = case.rows[-1].received + 1000
+        other = replace(ReadingScale.of(plan, "°C"), plan="0123456789ab")
+        opened.plans.begin("corridor", other, later)
+        shifts = [(row, row.seq + 10**6, row.time + 10**7) for row in case.rows]
+        opened.readings.add([row._replace(seq=seq, time=time, received=later) for row, seq, time in shifts])
+    rows = csv.DictReader(exported(succeed, case).read_text().splitlines())
+    assert {row["plan"] for row in rows} == {plan.id, "0123456789ab"}
+    for source in (["--from-store", case.store], [case.site.with_name("readings.csv")]):
+        values = succeed("recover", case.site, *source, "--json").values
+        assert values["frames"] == FRAMES
+        assert list(values["rows_left_out"].values()) == [len(case.rows)]
+    plan_file = case.site.with_name("site.plan.json")
+    plan_file.unlink()  # then the noise of the site file is not that of any plan
+    for source in (["--from-store", case.store], [case.site.with_name("readings.csv")]):
+        refused = run("recover", case.site, *source)
+        assert (refused.code, plan.id in refused.err) == (2, True), refused.err
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -203,7 +235,7 @@ def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
     [
         (("barn", "--out", "x.csv"), "no reading of barn in this period; it has readings of: corridor"),
         (("corridor", "--out", "x.csv", "--until", "1970-01-02"), "Check the period"),
-        (("corridor", "--out", "x.xlsx"), r"ends in .csv or .parquet"),
+        (("corridor", "--out", "x.xlsx"), r"ends in .csv, .jsonl, .parquet, .arrow"),
         (("corridor", "--out", "x.csv", "--since", "yesterday"), "--since yesterday: give a date such as"),
         (("corridor", "--out", "x.csv", "--since", "12-13-14"), "--since 12-13-14: give a date such as"),
     ],

@@ -1,5 +1,6 @@
 """`cloakwork unveil`: from the readings of real devices' code to a file that only its owner can read."""
 
+import csv
 import re
 import stat
 import sys
@@ -19,6 +20,7 @@ from cloakwork.keys import (
     save_keys,
 )
 from cloakwork.privacy import noise_table
+from cloakwork.readings import ReadingsFile
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site
@@ -37,7 +39,7 @@ epsilon = 8.0
 delta = 1e-3
 alpha = 0.02
 """
-HEADER = "time,sensor,seq,value\n"
+HEADER = "time,sensor,seq,steps\n"
 TIME = 2_000_000_000_000
 
 
@@ -101,9 +103,10 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def values(path: Path) -> list[int]:
-    first, *rows = path.read_text().splitlines()
-    assert first + "\n" == HEADER
-    return [int(row.split(",")[3]) for row in rows]
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["sigma"], row["unit"]) for row in rows} == {("0.0", "")}
+    return [int(row["steps"]) for row in rows]
 
 
 def test_true_readings_are_written_for_their_owner_alone(house: House) -> None:
@@ -115,9 +118,8 @@ def test_true_readings_are_written_for_their_owner_alone(house: House) -> None:
     done = house.unveil()
     assert (done.code, done.out) == (0, "")
     assert values(house.out) == true
-    assert [row.split(",")[:3] for row in house.out.read_text().splitlines()[1:]] == [
-        row.split(",")[:3] for row in rows
-    ]
+    read_back = ReadingsFile(house.out, house.plan.ids, plan=house.plan.id).readings()
+    assert [f"{row.time},s1,{row.seq}" for row in read_back] == [row.rpartition(",")[0] for row in rows]
     assert stat.S_IMODE(house.out.stat().st_mode) == 0o600
     assert "wrote 100 true readings of 1 sensor" in done.err
     assert f"{house.out} holds TRUE readings, without noise" in done.err

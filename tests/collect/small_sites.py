@@ -88,7 +88,7 @@ def readings(
 
 def as_file(rows: Iterable[Reading], path: Path) -> Path:
     """The same readings as a file for `cloakwork recover`."""
-    lines = ["time,sensor,seq,value", *(f"{row.time},{row.sensor},{row.seq},{row.value}" for row in rows)]
+    lines = ["time,sensor,seq,steps", *(f"{row.time},{row.sensor},{row.seq},{row.value}" for row in rows)]
     path.write_text("\n".join(lines) + "\n")
     return path
 

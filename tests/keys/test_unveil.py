@@ -36,7 +36,7 @@ from cloakwork.site import plan as site_plan
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
-HEADER = "time,sensor,seq,value\n"
+HEADER = "time,sensor,seq,steps\n"
 LARGEST = 2**53 - 1
 
 
@@ -278,7 +278,7 @@ def test_a_reading_that_is_refused_raises_no_alarm_against_a_good_one(party: Par
         ((0, "s2", 1, 1), "unknown generation"),
         ((0, "s2", 2**61, 1), "unknown generation"),
         ((0, "s2", 400_000 << 28, 2**53), "value is larger than any that a device sends"),
-        ((-1, "s2", 1, 1), "time or seq is negative"),
+        ((-1, "s2", 1, 1), "time is neither ISO 8601 nor Unix milliseconds, from 1970 on"),
     ],
 )
 def test_a_row_that_cannot_be_unveiled_is_left_out_with_its_reason(

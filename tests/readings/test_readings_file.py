@@ -1,18 +1,24 @@
 """Files of readings: streamed, and forgiving row by row."""
 
+import json
 import tracemalloc
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import ReadingError
-from cloakwork.readings import Frame, ReadingRow, ReadingsFile, write_readings
+from cloakwork.readings import FORMS, READING_COLUMNS, Frame, ReadingRow, ReadingScale, ReadingsFile, table_writer
 
 IDS = ("a", "b", "c")
-HEADER = "time,sensor,seq,value\n"
+HEADER = "time,sensor,seq,steps\n"
 
 
 def read(path: Path, content: str | bytes, ids: tuple[str, ...] = IDS) -> tuple[ReadingsFile, list[Frame]]:
@@ -22,16 +28,94 @@ def read(path: Path, content: str | bytes, ids: tuple[str, ...] = IDS) -> tuple[
     return file, list(file)
 
 
-def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    frames = [(1000 * k, k, np.array([k, -k, 7 * k], dtype=np.int64)) for k in range(200)]
-    with (tmp_path / "r.csv").open("w", newline="") as file_out:
-        assert write_readings(file_out, IDS, frames) == 600
-    file = ReadingsFile(tmp_path / "r.csv", IDS)
+SCALE = ReadingScale("0123456789ab", "°C", {"a": 0.25, "b": 0.5, "c": 1.0}, {"a": 1.5, "b": 2.0})
+FRAMES = [(1_800_000_000_000 + 1000 * k, k, [k, -k, k % 2]) for k in range(200)]
+
+
+def write(path: Path) -> None:
+    with path.open("w", newline="") as file, table_writer(file, path.suffix, READING_COLUMNS, {"site": "x"}) as put:
+        for time, seq, steps in FRAMES:
+            put([SCALE.row(time, sensor, seq, value) for sensor, value in zip(IDS, steps, strict=True)])
+
+
+def is_what_was_written(file: ReadingsFile) -> None:
     found = list(file)
-    assert [frame.time for frame in found] == [time for time, _, _ in frames]
-    assert all(np.array_equal(frame.steps, steps) for frame, (_, _, steps) in zip(found, frames, strict=True))
+    assert [(frame.time, frame.steps.tolist()) for frame in found] == [(time, steps) for time, _, steps in FRAMES]
     assert all(frame.present.all() for frame in found)
-    assert (file.rows, file.problems.total) == (600, 0)
+    assert (file.rows, file.problems.total, file.bytes_read) == (600, 0, file.size)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_written_in_any_form_is_read_back(form: str, tmp_path: Path) -> None:
+    write(tmp_path / f"r{form}")
+    is_what_was_written(ReadingsFile(tmp_path / f"r{form}", IDS, plan=SCALE.plan))
+    with pytest.raises(ReadingError, match=r"row [12]: made under another plan: give that plan, '0123456789ab'"):
+        list(ReadingsFile(tmp_path / f"r{form}", IDS, plan="another"))
+
+
+def test_every_form_holds_the_same_table(tmp_path: Path) -> None:
+    for form in FORMS:
+        write(tmp_path / f"r{form}")
+    tables = [
+        pyarrow.csv.read_csv(tmp_path / "r.csv"),
+        pyarrow.json.read_json(tmp_path / "r.jsonl"),
+        pq.read_table(tmp_path / "r.parquet"),
+        pa.ipc.open_file(tmp_path / "r.arrow").read_all(),
+    ]
+    kinds = {"time": pa.timestamp("ms", "UTC"), "steps": pa.int64(), "seq": pa.int64(), "value": pa.float64()}
+    for table in tables[2:]:
+        assert {name: table.schema.field(name).type for name in kinds} == kinds
+        assert json.loads(table.schema.metadata[b"cloakwork"]) == {"site": "x"}
+    first, *others = (table.cast(tables[3].schema).to_pylist() for table in tables)
+    assert all(other == first for other in others)
+    time = datetime(2027, 1, 15, 8, 0, 3, tzinfo=UTC)
+    assert first[9] == {
+        "time": time,
+        "sensor": "a",
+        "value": 0.75,
+        "steps": 3,
+        "sigma": 1.5,
+        "seq": 3,
+        "plan": SCALE.plan,
+        "unit": "°C",
+    }
+
+
+class OfAnotherLibrary:
+    """A table as Polars and pandas hand it over: by the Arrow stream protocol, and nothing else."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_tables_in_memory_are_read_as_files_are(tmp_path: Path) -> None:
+    write(tmp_path / "r.parquet")
+    table = pq.read_table(tmp_path / "r.parquet")
+    naive = table.set_column(0, "time", table["time"].cast(pa.timestamp("ns")))
+    coded = table.set_column(1, "sensor", table["sensor"].dictionary_encode())
+    for each in (table, naive, coded, OfAnotherLibrary(table)):
+        is_what_was_written(ReadingsFile(each, IDS))
+
+
+def test_a_broken_line_of_json_costs_its_row_only(tmp_path: Path) -> None:
+    rows = ['{"time": 0, "sensor": "a", "seq": 0, "steps": 1}', "{", '{"sensor": "b", "time": [0]}', "7"]
+    (tmp_path / "r.jsonl").write_text("\n".join([*rows, rows[0].replace('"a"', '"c"')]))
+    file = ReadingsFile(tmp_path / "r.jsonl", IDS)
+    (frame,) = file
+    assert frame.present.tolist() == [True, False, True]
+    assert [text[:5] for text in file.problems.shown] == ["row 2", "row 3", "row 4"]
+
+
+@pytest.mark.parametrize("form", [".parquet", ".arrow"])
+def test_half_a_file_is_refused(form: str, tmp_path: Path) -> None:
+    write(tmp_path / f"r{form}")
+    content = (tmp_path / f"r{form}").read_bytes()
+    (tmp_path / f"r{form}").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ReadingError, match="not a whole Parquet or Arrow file"):
+        list(ReadingsFile(tmp_path / f"r{form}", IDS))
 
 
 def test_missing_sensors_are_marked(tmp_path: Path) -> None:
@@ -47,22 +131,22 @@ def test_missing_sensors_are_marked(tmp_path: Path) -> None:
         ("0,z,0,1", "row 3: unknown sensor 'z'"),
         ("0,b,0", "row 3: 3 columns instead of 4"),
         ("0,b,0,1,9", "row 3: 5 columns instead of 4"),
-        ("0,b,0,1.5", "row 3: value is not a whole number in range"),
-        ("0,b,0,nan", "row 3: value is not a whole number in range"),
-        ("0,b,0,", "row 3: value is not a whole number in range"),
-        ("0,b,0,1_000", "row 3: value is not a whole number in range"),
-        ("0,b,0,\u0663", "row 3: value is not a whole number in range"),
-        ("0,b,0,0x10", "row 3: value is not a whole number in range"),
-        ("0,b,0,+-5", "row 3: value is not a whole number in range"),
-        (f"0,b,0,{2**62}", "row 3: value is not a whole number in range"),
-        (f"0,b,0,{10**400}", "row 3: value is not a whole number in range"),
-        ("now,b,0,1", "row 3: time is not a whole number in range"),
+        ("0,b,0,1.5", "row 3: steps is not a whole number in range"),
+        ("0,b,0,nan", "row 3: steps is not a whole number in range"),
+        ("0,b,0,", "row 3: steps is not a whole number in range"),
+        ("0,b,0,1_000", "row 3: steps is not a whole number in range"),
+        ("0,b,0,\u0663", "row 3: steps is not a whole number in range"),
+        ("0,b,0,0x10", "row 3: steps is not a whole number in range"),
+        ("0,b,0,+-5", "row 3: steps is not a whole number in range"),
+        (f"0,b,0,{2**62}", "row 3: steps is not a whole number in range"),
+        (f"0,b,0,{10**400}", "row 3: steps is not a whole number in range"),
+        ("now,b,0,1", "row 3: time is neither ISO 8601 nor Unix milliseconds"),
         ("0,b,x,1", "row 3: seq is not a whole number in range"),
-        ("-1,b,0,1", "row 3: time or seq is negative"),
-        ("0,b,-1,1", "row 3: time or seq is negative"),
+        ("-1,b,0,1", "row 3: time is neither"),
+        ("0,b,-1,1", "row 3: seq is negative"),
         ("0,a,1,2", "row 3: a second reading of one sensor at one time; the first is kept"),
         ("5,a,0,2", "row 3: alarm: one seq with two values"),
-        ("0,b,0,1\0", "row 3: value is not a whole number in range"),
+        ("0,b,0,1\0", "row 3: steps is not a whole number in range"),
         ("0,b\0,0,1", "row 3: unknown sensor"),
     ],
 )
@@ -136,9 +220,9 @@ def test_a_row_for_a_finished_frame_comes_too_late(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "empty"),
-        ("0,a,0,1\n", "time,sensor,seq,value"),
-        ("sensor,time,seq,value\n", "time,sensor,seq,value"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "time,sensor,seq,value"),
+        ("0,a,0,1\n", "time,sensor,seq,steps"),
+        ("sensor,time,seq,value\n", "steps is not among"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "the first line is not UTF-8 text"),
         (HEADER, "no usable reading in 0 rows"),
         (HEADER + "0,z,0,1\n0,y,0,1\n", "no usable reading in 2 rows; row 2: unknown sensor 'z'"),
     ],

@@ -44,8 +44,8 @@ def test_one_form_is_chosen_for_both(tmp_path: Path) -> None:
 
 
 def test_readings_of_one_sensor_are_taken_once_each_and_in_order(tmp_path: Path) -> None:
-    first = "time,sensor,seq,value\n10,s1,4,30\n10,s2,0,99\n20,s1,5,20\n10,s1,4,30\n30,s1,6,10\n"
-    second = "\ufefftime,sensor,seq,value\r\n10,s1,1,7\r\n20,s1,2,8\r\n"
+    first = "time,sensor,seq,steps\n10,s1,4,30\n10,s2,0,99\n20,s1,5,20\n10,s1,4,30\n30,s1,6,10\n"
+    second = "\ufefftime,sensor,seq,steps\r\n10,s1,1,7\r\n20,s1,2,8\r\n"
     found = read_recordings(files(tmp_path, first, second), sensor="s1")
     assert found.lengths == (3, 2)
     assert both(found) == [[30, 20], [7, 8]]
@@ -99,7 +99,7 @@ def test_identical_recordings_are_known_as_such(tmp_path: Path) -> None:
     assert not read_recordings(files(tmp_path, "v\n1\n2\n", "v\n1\n3\n")).identical
 
 
-READINGS = "time,sensor,seq,value\n"
+READINGS = "time,sensor,seq,steps\n"
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def drawn_texts(lots: random.Random, *, readings: bool) -> Case:
         return lots.choice(others) if others and lots.random() < share else lots.choice(numbers)
 
     def text(start: int) -> str:
-        rows = [between.join(["time", "sensor", "seq", "value"]) if readings else "v"]
+        rows = [between.join(["time", "sensor", "seq", "steps"]) if readings else "v"]
         seq = start
         for _ in range(lots.randrange(30)):
             seq = seq + 1 if lots.random() < 0.95 else start + lots.randrange(200)
@@ -240,7 +240,7 @@ def test_rows_after_the_last_report_that_is_wanted_are_not_judged(tmp_path: Path
     for end in ("3,4\n", '"' + "9" * 200_000 + "\n"):
         read_twice = read(tmp_path, Case((f"v\n1\n2\n{end}", f"v\n\n1\n{end}"), ",", 2, None))
         assert [part.tolist() for part in read_twice.reports] == [[1, 2], ["", 1]]
-    head, rows = "time,sensor,seq,value\n", "1,s1,{0}1,5\n1,s1,{0}2,5\n1,s1,7,{0}\n"
+    head, rows = "time,sensor,seq,steps\n", "1,s1,{0}1,5\n1,s1,{0}2,5\n1,s1,7,{0}\n"
     assert read(tmp_path, Case((head + rows.format(1), head + rows.format(2)), ",", 2, None)).lengths == (2, 2)
 
 

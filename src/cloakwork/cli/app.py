@@ -12,10 +12,11 @@ import typer
 from typer.core import TyperGroup
 
 from cloakwork._extras import optional_parts
+from cloakwork.cli import BAD_INPUT
 from cloakwork.cli.output import note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
-BAD_INPUT, FAILURE = 2, 1
+FAILURE = 1
 # one line a command, for `cloakwork --help`; the module of the same name in this folder has the rest
 COMMANDS = {
     "init": "Write a commented example site file to start from.",

@@ -27,7 +27,6 @@ SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.")
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", help="The frozen plan; by default the one beside the site file, if any.")
 ]
-ReadingsCsv = Annotated[Path, typer.Argument(help="CSV file of time,sensor,seq,value.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 BrokerUrl = Annotated[str, typer.Option(help="Broker to send to: mqtt://host, or mqtts://user@host:8883 with TLS.")]
 PasswordFile = Annotated[Path | None, typer.Option(help="File that holds the broker password.")]

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -67,7 +67,7 @@ def counted(number: int, thing: str) -> str:
 
 
 @contextmanager
-def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIO]:
+def written(path: Path, *inputs: Path, mode: int = 0o666) -> Iterator[TextIOWrapper]:
     """Write a text file that gets its name only when complete, and never replaces an input.
 
     `mode` holds from the first byte on, less the system's umask.
@@ -132,6 +132,11 @@ def _file(named: str, path: Path) -> Path:
 def is_special(path: Path) -> bool:
     """Whether the path is a pipe or a device."""
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def form_of(path: Path) -> str:
+    """The form in which a table is written: what the name ends in, and CSV for a pipe or a device."""
+    return ".csv" if is_special(path) else path.suffix.lower()
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

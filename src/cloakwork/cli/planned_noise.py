@@ -26,6 +26,11 @@ class PlannedNoise:
         return None if self.plan is None else self.plan.digest
 
     @property
+    def id(self) -> str:
+        """Id of the plan, by which readings name it; empty without one."""
+        return "" if self.plan is None else self.plan.id
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """Files that were read and must not be overwritten."""
         return () if self.file is None else (self.file,)

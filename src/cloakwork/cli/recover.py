@@ -14,7 +14,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, note, refuse_input, written
-from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, PartsOptions, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
 from cloakwork.errors import InputError
@@ -42,7 +42,7 @@ _DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g"
 def recover(
     path: SiteFile,
     readings: Annotated[
-        list[Path] | None, typer.Argument(help="CSV or Parquet files of time,sensor,seq,value.")
+        list[Path] | None, typer.Argument(help="Readings: files of CSV, JSON Lines, Parquet or Arrow.")
     ] = None,
     from_store: Annotated[
         str | None, typer.Option(metavar="URL", callback=no_password, help="Read from a collector's store instead.")
@@ -69,14 +69,14 @@ def recover(
         raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
     if in_parts and plot is not None:
         raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
-    if readings and from_store is not None:
-        raise InputError("give either a file of readings or --from-store, not both.")
-    if from_store is None and (since is not None or until is not None):
-        raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
+    _check_source(readings, from_store, since, until)
     site = load_site(path)
     with ExitStack() as stack:
-        frames = _file_frames(readings, site) if from_store is None else _stored(from_store, site, since, until, stack)
         noise = planned_noise(site, path, plan)
+        if from_store is None:
+            frames = _file_frames(readings or [], site, noise)
+        else:
+            frames = _stored(from_store, site, noise, (since, until), stack)
         if in_parts and out is not None:
             recover_parts(frames, site, noise, PartsOptions(out, scheduler, alone=alone, json=json))
             return
@@ -95,6 +95,16 @@ def recover(
     report(summary, frames.source, out, plan=noise.digest, json=json)
 
 
+def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:
+    """Refuse readings from two places, or from none."""
+    if readings and from_store is not None:
+        raise InputError("give either a file of readings or --from-store, not both.")
+    if from_store is None and (since is not None or until is not None):
+        raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
+    if not readings and from_store is None:
+        raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
+
+
 def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray) -> None:
     from cloakwork.cli.draw import draw_map  # noqa: PLC0415 - as above
     from cloakwork.cli.draw_tracks import draw_tracks  # noqa: PLC0415
@@ -107,20 +117,20 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
     draw_map(plot, site.physics, weights, summary.last, title=title, label=label)
 
 
-def _file_frames(readings: list[Path] | None, site: Site) -> FramesToRecover:
-    if not readings:
-        raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
-    files = [ReadingsFile(path, site.sensor_ids, others=site.binary_ids) for path in readings]
+def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FramesToRecover:
+    files = [ReadingsFile(path, site.sensor_ids, others=site.binary_ids, plan=noise.id) for path in readings]
     file = files[0] if len(files) == 1 else MergedFrames(files)
     return FramesToRecover(file, file, file.size, lambda _: file.bytes_read)
 
 
-def _stored(url: str, site: Site, since: str | None, until: str | None, stack: ExitStack) -> FramesToRecover:
+def _stored(
+    url: str, site: Site, noise: PlannedNoise, period: tuple[str | None, str | None], stack: ExitStack
+) -> FramesToRecover:
     from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
 
     store = stack.enter_context(open_store(url, make=False))
-    period = parse_moment("--since", since), parse_moment("--until", until)
-    frames = StoredFrames(store, site, *period)
+    ends = parse_moment("--since", period[0]), parse_moment("--until", period[1])
+    frames = StoredFrames(store, site, *ends, plan=noise.id)
     first, last = frames.span
     return FramesToRecover(frames, frames, last - first + 1, lambda frame: frame.time - first)
 

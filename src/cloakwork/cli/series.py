@@ -80,7 +80,7 @@ def series(
     context: typer.Context,
     source: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="CSV or Parquet file of events or counts; with --from-store a site file."),
+        typer.Argument(metavar="FILE", help="File of events or counts, in any form; with --from-store a site file."),
     ],
     filters: Annotated[
         list[str],

@@ -10,12 +10,12 @@ import typer
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, note, written
+from cloakwork.cli.output import bar, counted, form_of, note, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak
-from cloakwork.readings import write_readings
+from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
 from cloakwork.site import Site, load_site
 
 BATCH = 1000
@@ -23,7 +23,7 @@ BATCH = 1000
 
 def simulate(
     site_file: SiteFile,
-    out: Annotated[Path, typer.Option("--out", help="CSV file of noisy readings to write.")],
+    out: Annotated[Path, typer.Option("--out", help="File of readings to write: .csv, .jsonl, .parquet or .arrow.")],
     source: Annotated[
         list[str] | None,
         typer.Option("--source", metavar="AT[:WEIGHT]", help="A source: 0.24, 3.5,2 or a node; repeat for more."),
@@ -51,11 +51,16 @@ def simulate(
     if heaviest > 1:
         within = cloak.alpha / heaviest
         note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
-    with bar("simulating", frames) as progress, written(out, *inputs) as file:
-        rows = write_readings(
-            file, (*site.sensor_ids, *site.binary_ids), _frames(site, cloak, f, bits, frames, rng, progress)
-        )
-    note(f"wrote {counted(rows, 'reading')} of {counted(frames, 'frame')} to {out}")
+    ids = (*site.sensor_ids, *site.binary_ids)
+    scale = _scale(site, cloak, noise.id)
+    with (
+        bar("simulating", frames) as progress,
+        written(out, *inputs) as file,
+        table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
+    ):
+        for time, seq, steps in _frames(site, cloak, f, bits, frames, rng, progress):
+            write([scale.row(time, sensor, seq, value) for sensor, value in zip(ids, steps.tolist(), strict=True)])
+    note(f"wrote {counted(frames * len(ids), 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
         windows = -(-frames // cloak.readings_per_window)
         total = cloak.profile.times(windows).epsilon(cloak.delta)
@@ -85,6 +90,11 @@ def _frames(
         for k in range(count):
             yield (start + k) * site.period_ms, start + k, steps[k]
         progress(start + count)
+
+
+def _scale(site: Site, cloak: Cloak, plan: str) -> ReadingScale:
+    steps, sigmas = (dict(zip(site.sensor_ids, values.tolist(), strict=True)) for values in (cloak.steps, cloak.sigmas))
+    return ReadingScale(plan, site.unit, steps | dict.fromkeys(site.binary_ids, 1.0), sigmas)
 
 
 def _bits(site: Site, in_use: list[str]) -> IntArray:

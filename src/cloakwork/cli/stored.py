@@ -1,26 +1,23 @@
 """`cloakwork erase` and `cloakwork export`: what a collector has stored."""
 
-import csv
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
-from cloakwork.cli.output import bar, counted, err, note, part_of, written
+from cloakwork.cli.output import bar, counted, err, form_of, note, written
 from cloakwork.collect import Result, Store, open_store, stored_span
 from cloakwork.errors import InputError
+from cloakwork.readings import READING_COLUMNS, ReadingScale, Row, table_writer
 
-Row = Sequence[Any]
 GROUP = 20_000  # rows that are in memory and written at once
 PAGE = 500
-# the form that `recover` and `unveil` read
-READINGS = {"time": int, "sensor": str, "seq": int, "value": int}
 RESULTS = {
     "time": int,
     "sensors": int,
@@ -45,23 +42,24 @@ RESULTS = {
 
 def export(
     site: SiteName,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow.")],
     results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
     since: Since = None,
     until: Until = None,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Write readings, or what was recovered from them, to a CSV or Parquet file."""
-    kinds: dict[str, _Opener] = {".csv": _csv, ".parquet": _parquet}
-    if out.suffix not in kinds:
-        raise InputError(f"--out {out.name}: the name says the form: give one that ends in .csv or .parquet.")
+    """Write readings, or what was recovered from them, to a file."""
     period = parse_moment("--since", since), parse_moment("--until", until)
     with open_store(store, make=False) as opened:
         first, last = stored_span(opened, site, *period)
         found = _results(opened, site, *period) if results else _readings(opened, site, *period)
-        columns = RESULTS if results else READINGS
-        with kinds[out.suffix](out, columns) as write, bar("exporting", last - first + 1) as progress:
-            rows = 0
+        about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
+        rows = 0
+        with (
+            written(out, mode=0o600) as file,
+            table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
+            bar("exporting", last - first + 1) as progress,
+        ):
             while group := list(islice(found, GROUP)):
                 write(group)
                 rows += len(group)
@@ -112,8 +110,12 @@ def _period(since: int | None, until: int | None) -> str:
 
 
 def _readings(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
+    periods = store.plans.periods(site)
+    starts = [period.received for period in periods]
+    unknown = ReadingScale("", "", {}, {})
     for one in store.readings.iterate(site, since, until):
-        yield one.time, one.sensor, one.seq, one.value
+        number = bisect_right(starts, one.received)
+        yield (periods[number - 1].scale if number else unknown).row(one.time, one.sensor, one.seq, one.value)
 
 
 def _results(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
@@ -139,40 +141,3 @@ def _spots(result: Result) -> Iterator[Row]:
         x, y = (*spot.at, None, None)[:2]
         known = None if spot.label is None else same.get(spot.label)
         yield (*start, spot.label, spot.place, x, y, spot.weight, spot.radius, spot.probability, known, *end)
-
-
-_Opener = Callable[[Path, dict[str, type]], Any]
-
-
-@contextmanager
-def _csv(out: Path, columns: dict[str, type]) -> Iterator[Callable[[list[Row]], None]]:
-    with written(out, mode=0o600) as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(columns)
-        yield rows.writerows
-
-
-@contextmanager
-def _private(path: Path) -> Iterator[None]:
-    """Make the file before anyone else can: only its owner may read it, as the store."""
-    if not path.exists():
-        path.touch(0o600, exist_ok=False)
-    yield
-
-
-@contextmanager
-def _parquet(out: Path, named: dict[str, type]) -> Iterator[Callable[[list[Row]], None]]:
-    import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    schema = pa.schema([(name, types[kind]) for name, kind in named.items()])
-    with part_of(out) as part, _private(part), pq.ParquetWriter(part, schema, compression="zstd") as file:
-
-        def write(rows: list[Row]) -> None:
-            arrays = [
-                pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-            ]
-            file.write_table(pa.Table.from_arrays(arrays, schema=schema))
-
-        yield write

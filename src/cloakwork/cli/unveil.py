@@ -1,16 +1,17 @@
 """`cloakwork unveil`."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import PlanFile, ReadingsCsv, SiteFile
-from cloakwork.cli.output import bar, counted, note, written
+from cloakwork.cli.arguments import PlanFile, SiteFile
+from cloakwork.cli.output import bar, counted, form_of, note, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
-from cloakwork.readings import HEADER, ReadingsFile
+from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
@@ -18,19 +19,26 @@ SHOWN = 8  # sensors that a message names
 
 def unveil(
     site: SiteFile,
-    readings: ReadingsCsv,
+    readings: Annotated[Path, typer.Argument(help="Readings: a file of CSV, JSON Lines, Parquet or Arrow.")],
     keys: Annotated[Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.")],
-    out: Annotated[Path, typer.Option("--out", help="CSV file of true readings to write.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow.")],
     plan: PlanFile = None,
 ) -> None:
     """Write the true readings of a file of noisy ones."""
     chosen = plan or plan_beside(site)
-    found = _plan(site, chosen)
+    loaded = load_site(site)
+    found = _plan(site, loaded.name, chosen)
     held = load_unveiling_keys(keys)
     with bar("unveiling", 2 * ReadingsFile(readings, ()).size) as progress:
         unveiling = Unveiling(readings, found, held, progress=progress)
-        with written(out, site, readings, keys, chosen, mode=PRIVATE) as file:
-            _write(file, unveiling)
+        scale = ReadingScale.of(found, loaded.unit)
+        scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
+        with (
+            written(out, site, readings, keys, chosen, mode=PRIVATE) as file,
+            table_writer(file, form_of(out), READING_COLUMNS, {"site": loaded.name, "true readings": True}) as write,
+        ):
+            for batch in unveiling:
+                write(_rows(batch, scale))
     total = sum(unveiling.unveiled.values())
     sensors = counted(len(unveiling.unveiled), "sensor")
     note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of {_steps(found)}")
@@ -39,9 +47,8 @@ def unveil(
         note(line)
 
 
-def _plan(site: Path, chosen: Path) -> Plan:
+def _plan(site: Path, name: str, chosen: Path) -> Plan:
     """The plan of the readings, which may be older than the site file."""
-    name = load_site(site).name
     found = load_plan(chosen)
     if found.site != name:
         raise InputError(
@@ -56,16 +63,10 @@ def _steps(plan: Plan) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}, depending on the sensor (see step in the plan)"
 
 
-def _write(file: TextIO, unveiling: Unveiling) -> None:
-    file.write(",".join(HEADER) + "\n")
-    for batch in unveiling:
-        file.writelines(_lines(batch))
-
-
-def _lines(batch: TrueRows) -> Iterator[str]:
+def _rows(batch: TrueRows, scale: ReadingScale) -> list[Row]:
+    """True readings as a file has them: without noise."""
     columns = (batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist())
-    for time, sensor, seq, value in zip(*columns, strict=True):
-        yield f"{time},{sensor},{seq},{value}\n"
+    return [scale.row(*row) for row in zip(*columns, strict=True)]
 
 
 def _remarks(unveiling: Unveiling) -> Iterator[str]:

@@ -14,7 +14,7 @@ from cloakwork.collect.problems import CANNOT_MEASURE, BudgetRules
 from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
-from cloakwork.readings import Frame, Problems
+from cloakwork.readings import OTHER_PLAN, Frame, Problems
 from cloakwork.sensor.measuring import BLOCK
 from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
@@ -161,6 +161,23 @@ class CollectedSite:
         return ""
 
 
+def _received_under(store: Store, site: str, plan: str) -> list[tuple[int, int | None]] | None:
+    """The periods in which readings under a plan arrived; None if all did, or no plan is known."""
+    periods = store.plans.periods(site)
+    if all(period.scale.plan == plan for period in periods):
+        return None
+    if all(period.scale.plan != plan for period in periods):
+        known = ", ".join(dict.fromkeys(period.scale.plan for period in periods))
+        raise InputError(
+            f"the readings of {site} in the store were received under plan {known}, not {plan or 'one computed now'}: "
+            "give that plan, and the site file that belongs to it.",
+            plan=plan,
+            known=known,
+        )
+    ends = [*(period.received for period in periods[1:]), None]
+    return [(one.received, end) for one, end in zip(periods, ends, strict=True) if one.scale.plan == plan]
+
+
 def _frame(
     time: int, values: Mapping[str, int], index: Mapping[str, int], unable: Container[str] = frozenset()
 ) -> Frame:
@@ -234,17 +251,21 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
-    Readings of binary sensors are no part of a frame. During and after the iteration, `rows` counts the readings and
+    Readings of binary sensors are no part of a frame. With the id of a `plan`, readings that the collector received
+    while it worked with another one are left out. During and after the iteration, `rows` counts the readings and
     `problems` those that were left out, by reason.
     """
 
-    def __init__(self, store: Store, site: Site, since: int | None = None, until: int | None = None) -> None:
+    def __init__(
+        self, store: Store, site: Site, since: int | None = None, until: int | None = None, *, plan: str | None = None
+    ) -> None:
         self.rows = 0
         self.problems = Problems()
         self._store, self._site = store, site
         self._since, self._until = max(since or 0, 1), until
         self._index = {name: row for row, name in enumerate(site.sensor_ids)}
         self._known = {*site.sensor_ids, *site.binary_ids}
+        self._received = None if plan is None else _received_under(store, site.name, plan)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -259,6 +280,10 @@ class StoredFrames:
             self.rows += len(sensors)
             if unknown := sum(sensor not in self._known for sensor in sensors):
                 self.problems.counts["unknown sensor"] += unknown
+            if self._received is not None:
+                values = frames.values(name, list(values), self._received)
+                if other := len(sensors) - sum(map(len, values.values())):
+                    self.problems.counts[OTHER_PLAN] += other
             found = _frames(self._store, name, values, self._index, self._site.period_ms)
             yield from (frame for frame in found if frame.present.any())
             since = times[-1].time + 1

@@ -31,6 +31,7 @@ from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, MqttClient
+from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
@@ -106,7 +107,7 @@ class Service:
         self._listen = listen or ListenAddress()
         self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
         self._connections = _table(self._listen, self._settings)
-        self.store, self._sites = store, sites
+        self.store, self._sites, self._clock = store, sites, clock
         self._hub = EventHub()
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
         steady = time.monotonic if speed == 1 else lambda: clock() / 1000
@@ -184,6 +185,8 @@ class Service:
         """Start; raises an error for settings that cannot work."""
         self._socket = _bound(self._listen, self._connections)
         try:
+            for name, site in self._sites.items():
+                self.store.plans.begin(name, ReadingScale.of(site.plan, site.site.unit), self._clock())
             self.intake.start()
             self.live.start()
             if self._zones is not None:

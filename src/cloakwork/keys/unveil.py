@@ -70,7 +70,7 @@ class Unveiling:
     Parameters
     ----------
     path
-        CSV file of `time,sensor,seq,value`.
+        The file of readings, of any form that `ReadingsFile` reads.
     plan
         The plan that the devices were provisioned with. Readings of generations with another plan are left out.
     keys
@@ -101,7 +101,7 @@ class Unveiling:
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
         ids = plan.ids
-        self._survey, self._file = ReadingsFile(file, ids), ReadingsFile(file, ids)
+        self._survey, self._file = (ReadingsFile(file, ids, plan=plan.id) for _ in range(2))
         self._plan = plan
         self._progress = progress or (lambda _: None)
         self._keyed = [sensor in keys.sensors for sensor in ids]

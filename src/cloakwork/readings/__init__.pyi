@@ -10,11 +10,11 @@ from .frame_tracking import smoothed_frames as smoothed_frames
 from .frame_tracking import values_of as values_of
 from .readings_file import ALARM as ALARM
 from .readings_file import HEADER as HEADER
+from .readings_file import OTHER_PLAN as OTHER_PLAN
 from .readings_file import Frame as Frame
 from .readings_file import Problems as Problems
 from .readings_file import ReadingRow as ReadingRow
 from .readings_file import ReadingsFile as ReadingsFile
-from .readings_file import write_readings as write_readings
 from .recordings import Recordings as Recordings
 from .recordings import read_recordings as read_recordings
 from .report_values import ReportForm as ReportForm
@@ -35,4 +35,10 @@ from .table_file import TableFile as TableFile
 from .table_file import column_numbers as column_numbers
 from .table_file import column_texts as column_texts
 from .table_file import column_times as column_times
+from .table_writer import FORMS as FORMS
+from .table_writer import READING_COLUMNS as READING_COLUMNS
+from .table_writer import ReadingScale as ReadingScale
+from .table_writer import Row as Row
+from .table_writer import iso_text as iso_text
+from .table_writer import table_writer as table_writer
 from .text_column import TextColumn as TextColumn

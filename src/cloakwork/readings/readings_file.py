@@ -1,30 +1,30 @@
-"""Readings in CSV or Parquet files: `time,sensor,seq,value`, streamed by row or by frame, whatever the file's size."""
+"""Readings in files of any form, or in tables: streamed by row or by frame, whatever their size."""
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
-from cloakwork.readings.csv_lines import CsvLines, lines_of
+from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, iso_ms, lines_of, split_cells
 from cloakwork.sensor.wire import ReplayCheck
 
-HEADER = ("time", "sensor", "seq", "value")
+HEADER = ("time", "sensor", "seq", "steps")  # columns that readings need, wherever they stand
+PLAN = "plan"
 ALARM = "alarm: one seq with two values"
+OTHER_PLAN = "made under another plan: give that plan,"
 REMEMBERED = 256  # sequence numbers of each sensor among which two values of one are noticed
 OPEN_FRAMES = 64  # frames that may be incomplete at once; a row for an older one is too late
 SHOWN_PROBLEMS = 20
 LARGEST = 2**62
 _BLOCK = 1 << 13  # bytes in memory at once
-# the form of nearly every row; others are parsed cell by cell
-_USUAL = re.compile(r"([0-9]{1,18}),([A-Za-z0-9_-]+),([0-9]{1,18}),(-?[0-9]{1,18})").fullmatch
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}|[0-9]{20}").fullmatch
 
 
@@ -76,23 +76,39 @@ class ReadingRow(NamedTuple):
 
 
 class ReadingsFile:
-    """A file of readings: iterate over it for frames in order of time, over `readings()` for its rows.
+    """A file or table of readings: iterate over it for frames in order of time, over `readings()` for its rows.
 
     During and after the iteration `problems` holds the rows that were left out and why, `rows` how many were read, good
     or bad, and `bytes_read` how much of the file. Rows of the sensors in `others` are skipped.
+
+    Parameters
+    ----------
+    source
+        A file of CSV, JSON Lines (.jsonl), Parquet or Arrow, or a table of Arrow, Polars or pandas. It has the columns
+        of `HEADER`: time as ISO 8601 (UTC without a zone), timestamps or Unix milliseconds, and steps.
+    plan
+        Id of the plan that the readings must be made under: rows that name another one are left out. None accepts all,
+        "" only rows that name none.
     """
 
-    def __init__(self, path: str | Path, sensor_ids: tuple[str, ...], *, others: tuple[str, ...] = ()) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, source: object, sensor_ids: tuple[str, ...], *, others: tuple[str, ...] = (), plan: str | None = None
+    ) -> None:
+        self._source = Path(source) if isinstance(source, str) else source
+        self.path = self._source if isinstance(self._source, Path) else Path("the table")
         self.problems = Problems()
         self.rows = 0
         self.bytes_read = 0
         self._index = {name: k for k, name in enumerate(sensor_ids)}
         self._others = frozenset(others)
+        self._plan = plan
+        self._last_time = "", 0
 
     @property
     def size(self) -> int:
-        """Size of the file in bytes."""
+        """Size of the file in bytes; 0 for a table."""
+        if self._source is not self.path:
+            return 0
         try:
             return self.path.stat().st_size
         except OSError as problem:
@@ -126,104 +142,88 @@ class ReadingsFile:
 
     def readings(self) -> Iterator[ReadingRow]:
         """The readings in the order of the file."""
-        number = 0 if self._is_parquet else 1  # a CSV file has a header
-        for line in self._parquet_lines() if self._is_parquet else self._csv_lines():
-            number += 1
-            usual = _USUAL(line)
-            if usual is not None and usual[2] in self._index:
-                self.rows += 1
-                yield ReadingRow(number, int(usual[1]), self._index[usual[2]], int(usual[3]), int(usual[4]))
-            elif line.strip() and (row := self._parse(number, line)) is not None:
-                yield row
+        with CsvLines(self._source, block=_BLOCK) as lines:
+            number = lines.first_row - 1
+            header = self._header(lines)
+            places = [header.names.index(name) for name in HEADER]
+            if PLAN in header.names:
+                places.append(header.names.index(PLAN))
+            for block in lines.blocks:
+                self.bytes_read = lines.bytes_read
+                for line in lines_of(block, errors="replace"):
+                    number += 1
+                    if line.strip() and (row := self._parse(number, line, header, places)) is not None:
+                        yield row
+            self.bytes_read = self.size
 
     @property
     def first_time(self) -> int:
         """The time of the first frame."""
-        return next(iter(ReadingsFile(self.path, tuple(self._index), others=tuple(self._others)))).time
-
-    @property
-    def _is_parquet(self) -> bool:
-        return self.path.suffix.lower() in {".parquet", ".pq"}
-
-    def _csv_lines(self) -> Iterator[str]:
-        with CsvLines(self.path, block=_BLOCK) as lines:
-            self._check_header(lines.head)
-            for block in lines.blocks:
-                self.bytes_read = lines.bytes_read
-                yield from lines_of(block, errors="replace")
-            self.bytes_read = lines.bytes_read
-
-    def _parquet_lines(self) -> Iterator[str]:
-        """The rows as a CSV file has them, so that they are checked the same way."""
-        import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-        size, rows, readable = self.size, 0, True
-        try:
-            with pq.ParquetFile(self.path) as file:
-                if not set(HEADER) <= set(file.schema_arrow.names):
-                    raise ReadingError(f"{self.path}: the columns must be {','.join(HEADER)}.", path=str(self.path))
-                for batch in file.iter_batches(batch_size=_BLOCK, columns=list(HEADER)):
-                    for row in zip(*(batch[name].to_pylist() for name in HEADER), strict=True):
-                        yield ",".join(map(str, row))
-                    rows += len(batch)
-                    self.bytes_read = size * rows // file.metadata.num_rows
-        except pa.ArrowException:
-            readable = False  # Arrow's own messages show cells
-        if not readable:
-            raise ReadingError(f"{self.path} is not a whole Parquet file.", path=str(self.path))
+        again = ReadingsFile(self._source, tuple(self._index), others=tuple(self._others), plan=self._plan)
+        return next(iter(again)).time
 
     def no_readings(self) -> ReadingError:
         """The error for a file without a single usable row."""
         first = f"; {self.problems.shown[0]}." if self.problems.shown else "."
         return ReadingError(f"{self.path}: no usable reading in {self.rows} rows{first}")
 
-    def _check_header(self, head: bytes) -> None:
-        expected = f"the first line must be {','.join(HEADER)}"
-        if not head:
-            raise ReadingError(f"{self.path}: the file is empty: {expected}.")
-        if head.startswith(b"PAR1"):
+    def _header(self, lines: CsvLines) -> Header:
+        if lines.head.startswith(b"PAR1"):
             raise ReadingError(f"{self.path}: a Parquet file under another name: give it one that ends in .parquet.")
-        if tuple(_cells(head.decode("utf-8", "replace"))) != HEADER:
-            raise ReadingError(f"{self.path}: {expected}.")
+        header = lines.header()
+        missing = [name for name in HEADER if header.names.count(name) != 1]
+        if missing:
+            raise ReadingError(
+                f"{self.path}: readings need the columns {','.join(HEADER)}, each once; {','.join(missing)} is not "
+                "among those of the first line.",
+                path=str(self.path),
+                missing=missing,
+            )
+        return header
 
-    def _parse(self, number: int, line: str) -> ReadingRow | None:
-        """A row in any valid form, or None with the reason among the problems."""
+    def _parse(self, number: int, line: str, header: Header, places: list[int]) -> ReadingRow | None:
+        """One row, or None with the reason among the problems."""
         self.rows += 1
-        cells = _cells(line)
-        if len(cells) != len(HEADER):
-            self.problems.add(number, f"{len(cells)} columns instead of {len(HEADER)}")
+        try:
+            cells = split_cells(line, header.delimiter)
+        except csv.Error:
+            self.problems.add(number, BROKEN_LINE)
             return None
-        sensor = cells.pop(1)
-        if sensor in self._others:
+        if len(cells) != len(header.names):
+            self.problems.add(number, f"{len(cells)} columns instead of {len(header.names)}")
+            return None
+        time, sensor, seq, steps, *plans = [cells[place].strip() for place in places]
+        row, moment = self._index.get(sensor), self._moment(time)
+        if row is None and sensor in self._others:
             self.rows -= 1
-            return None
-        if sensor not in self._index:
+        elif row is None:
             self.problems.add(number, "unknown sensor", f" {sensor[:64]!r}")
-            return None
-        for name, cell in zip(("time", "seq", "value"), cells, strict=True):
-            if not _WHOLE(cell) or abs(int(cell)) >= LARGEST:
-                self.problems.add(number, f"{name} is not a whole number in range")
+        elif self._plan is not None and plans and plans[0] not in {"", self._plan}:
+            self.problems.add(number, OTHER_PLAN, f" {plans[0][:12]!r}")
+        elif moment is None:
+            self.problems.add(number, "time is neither ISO 8601 nor Unix milliseconds, from 1970 on")
+        elif not _in_range(seq):
+            self.problems.add(number, "seq is not a whole number in range")
+        elif not _in_range(steps):
+            self.problems.add(number, "steps is not a whole number in range")
+        elif int(seq) < 0:
+            self.problems.add(number, "seq is negative")
+        else:
+            return ReadingRow(number, moment, row, int(seq), int(steps))
+        return None
+
+    def _moment(self, text: str) -> int | None:
+        """Unix milliseconds of a time; most rows have that of the row before."""
+        if text != self._last_time[0]:
+            try:
+                time = int(text) if _WHOLE(text) else iso_ms(text)
+            except (ValueError, OverflowError):
                 return None
-        time, seq, value = map(int, cells)
-        if time < 0 or seq < 0:
-            self.problems.add(number, "time or seq is negative")
-            return None
-        return ReadingRow(number, time, self._index[sensor], seq, value)
+            if not 0 <= time < LARGEST:
+                return None
+            self._last_time = text, time
+        return self._last_time[1]
 
 
-def _cells(line: str) -> list[str]:
-    """Cells of a line; readings need no quotation marks, so a mark is just a wrong character."""
-    return [cell.strip() for cell in line.split(",")]
-
-
-def write_readings(file: TextIO, sensor_ids: tuple[str, ...], frames: Iterable[tuple[int, int, IntArray]]) -> int:
-    """Write frames of (time, seq, steps); returns the number of rows."""
-    rows = 0
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(HEADER)
-    for time, seq, steps in frames:
-        for sensor, value in zip(sensor_ids, steps, strict=True):
-            writer.writerow((time, sensor, seq, int(value)))
-            rows += 1
-    return rows
+def _in_range(cell: str) -> bool:
+    return _WHOLE(cell) is not None and abs(int(cell)) < LARGEST

@@ -1,4 +1,4 @@
-"""Two recordings of one device's reports, as CSV files: one for each set-up of sources."""
+"""Two recordings of one device's reports, as files: one for each set-up of sources."""
 
 import csv
 import re
@@ -74,10 +74,10 @@ def read_recordings(
     Parameters
     ----------
     paths
-        Two CSV files with a header: of input 0 and of input 1. They may be pipes.
+        Two files of CSV with a header, JSON Lines, Parquet or Arrow: of input 0 and of input 1. They may be pipes.
     columns
-        The columns that make a report. Optional where there is only one column, and for a file of readings
-        (`time,sensor,seq,value`), whose values are taken, each sequence number once.
+        The columns that make a report. Optional where there is only one column, and for a file of readings, which has
+        the columns `time,sensor,seq,steps`: its steps are taken, each sequence number once.
     sensor
         Which sensor of a file of readings; optional where there is only one.
     form
@@ -147,11 +147,11 @@ class _Recording:
         self._sensor, self._chosen_sensor = sensor, sensor is not None
         self.sequence_numbers: _SequenceNumbers | None = None
         self._blank = 0  # the row of a blank line that is not yet known to end the file
-        if self._header.names == HEADER and not columns:
+        if set(HEADER) <= set(self._header.names) and not columns:
             self.sequence_numbers = _SequenceNumbers(self._path, earlier)
         elif sensor is not None:
             raise ReadingError(
-                f"{self._path}: a sensor can only be chosen from readings, whose first line is {','.join(HEADER)}.",
+                f"{self._path}: a sensor can only be chosen from readings, which have the columns {','.join(HEADER)}.",
                 argument="sensor",
             )
         else:
@@ -166,7 +166,7 @@ class _Recording:
                 return
 
     def _texts(self) -> Iterator[list[str]]:
-        number, read = 2, self._cells if self.sequence_numbers is None else self._values
+        number, read = self._lines.first_row, self._cells if self.sequence_numbers is None else self._values
         for block in self._lines.blocks:
             rows, broken = [], False
             try:
@@ -224,13 +224,15 @@ class _Recording:
         """Values of one sensor, each sequence number once."""
         problem: ReadingError | None = None
         numbers, seqs, values = [], [], []
+        names = self._header.names
+        places = [names.index(name) for name in ("sensor", "seq", "steps")]
         for number, row in enumerate(rows, start=first):
-            if len(row) != len(HEADER):
+            if len(row) != len(names):
                 if not row:
                     continue
-                problem = self._error(f"{len(row)} columns, where the first line has {len(HEADER)}", number)
+                problem = self._error(f"{len(row)} columns, where the first line has {len(names)}", number)
                 break
-            _, sensor, seq, value = map(str.strip, row)
+            sensor, seq, value = (row[place].strip() for place in places)
             if self._sensor is None:
                 self._sensor = sensor
             if sensor == self._sensor:

@@ -1,10 +1,9 @@
-"""Columns of a CSV or Parquet file. Each row, and each cell, is read on its own, whatever the others hold."""
+"""Columns of a file. Each row, and each cell, is read on its own, whatever the others hold."""
 
 import csv
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.readings.csv_lines import CsvLines, Header, split_cells
+from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, record_batches
+from cloakwork.readings.csv_lines import CsvLines, Header, iso_ms, split_cells
 from cloakwork.readings.text_column import TextColumn
 
 TIME_FORMS = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
@@ -25,12 +24,10 @@ _BETWEEN = "\x1f"  # separates cells once a line is plain: quoted cells may hold
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # larger Unix times are milliseconds: in seconds this is the year 5138
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class TableFile:
-    """A CSV or Parquet file; `names` holds its columns. Messages never show a cell."""
+    """A CSV, JSON Lines, Parquet or Arrow file; `names` holds its columns. Messages never show a cell."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -39,14 +36,16 @@ class TableFile:
         self.left_out = 0
         self._rows: list[int] = []  # of each block
         self._header: Header | None = None
-        if path.suffix.lower() in {".parquet", ".pq"}:
-            self.names = self._parquet_names()
-        elif path.suffix.lower() in {".csv", ".tsv", ".txt"}:
+        if path.suffix.lower() in {*PARQUET, *ARROW}:
+            self.names = self._arrow_names()
+        elif path.suffix.lower() in {".csv", ".tsv", ".txt", *JSON_LINES}:
             with CsvLines(path, block=_BLOCK) as lines:
                 self._header = lines.header()
             self.names = list(self._header.names)
         else:
-            raise InputError(f"{path.name}: the name tells the format. Give a file that ends in .csv or .parquet.")
+            raise InputError(
+                f"{path.name}: the name tells the format. Give a file that ends in .csv, .jsonl, .parquet or .arrow."
+            )
 
     def place(self, row: int) -> str:
         """The place of a row in the file, for messages; rows are counted from 0 as they were read."""
@@ -61,8 +60,8 @@ class TableFile:
         tables, readable = [], True
         try:
             if self._header is None:
-                for batch in pq.ParquetFile(self.path).iter_batches(columns=columns):
-                    tables.append(pa.Table.from_batches([batch]))
+                for batch, _ in record_batches(self.path)[1]:
+                    tables.append(pa.Table.from_batches([batch]).select(columns))
                     progress(min(sum(table.nbytes for table in tables), size))
             else:
                 with CsvLines(self.path, block=_BLOCK) as lines:
@@ -73,7 +72,7 @@ class TableFile:
             problem.args = ()  # Arrow's own messages show cells
             readable = False
         if not readable:
-            form = "whole Parquet file" if self._header is None else "CSV file in UTF-8"
+            form = "whole Parquet or Arrow file" if self._header is None else "CSV file in UTF-8"
             raise InputError(f"{self.path} is not a {form}.", path=str(self.path))
         whole = pa.concat_tables(tables) if tables else dict.fromkeys(columns, pa.chunked_array([], pa.string()))
         return {name: whole[name] for name in columns}
@@ -112,8 +111,8 @@ class TableFile:
 
     def _line_of(self, row: int, header: Header) -> int:
         """The line of a row, from 1. Only one block is read line by line."""
-        first = 2
         with CsvLines(self.path, block=_BLOCK) as csv_lines:
+            first = csv_lines.first_row
             for block, rows in zip(csv_lines.blocks, self._rows, strict=False):
                 lines = block.splitlines()
                 if row < rows:
@@ -123,11 +122,11 @@ class TableFile:
                 first, row = first + len(lines), row - rows
         raise InputError(f"{self.path} changed while it was read: run the command again.", path=str(self.path))
 
-    def _parquet_names(self) -> list[str]:
+    def _arrow_names(self) -> list[str]:
         try:
-            return list(pq.read_schema(self.path).names)
+            return list(record_batches(self.path)[0].names)
         except pa.ArrowException:
-            raise InputError(f"{self.path} is not a Parquet file.", path=str(self.path)) from None
+            raise InputError(f"{self.path} is not a Parquet or Arrow file.", path=str(self.path)) from None
 
 
 def _plain_line(line: bytes, delimiter: str) -> bytes | None:
@@ -220,9 +219,7 @@ def _moment(text: str) -> int:
     try:
         number = float(text)
     except ValueError:
-        moment = datetime.fromisoformat(text.strip())
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        time = (aware - _EPOCH) // _MILLISECOND  # whole numbers: floats are off by one in some years
+        time = iso_ms(text.strip())
     else:
         time = math.floor(number if number >= _SECONDS_BELOW else 1000 * number)
     return time if 0 <= time < _LATEST else -1

@@ -152,6 +152,11 @@ class Plan:
         return digest_of(self._values)
 
     @property
+    def id(self) -> str:
+        """The first 12 characters of the digest, by which people and files of readings name the plan."""
+        return self.digest[:12]
+
+    @property
     def binary_ids(self) -> tuple[str, ...]:
         """Ids of the binary sensors."""
         return () if self.bits is None else self.bits.ids

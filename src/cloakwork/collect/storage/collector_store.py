@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.check_table import CheckTable
 from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.plan_table import PlanTable
 from cloakwork.collect.storage.reading_table import FrameTable, ReadingTable, lock_frames
 from cloakwork.collect.storage.records import Erased, unix_ms
 from cloakwork.collect.storage.report_table import ProblemTable, ReportTable, slots_within
@@ -60,6 +61,7 @@ class Store:
         self.reports = ReportTable(database)
         self.problems = ProblemTable(database)
         self.checks = CheckTable(database)
+        self.plans = PlanTable(database)
         self.tokens = TokenTable(database, now=now)
         self._database = database
         self._now = now

@@ -127,15 +127,21 @@ class FrameTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def values(self, site: str, times: Sequence[int]) -> dict[int, dict[str, int]]:
+    def values(
+        self, site: str, times: Sequence[int], received: Sequence[tuple[int, int | None]] | None = None
+    ) -> dict[int, dict[str, int]]:
         """Return the value of each sensor at each time; of several readings of a sensor, the one with the highest seq.
 
-        A time without readings gets an empty dictionary.
+        A time without readings gets an empty dictionary. With `received`, only readings that arrived in one of these
+        periods count.
         """
         table = tables.readings.c
         values: dict[int, dict[str, int]] = {time: {} for time in times}
         query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
         query = query.order_by(table.time, table.sensor, table.seq)
+        if received is not None:
+            arrived = [sa.and_(*queries.within(table.received, *period)) for period in received]
+            query = query.where(sa.or_(sa.false(), *arrived))
         with self._database.reading() as connection:
             for time, sensor, value in connection.execute(query.where(queries.among(connection, table.time, values))):
                 values[time][sensor] = value

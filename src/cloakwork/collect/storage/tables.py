@@ -69,6 +69,8 @@ report_history = _table("report_history", "site text key", "slot int key", "sens
 problems = _table("problems", *_SENSOR, "reason text key", "count int", "last int")
 # How far the tests of the physics are; `state` is the detector's, packed.
 physics_checks = _table("physics_checks", "site text key", "model text", "time int", "state bytes", "faults text")
+# The plans that a collector worked with, each from the moment `received` on, by which readings are theirs.
+plans = _table("plans", "site text key", "received int key", "scale text")
 tokens = _table(
     "tokens",
     *("id text key", "digest text", "role text", "site text null", "sensor text null"),
@@ -124,6 +126,11 @@ CREATE TABLE physics_checks (
     site {text} NOT NULL, model {text} NOT NULL, time {int} NOT NULL, state {bytes} NOT NULL, faults {text} NOT NULL,
     PRIMARY KEY (site)){keyed};
 """
+_FOURTH = """
+CREATE TABLE plans (
+    site {text} NOT NULL, received {int} NOT NULL, scale {text} NOT NULL,
+    PRIMARY KEY (site, received)){keyed};
+"""
 # Expected sizes for SQLite's planner: without statistics it assumes few readings per site, and reads them all.
 _STATISTICS = {
     ("readings", "readings"): "1000000 1000000 20000 1",
@@ -157,7 +164,9 @@ def _set_statistics(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = tuple(partial(_run, step) for step in (_FIRST, _SECOND, _THIRD))
+STEPS: tuple[Callable[[sa.Connection], None], ...] = tuple(
+    partial(_run, step) for step in (_FIRST, _SECOND, _THIRD, _FOURTH)
+)
 
 
 def migrate(database: Database) -> None:
