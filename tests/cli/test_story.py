@@ -52,7 +52,7 @@ def collected(listener: Subscriber, path: Path) -> int:
             seq, stamp, value = read_reading(payload)
             assert rows.setdefault((sensor, seq), (stamp, sensor, seq, value))[3] == value
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("time", "sensor", "seq", "value"), *rows.values()])
+        csv.writer(file).writerows([("time", "sensor", "seq", "steps"), *rows.values()])
     return len(rows)
 
 
@@ -62,7 +62,7 @@ def enough(listener: Subscriber, folder: Path, wanted: int) -> bool:
 
 def values(path: Path) -> list[int]:
     with path.open(encoding="utf-8") as file:
-        return [int(row["value"]) for row in csv.DictReader(file)]
+        return [int(row["steps"]) for row in csv.DictReader(file)]
 
 
 def test_a_provisioned_folder_works_on_micropython_survives_a_kill_and_is_unveiled_exactly(

@@ -104,7 +104,7 @@ def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path,
     assert 140 < flipped < 250, "about 48 % of 400"
     with (tmp_path / "sent.csv").open("w") as file:
         writer = csv.writer(file)
-        writer.writerow(("time", "sensor", "seq", "value"))
+        writer.writerow(("time", "sensor", "seq", "steps"))
         writer.writerows((time, "door", seq, value) for seq, time, value in sent)
     rows = list(Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)))
     assert [int(value) for row in rows for value in row.value] == bits
