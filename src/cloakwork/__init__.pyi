@@ -84,7 +84,9 @@ from .recovery import whisper as whisper
 from .series import Bins as Bins
 from .series import Coefficients as Coefficients
 from .series import Decay as Decay
+from .series import Experts as Experts
 from .series import Fourier as Fourier
+from .series import Learner as Learner
 from .series import MovingAverage as MovingAverage
 from .series import PaperLaplace as PaperLaplace
 from .series import PowerDecay as PowerDecay

@@ -34,6 +34,7 @@ COMMANDS = {
     "export": "Write stored readings, or the sources recovered from them, to a file.",
     "erase": "Remove readings, and everything derived from them, from a store; backups and exports keep theirs.",
     "series": "Publish a private series of events or counts, smoothed or summed.",
+    "learn": "Find the schedule that suits the people best, from private counts, and play it live.",
     "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",
 }
 _MODULES = {"erase": "stored", "export": "stored"}

@@ -68,6 +68,9 @@ class Stream(Immutable):
     band
         Keep only this number of coefficients of the strategy: less memory, more error. Without a horizon there is a
         default.
+    together
+        The number of streams, made alike, that share one claim. `contribution` then bounds the Euclidean norm of what
+        one event or person changes in all of them.
 
     Notes
     -----
@@ -108,12 +111,14 @@ class Stream(Immutable):
         delta: float,
         contribution: int = 1,
         band: int | None = None,
+        together: int = 1,
     ) -> None:
         check_claim(epsilon, delta)
         self.filter = check_filter(filter)
         self.horizon = None if horizon is None else count("horizon", horizon)
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.contribution = count("contribution", contribution, error=CalibrationError)
+        self.together = count("together", together)
         taps = causal_taps(filter, self.horizon)
         self.settled = self.horizon if self.horizon is not None else settled_length(taps, band)
         self.task = Task(self.settled, (taps,))
@@ -249,7 +254,7 @@ class Stream(Immutable):
         distribution for both neighbours, including errors of the tables.
         """
         series = 1 if self.horizon is not None else self.contribution
-        return ReleaseClaim(self.epsilon, self.delta, self.contribution, series)
+        return ReleaseClaim(self.epsilon, self.delta, self.contribution, series * self.together)
 
     def _reaches(self, time: int) -> bool:
         return self.horizon is None or time < self.horizon
