@@ -142,7 +142,7 @@ def _device(folder: Path) -> Device:
     (folder / "device.json").write_text(json.dumps(config))
     (folder / "noise.tab").write_bytes(noise.cuts)
     for name in COPIES:
-        (folder / name).write_bytes(State(1, bytes(32)).pack())
+        (folder / name).write_bytes(State("flat", "s07", 1, bytes(32)).pack())
     return Device(config, Folder(str(folder)))
 
 

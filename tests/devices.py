@@ -60,5 +60,5 @@ def first_state(device_config: dict[str, Any]) -> dict[str, bytes]:
         if device_config["keyed"]
         else None
     )
-    packed = State(device_config["generation"], key).pack()
+    packed = State(device_config["site"], device_config["sensor"], device_config["generation"], key).pack()
     return {"state.0": packed, "state.1": packed}

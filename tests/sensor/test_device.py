@@ -269,6 +269,8 @@ def test_a_state_of_another_device_is_refused(tmp_path: Path) -> None:
         Device(config, Folder(str(tmp_path / "b")))
     with pytest.raises(StateError, match="Provision this device again"):
         Device(config | {"generation": GENERATION + 1}, Folder(str(tmp_path / "b")))
+    with pytest.raises(StateError, match="belongs to this device"):  # two sensors may have the same generation
+        Device(config | {"sensor": "s08", "keyed": False}, Folder(str(tmp_path / "b")))
 
 
 def test_every_draw_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

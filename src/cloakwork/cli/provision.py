@@ -8,7 +8,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SensorId, SiteFile
 from cloakwork.cli.output import as_json, note, say
-from cloakwork.device import TIME_SERVER
+from cloakwork.device import TIME_SERVER, Target
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
@@ -35,6 +35,9 @@ def provision(
     period: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Reading period of a --bench device, if not as planned.")
     ] = None,
+    target: Annotated[
+        Target, typer.Option(help="Program to write for it: Python, the gateway agent's configuration alone, or C.")
+    ] = Target.MICROPYTHON,
     json: Json = False,
 ) -> None:
     """Write the folder of one device."""
@@ -61,6 +64,7 @@ def provision(
         bench=bench,
         period=period,
         time_server=time_server,
+        target=target,
     )
     if json:
         as_json(
@@ -85,9 +89,12 @@ def provision(
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
     if reached.password is not None and not reached.tls:
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
+    after = "" if keys is None else "; then delete the folder here: it holds a key"
+    if target is Target.C:
+        note(f"README.md in the folder says how to build it and how to store its first state{after}")
+        return
     source = "simulated" if resolution is None else "command:./read.sh"
     note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
-    if resolution is not None:
-        after = "" if keys is None else "; then delete the folder here: it holds a key"
+    if resolution is not None and target is Target.MICROPYTHON:
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
         note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

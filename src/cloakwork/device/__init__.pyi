@@ -7,4 +7,5 @@ from .agent import as_fraction as as_fraction
 from .agent import parse_time_server as parse_time_server
 from .provisioning import TIME_SERVER as TIME_SERVER
 from .provisioning import Provisioned as Provisioned
+from .provisioning import Target as Target
 from .provisioning import provision as provision

@@ -5,11 +5,13 @@ import os
 import shutil
 import time
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from cloakwork.device.agent import parse_time_server
+from cloakwork.device.c_plan import plan_header
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
 from cloakwork.mqtt import BrokerAddress
@@ -20,6 +22,17 @@ from cloakwork.site import SHORTEST_MS, Plan, Schedule, SensorNoise, make_schedu
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
 BOARD_FILES = "main.py", "measure.py", "check.py", "README.md"
+C_FILES = "cloakwork.h", "cloakwork.c"
+C_EXAMPLE = "main.c", "Makefile", "README.md"
+NVS = b"key,type,encoding,value\ncloakwork,namespace,,\nstate.0,file,binary,state.0\nstate.1,file,binary,state.1\n"
+
+
+class Target(StrEnum):
+    """The program that runs a device: Python on a board or a computer, the gateway agent, or C."""
+
+    MICROPYTHON = "micropython"
+    GATEWAY = "gateway"
+    C = "c"
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ def provision(
     bench: bool = False,
     period: float | None = None,
     time_server: str = TIME_SERVER,
+    target: Target = Target.MICROPYTHON,
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
@@ -61,6 +75,8 @@ def provision(
         Seconds between two readings of a bench device, so that an audit ends sooner.
     time_server
         `host` or `host:port` that tells the device the time by SNTP. All devices of a site should ask the same one.
+    target
+        The program that the folder is for. A gateway needs none; a board in C gets its plan as a header.
     """
     noise = plan.noise(sensor)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
@@ -73,20 +89,11 @@ def provision(
     certificates = None if broker.authority is None else _read_certificates(broker.authority)
     _check_fallback(sensor, noise)
     kind = DeviceKind.BENCH if bench else DeviceKind.READING
-    key, blocked = None, 0
-    if keys is None:
-        generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
-    else:
-        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
-        generation, key = opened.number, opened.key
-        known = load_keys(keys).generations(sensor)
-        if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
-            blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
     config: dict[str, Any] = {
         "v": 1,
         "site": wire_site(plan.site, kind),
         "sensor": sensor,
-        "generation": generation,
+        "generation": 0,  # known once it is open
         "plan": plan.digest,
         "kind": str(kind),
         "scope": plan.claim.scope,
@@ -96,7 +103,7 @@ def provision(
         "step": list(noise.step.as_integer_ratio()),
         "fallback": noise.fallback,
         "values": noise.values,
-        "keyed": key is not None,
+        "keyed": keys is not None,
         "noise": {
             "digest": noise.table.digest,
             "levels": [[level.factor, level.count] for level in noise.table.levels],
@@ -112,11 +119,21 @@ def provision(
         },
         "time": parse_time_server(time_server),
     }
-    configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": noise.table.cuts}
-    configuration |= dict.fromkeys(COPIES, State(generation, key, blocked=blocked).pack())
+    _files(target, config, noise.table.cuts)  # refuses what a board cannot hold, before a generation is open
+    key, blocked = None, 0
+    if keys is None:
+        generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
+    else:
+        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
+        generation, key = opened.number, opened.key
+        known = load_keys(keys).generations(sensor)
+        if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
+            blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
+    config["generation"] = generation
+    configuration, code = _files(target, config, noise.table.cuts)
+    configuration |= dict.fromkeys(COPIES, State(config["site"], sensor, generation, key, blocked=blocked).pack())
     if certificates is not None:
         configuration["ca.pem"] = certificates
-    code = _code()
     _write(folder, configuration | code)
     return Provisioned(folder, generation, sum(map(len, configuration.values())), sum(map(len, code.values())))
 
@@ -153,15 +170,24 @@ def _read_certificates(path: Path) -> bytes:
     return content
 
 
-def _code() -> dict[str, bytes]:
-    """Return the device's programs, by their names in its folder."""
-    template = files("cloakwork.device").joinpath("board")
-    code = {name: template.joinpath(name).read_bytes() for name in BOARD_FILES}
+def _files(target: Target, config: dict[str, Any], cuts: bytes) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The configuration without the state, and the programs, by their names in the folder."""
+    if target is Target.C:
+        return {"plan.h": plan_header(config, cuts), "nvs.csv": NVS}, _template("c", *C_FILES, *C_EXAMPLE)
+    configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": cuts}
+    if target is Target.GATEWAY:
+        return configuration, {}
+    code = _template("board", *BOARD_FILES)
     code["lib/cloakwork/__init__.py"] = b""
     for file in files("cloakwork.sensor").iterdir():
         if file.name.endswith(".py"):
             code[f"lib/cloakwork/sensor/{file.name}"] = file.read_bytes()
-    return code
+    return configuration, code
+
+
+def _template(folder: str, *names: str) -> dict[str, bytes]:
+    template = files("cloakwork.device").joinpath(folder)
+    return {name: template.joinpath(name).read_bytes() for name in names}
 
 
 def _write(folder: Path, contents: dict[str, bytes]) -> None:

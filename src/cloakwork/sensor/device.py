@@ -40,7 +40,7 @@ class Device:
     def _open(self, config: "dict[str, Any]", ticks: "Callable[[], int]") -> None:
         self._noise = Noise(self._table, config["noise"]["levels"], config["noise"]["digest"])
         store = self._store
-        self._state = load_state(store, config["generation"])
+        self._state = load_state(store, config["site"], config["sensor"], config["generation"])
         if config["keyed"] != (self._state.key is not None):
             raise StateError("the state does not belong to this device. Provision it again.")
         self.clock = Clock(self._state.clock, ticks, GAIN)

@@ -28,7 +28,7 @@ COPIES = ("state.0", "state.1")
 
 
 class State:
-    """The state of one generation; `key` is that of the current epoch, or None for noise that no one can remove.
+    """The state of one generation of a sensor; `key` is that of the current epoch, or None for noise without a key.
 
     `counter` is the first one that is not reserved for a reading, `clock` the powered milliseconds of the last write,
     `runs` the used slots as [first, last], and `blocked` the first slot that may be used.
@@ -36,6 +36,8 @@ class State:
 
     def __init__(
         self,
+        site: str,
+        sensor: str,
         generation: int,
         key: bytes | None,
         *,
@@ -45,6 +47,8 @@ class State:
         runs: list[list[int]] | None = None,
         blocked: int = 0,
     ) -> None:
+        self.site = site
+        self.sensor = sensor
         self.generation = generation
         self.key = key
         self.version = version
@@ -58,6 +62,8 @@ class State:
         """The bytes of one copy."""
         fields = {
             "v": 1,
+            "site": self.site,
+            "sensor": self.sensor,
             "generation": self.generation,
             "version": self.version,
             "counter": self.counter,
@@ -90,6 +96,8 @@ def unpack(data: bytes | None) -> State | None:
     if fields["v"] != 1:
         return None
     return State(
+        fields["site"],
+        fields["sensor"],
         fields["generation"],
         None if fields["key"] is None else bytes.fromhex(fields["key"]),
         version=fields["version"],
@@ -100,14 +108,16 @@ def unpack(data: bytes | None) -> State | None:
     )
 
 
-def load_state(store: "Store", generation: int) -> State:
-    """The newest state of this generation; both copies hold it when this returns."""
+def load_state(store: "Store", site: str, sensor: str, generation: int) -> State:
+    """The newest state of this device; both copies hold it when this returns."""
+    own = site, sensor, generation
     copies = [store.read(name) for name in COPIES]
-    whole = [state for state in map(unpack, copies) if state is not None and state.generation == generation]
+    states = [state for state in map(unpack, copies) if state is not None]
+    whole = [state for state in states if (state.site, state.sensor, state.generation) == own]
     if not whole:
         raise StateError(
-            "neither copy of the state can be read, so the counter is unknown and noise might be used twice. "
-            "Provision this device again: it gets a new key and a new counter."
+            "no copy of the state is whole and belongs to this device, so the counter is unknown and noise might be "
+            "used twice. Provision this device again: it gets a new key and a new counter."
         )
     newest = max(whole, key=lambda state: state.version)
     packed = newest.pack()
