@@ -13,6 +13,7 @@ from benchmarks import (
     building,
     calibration,
     collector,
+    contacts,
     design,
     drift,
     fitting,
@@ -56,6 +57,7 @@ ALL = {
     "zones": zones.run,
     "auditing": auditing.run,
     "auditors": auditors.run,
+    "contacts": contacts.run,
     "series": series.run,
     "series-errors": series_errors.run,
 }

@@ -35,16 +35,11 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
 
     Notes
     -----
-    Over couplings P of the groups, P >= 0 with their shares s and t as margins,
-
-        delta_2^2 = min sum_ijkl P_ik P_jl (W_ij - V_kl)^2
-
-    (McMillan, (4.1)). The upper bound is the best of several local searches, which include all permutations of up to 8
-    groups of equal size. The lower bound is the larger of two: Lemma 4.4, which permutes rows and columns of up to 8
-    such groups separately, and a bound by eigenvalues. S^-1/2 P T^-1/2 is a contraction that maps sqrt(t) to sqrt(s),
-    so beside these directions the cross term is at most the sum of products of sorted eigenvalues of equal sign.
-    Groups whose shares are whole eighths, or coarser parts, are first split into equal ones. For two groups each, the
-    search is complete and the distance exact.
+    The least of sum_ijkl P_ik P_jl (W_ij - V_kl)^2 over couplings P of the groups, squared (McMillan, (4.1)). Local
+    searches give the upper bound. The lower bound is the larger of Lemma 4.4, which permutes rows and columns of up to
+    8 groups of equal size separately, and of one by eigenvalues: S^-1/2 P T^-1/2 is a contraction that maps sqrt(t) to
+    sqrt(s), for the shares s and t, so beside these directions the cross term is at most the sum of products of sorted
+    eigenvalues of equal sign. With two groups each, the search is complete and the distance exact.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
@@ -52,35 +47,19 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     """
     for name, blocks in (("first", first), ("second", second)):
         instance_of(name, blocks, Blocks, "the densities of groups as Blocks")
-    segment = min(first.k, second.k) == 1 or first.k == second.k == 2  # of all couplings, which the search covers
-    parts = None if segment else _equal_parts(first.shares, second.shares)
-    one, two = (first, second) if parts is None else (_split(first, parts), _split(second, parts))
-    squares = sum(float(blocks.shares @ blocks.matrix**2 @ blocks.shares) for blocks in (one, two))
-    degrees = np.outer(one.matrix @ one.shares, two.matrix @ two.shares)
-    starts = [_cheapest(-degrees, one, two)]
-    lower = max(0.0, squares - 2 * _most_cross(one, two, float((starts[0] * degrees).sum())))
-    if parts is not None:
-        separate, common = permuted_apart(one.matrix, two.matrix)
+    squares = sum(float(blocks.shares @ blocks.matrix**2 @ blocks.shares) for blocks in (first, second))
+    degrees = np.outer(first.matrix @ first.shares, second.matrix @ second.shares)
+    starts = [_cheapest(-degrees, first, second)]
+    lower = max(0.0, squares - 2 * _most_cross(first, second, float((starts[0] * degrees).sum())))
+    if _alike(first, second) and first.k <= MOST_PERMUTED:
+        separate, common = permuted_apart(first.matrix, second.matrix)
         lower, starts = max(lower, separate), [*starts, common]
-    rng = np.random.default_rng(0)
-    random, steps = MANY if _alike(one, two) else FEW
-    starts += [_cheapest(rng.standard_normal(degrees.shape), one, two) for _ in range(random)]
-    starts += [(start + np.outer(one.shares, two.shares)) / 2 for start in starts]
-    upper = max(0.0, squares - 2 * max(_climb(one, two, start, steps) for start in starts))
-    return BlockDistance(math.sqrt(upper if segment else min(lower, upper)), math.sqrt(upper))
-
-
-def _equal_parts(*shares: FloatArray) -> int | None:
-    """The least number of equal parts that make up all groups of both; None if there are too many."""
-    for parts in range(1, MOST_PERMUTED + 1):
-        if all(abs(part - max(1, round(part))) < 1e-12 for share in shares for part in (share * parts).tolist()):
-            return parts
-    return None
-
-
-def _split(blocks: Blocks, parts: int) -> Blocks:
-    copies = np.repeat(np.arange(blocks.k), np.rint(blocks.shares * parts).astype(int))
-    return Blocks(blocks.matrix[np.ix_(copies, copies)])
+    rng, (random, steps) = np.random.default_rng(0), MANY if _alike(first, second) else FEW
+    starts += [_cheapest(rng.standard_normal(degrees.shape), first, second) for _ in range(random)]
+    starts += [(start + np.outer(first.shares, second.shares)) / 2 for start in starts]
+    upper = max(0.0, squares - 2 * max(_climb(first, second, start, steps) for start in starts))
+    complete = min(first.k, second.k) == 1 or first.k == second.k == 2  # couplings are a segment, and both ends starts
+    return BlockDistance(math.sqrt(upper if complete else min(lower, upper)), math.sqrt(upper))
 
 
 def _alike(one: Blocks, two: Blocks) -> bool:
@@ -93,6 +72,10 @@ def _cheapest(cost: FloatArray, one: Blocks, two: Blocks) -> FloatArray:
         coupling = np.zeros(cost.shape)
         coupling[linear_sum_assignment(cost)] = 1 / one.k
         return coupling
+    if cost.shape == (2, 2):  # the ends of a segment
+        s, t = one.shares[0], two.shares[0]
+        corner = min(s, t) if np.trace(cost) < cost.sum() / 2 else max(0.0, s + t - 1)
+        return np.array([[corner, s - corner], [t - corner, 1 - s - t + corner]])
     margins = np.concatenate([np.kron(np.eye(one.k), np.ones(two.k)), np.kron(np.ones(one.k), np.eye(two.k))])
     found = linprog(cost.ravel(), A_eq=margins, b_eq=np.concatenate([one.shares, two.shares]))
     return np.asarray(found.x).reshape(cost.shape)

@@ -26,18 +26,11 @@ STARTS = 8
 class Communities:
     """Groups of people, and how much the groups meet.
 
-    Parameters
-    ----------
-    labels
-        The group of each person (n,); all 0 if no group stands out from the noise.
-    densities, errors, limits
-        The estimated probability (k, k) that members of two groups meet, its standard error, and 95 % limits (k, k, 2).
-        They treat the labels as given. The densities are then unbiased, so they may lie outside [0, 1]; labels
-        that were found, and are partly wrong, bring densities closer together.
-    snr
-        The estimated signal to noise of each direction that stands out, largest first; empty if the labels were given.
-    findable
-        Whether a group stands out, or the labels were given.
+    `labels` is the group of each person (n,); all are 0 if no group stands out from the noise, and `findable` is False.
+    `densities` (k, k) is the estimated probability that members of two groups meet, with standard `errors` and 95 %
+    `limits` (k, k, 2). They take the labels as given. They are then unbiased, so they may lie outside [0, 1]; labels
+    that were found, and are partly wrong, bring them closer together. `snr` is the estimated signal to noise of each
+    direction that stands out, largest first; it is empty if the labels were given.
     """
 
     labels: IntArray
@@ -72,7 +65,7 @@ def communities(
 ) -> Communities:
     """Find k groups of people from flipped contacts, or take known groups, and estimate how much they meet.
 
-    Where no group stands out from the noise, it names none: all people are one group and `findable` is False.
+    Where no group stands out from the noise, all people are one group and `findable` is False.
 
     Parameters
     ----------
@@ -80,20 +73,17 @@ def communities(
         The reports: a symmetric array (n, n) of 0 and 1, dense or sparse, as `simulate_contacts` returns.
     flip, kept
         How the devices flipped, and which share of their ones they sent.
-    k
-        How many groups to look for.
-    labels
-        Known groups instead, such as departments: a whole number for each person, from 0 without gaps.
+    k, labels
+        How many groups to look for; or the known group of each person, whole numbers from 0 without gaps.
     false_alarms
         How often groups may be found where there are none; 1 finds some always.
 
     Notes
     -----
-    The reports less their mean are a random matrix, whose eigenvalues end near 2 sqrt(n v) if there are no groups; v is
-    the variance of a report. Of the k eigenvectors with the largest eigenvalues in size, those beyond
-    sqrt(n v) (2 + 1/d + c n^(-2/3)) give each person coordinates, scaled to equal noise, and k-means groups them. Here
-    d is the mean number of ones of a person and c a quantile of the law of Tracy and Widom. A density is
-    (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact. This costs no privacy.
+    Without groups, the eigenvalues of the reports less their mean end near 2 sqrt(n v), for a variance v of a report.
+    Those beyond sqrt(n v) (2 + 1/d + 2/d^2 + c n^(-2/3)), of the k largest in size, give each person coordinates of
+    equal noise, and k-means groups them; d is the mean number of ones of a person and c a quantile of the law of Tracy
+    and Widom. A density is (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact.
 
     >>> from cloakwork.contacts import simulate_contacts
     >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
@@ -141,7 +131,7 @@ def _found(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArr
     size = np.abs(values) / noise
     # the law of Tracy and Widom is close to a shifted gamma law (Chiani); a spectrum has two ends
     rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
-    shown = size > 2 + 1 / (n * mean) + rare * n ** (-2 / 3)
+    shown = size > 2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3)
     if false_alarms >= 1:
         shown = size >= size.max()
     if not shown.any():

@@ -14,17 +14,16 @@ from cloakwork.privacy import Flip
 LARGEST_EPSILON = 60.0  # no bit of any network flips
 PERSON_DELTA = 1e-6  # at which the privacy of all contacts of a person is stated
 DRAWS = 20_000
-_SAME = 1e-6  # coordinates of two groups that differ by less do not separate them
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class CommunityPlan:
-    """What can be learnt about the groups of n people at this epsilon.
+    """What can be learnt about the groups of n people.
 
-    `snr` is the signal to noise of the two groups that are hardest to separate; `findable` says whether it is above 1.
-    `right` is the share of people whom `communities` puts into their group. `least_epsilon` and `least_n` are where
-    `snr` passes 1, or infinite. `reports` is how many ones all devices together send on average.
+    `snr` is the signal to noise of the difference that shows best, and `right` the share of people whom `communities`
+    puts into their group, for large n. `least_epsilon` and `least_n` are where `snr` passes 1, or infinite. `reports`
+    is how many ones all devices together send on average.
     """
 
     n: int
@@ -38,7 +37,7 @@ class CommunityPlan:
 
     @property
     def findable(self) -> bool:
-        """Whether the groups can be found."""
+        """Whether any groups can be found."""
         return self.snr > 1
 
     def explain(self) -> str:
@@ -62,28 +61,17 @@ class CommunityPlan:
 def plan_communities(*, n: int, blocks: Blocks, epsilon: float, kept: float = 1.0) -> CommunityPlan:
     """Plan whether groups can be found among n people whose devices flip the bit of each pair.
 
-    Parameters
-    ----------
-    blocks
-        The groups that you expect, and how likely members meet.
-    epsilon
-        Privacy of one pair: whether these two met.
-    kept
-        The share of its ones that a device sends; see `simulate_contacts`.
+    `blocks` are the groups that you expect, `epsilon` is the privacy of one pair, and `kept` is the share of its ones
+    that a device sends (see `simulate_contacts`).
 
     Notes
     -----
-    A device sends a one with probability w = f + (1 - 2 f) W, f = 1/(1 + e^epsilon). Let S have the entries
-    sqrt(s_a s_b) (w_ab - mean w), for the shares s, and let v be the variance of a report, the mean of w (1 - w) for
-    the group where it is largest. An eigenvector of S with eigenvalue l shows in the reports if
-
-        snr = n l^2 / v > 1.
-
-    For two equal groups with rates of ones p within and q between them, snr = n (p - q)^2 / (2 (p (1-p) + q (1-q)));
-    below 1, no method beats a guess in large networks (Deshpande, Abbe and Montanari). Where ones are rare this is
-    McMillan's Table 5.1, n (p - q)^2 > 2 (p + q). For other groups, 1 is where the method of `communities` begins to
-    work. `right` is the limit of that method for large n: in each direction, a person is Gaussian around sqrt(snr - 1)
-    times their group, and belongs to the nearest group.
+    A device sends ones at the rates w = f + (1 - 2 f) W, f = 1/(1 + e^epsilon). Let l be the largest eigenvalue of
+    sqrt(s_a s_b) (w_ab - mean w), for the shares s, and v the mean of w (1 - w) for the group where it is largest. Then
+    snr = n l^2/v; for two equal groups, n (p - q)^2/(2 (p (1 - p) + q (1 - q))). Below 1, no method beats a guess there
+    in large networks (Deshpande, Abbe and Montanari); for other groups, 1 is where the method of `communities` begins
+    to work. Where ones are rare this is McMillan's Table 5.1. In each direction, a person is Gaussian around
+    sqrt(snr - 1) times their group, and is put into the nearest one.
 
     >>> office = Blocks([[0.05, 0.001], [0.001, 0.05]])
     >>> plan = plan_communities(n=500, blocks=office, epsilon=3.0)
@@ -94,50 +82,31 @@ def plan_communities(*, n: int, blocks: Blocks, epsilon: float, kept: float = 1.
     people, flip = count("n", n, least=2), Flip(epsilon=epsilon, readings_per_window=1)
     lie, truth = report_rates(flip, kept)
     seen = blocks.reported(lie, truth)
-    signal = _Signal.of(seen, people)
-    snr = signal.weakest()
-    return CommunityPlan(
-        people,
-        blocks,
-        flip.epsilon,
-        snr,
-        signal.right(blocks.shares),
-        _least_epsilon(blocks, people, lie + truth),
-        float(math.floor(people / snr) + 1) if snr > 0 else math.inf,
-        seen.density * people * (people - 1) / 2,
-    )
+    signal, places = _directions(seen, people)
+    snr = float(signal.max())
+    least = _least_epsilon(blocks, people, lie + truth), math.floor(people / snr) + 1.0 if snr > 0 else math.inf
+    reports = seen.density * people * (people - 1) / 2
+    return CommunityPlan(people, blocks, flip.epsilon, snr, _right(signal, places, blocks.shares), *least, reports)
 
 
-@dataclass(frozen=True, eq=False)
-class _Signal:
-    """The directions in which groups differ: signal to noise (k,), and the coordinates of the groups (groups, k)."""
+def _directions(blocks: Blocks, n: int) -> tuple[FloatArray, FloatArray]:
+    """The signal to noise of each direction in which groups differ (k,), and the coordinates of the groups (k, k)."""
+    root = np.sqrt(blocks.shares)
+    values, vectors = np.linalg.eigh(root[:, None] * (blocks.matrix - blocks.density) * root)
+    values[np.abs(values) < 1e-13 * blocks.matrix.max()] = 0.0
+    variance = max(float((blocks.matrix * (1 - blocks.matrix) @ blocks.shares).max()), 1e-300)
+    return n * values**2 / variance, vectors / root[:, None]
 
-    snr: FloatArray
-    places: FloatArray
 
-    @classmethod
-    def of(cls, blocks: Blocks, n: int) -> "_Signal":
-        root = np.sqrt(blocks.shares)
-        values, vectors = np.linalg.eigh(root[:, None] * (blocks.matrix - blocks.density) * root)
-        variance = max(float((blocks.matrix * (1 - blocks.matrix) @ blocks.shares).max()), 1e-300)
-        rounding = 1e-13 * float(np.abs(blocks.matrix).max())
-        return cls(np.where(np.abs(values) > rounding, n * values**2 / variance, 0.0), vectors / root[:, None])
-
-    def weakest(self) -> float:
-        """The signal to noise of the two groups that are hardest to separate; 0 for one group."""
-        apart = np.abs(self.places[:, None] - self.places[None]) > _SAME
-        best = np.where(apart, self.snr, 0.0).max(axis=2)
-        return float(best[~np.eye(len(best), dtype=bool)].min(initial=math.inf)) if len(best) > 1 else 0.0
-
-    def right(self, shares: FloatArray) -> float:
-        """The share of people who are nearest to their own group, in coordinates whose noise is 1."""
-        shown = self.snr > 1
-        if not shown.any():
-            return float(shares.max())
-        centres = self.places[:, shown] * np.sqrt(np.minimum(self.snr[shown], 1e12) - 1)
-        noise = np.random.default_rng(0).standard_normal((DRAWS, centres.shape[1]))
-        squares = [((noise[:, None] + (centre - centres)) ** 2).sum(axis=2) for centre in centres]
-        return float(shares @ [(square.argmin(axis=1) == group).mean() for group, square in enumerate(squares)])
+def _right(snr: FloatArray, places: FloatArray, shares: FloatArray) -> float:
+    """The share of people who are nearest to their own group, in coordinates whose noise is 1."""
+    shown = snr > 1
+    if not shown.any():
+        return float(shares.max())
+    centres = places[:, shown] * np.sqrt(np.minimum(snr[shown], 1e12) - 1)
+    noise = np.random.default_rng(0).standard_normal((DRAWS, centres.shape[1]))
+    squares = [((noise[:, None] + (centre - centres)) ** 2).sum(axis=2) for centre in centres]
+    return float(shares @ [(square.argmin(axis=1) == group).mean() for group, square in enumerate(squares)])
 
 
 def _least_epsilon(blocks: Blocks, n: int, kept: float) -> float:
@@ -145,7 +114,7 @@ def _least_epsilon(blocks: Blocks, n: int, kept: float) -> float:
 
     def findable(epsilon: float) -> bool:
         lie = kept / (1 + math.exp(epsilon))
-        return _Signal.of(blocks.reported(lie, kept - lie), n).weakest() > 1
+        return bool(_directions(blocks.reported(lie, kept - lie), n)[0].max() > 1)
 
     low, high = 0.0, LARGEST_EPSILON
     if not findable(high):

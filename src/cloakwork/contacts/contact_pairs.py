@@ -16,16 +16,10 @@ MOST_PAIRS = 50_000_000  # ones of a network: about 2 GB while it is built
 def simulate_contacts(met: Any, flip: Flip, *, rng: np.random.Generator, kept: float = 1.0) -> sparse.csr_array:
     """Simulate what a network of devices sends: the bit of each pair through a flip, as a sparse array (n, n) of ones.
 
-    One device of each pair flips its bit; it sends ones only, and no report stands for 0. The result has the law of
-    flipping all pairs, without a list of them. It is reproducible and so not private: a device uses `Flip.release`.
-
-    Parameters
-    ----------
-    met
-        Who truly met whom: symmetric, 0 and 1, dense or sparse.
-    kept
-        The share of its ones that a device sends; it drops the others at random. This keeps the reports of a large
-        network short at a small epsilon. It costs signal, and no privacy.
+    `met` says who truly met whom: symmetric, 0 and 1, dense or sparse. One device of each pair flips its bit; it sends
+    ones only, and no report stands for 0. The result has the law of flipping all pairs, without a list of them. It is
+    reproducible and so not private: a device uses `Flip.release`. A device may drop ones at random and send a share
+    `kept`, which makes reports shorter and costs signal, but no privacy.
 
     >>> met, flip = [[0, 1], [1, 0]], Flip(epsilon=20.0, readings_per_window=1)
     >>> simulate_contacts(met, flip, rng=np.random.default_rng(1)).toarray().tolist()
