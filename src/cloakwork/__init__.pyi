@@ -64,8 +64,10 @@ from .privacy import place_variances as place_variances
 from .privacy import sensitivity as sensitivity
 from .readings import ReadingsFile as ReadingsFile
 from .recovery import BasisPursuit as BasisPursuit
+from .recovery import BatchPosterior as BatchPosterior
 from .recovery import Bregman as Bregman
 from .recovery import Fit as Fit
+from .recovery import FloorTracker as FloorTracker
 from .recovery import Motion as Motion
 from .recovery import PointSources as PointSources
 from .recovery import Radius as Radius
@@ -77,6 +79,7 @@ from .recovery import Tracked as Tracked
 from .recovery import Tracker as Tracker
 from .recovery import Tracking as Tracking
 from .recovery import Whisper as Whisper
+from .recovery import batch_posterior as batch_posterior
 from .recovery import presence as presence
 from .recovery import recover as recover
 from .recovery import track as track

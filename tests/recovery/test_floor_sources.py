@@ -10,8 +10,10 @@ from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms, Steady, floorplan, sources
 from cloakwork.privacy import Cloak
 from cloakwork.readings.frame_recovery import partial_cloak
-from cloakwork.recovery import PointSources, recover
-from cloakwork.recovery import floor_sources as sampler
+from cloakwork.recovery import FloorTracker, Motion, PointSources, Problem, floor_belief, recover
+from cloakwork.recovery.motion import MotionModel
+from cloakwork.recovery.observation import Observer
+from cloakwork.recovery.path_steps import predict
 
 PEOPLE = [(1.2, 1.2), (3.2, 2.2)]
 
@@ -35,15 +37,38 @@ def readings(both: tuple[FloorPlan, FloorPlan]) -> FloatArray:
 def test_counts_and_places_agree_with_a_sum_over_all_placements(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "SWEEPS", 40)
+    monkeypatch.setattr(floor_belief, "SWEEPS", 100)
     sampled = recover(readings, both[1], sigma=0.15, estimator=PointSources(1.0, most=2))
     columns, n = both[0].matrix / 0.15, both[0].places
     alone = readings / 0.15 @ columns - (columns**2).sum(axis=0) / 2
-    one = np.exp(alone) / n
-    two = np.exp(alone[:, None] + alone - columns.T @ columns) / n**2
+    one = np.exp(alone) / n  # a Poisson process with one expected source
+    two = np.exp(alone[:, None] + alone - columns.T @ columns) / n**2 / 2
     total = 1 + one.sum() + two.sum()
-    assert sampled.counts == pytest.approx(np.array([1, one.sum(), two.sum()]) / total, abs=0.15)  # 80 draws
-    assert np.abs(sampled.intensity - (one + 2 * two.sum(axis=0)) / total).sum() / 2 < 0.1
+    assert sampled.counts == pytest.approx(np.array([1, one.sum(), two.sum()]) / total, abs=0.05)
+    assert np.abs(sampled.intensity - (one + 2 * two.sum(axis=0)) / total).sum() / 2 < 0.05
+
+
+def test_one_source_is_followed_as_by_the_exact_filter(both: tuple[FloorPlan, FloorPlan]) -> None:
+    motion = Motion(stay=30.0, walk=10.0, speed=0.1, present=300.0, absent=300.0)
+    plan, sigma, rng = both[1], 0.12, np.random.default_rng(3)
+    tracker = FloorTracker(plan, sigma=sigma, most=1, motion=motion)
+    model = Observer(Problem.with_noise(both[0], sigma), 1.0)
+    moves = MotionModel(motion, model.distances, model.spacing)
+    # with at most one source, the Poisson process has weight 1/2 to 1 of none to one before the first frame
+    law = np.append(moves.first / 2, 1.0).astype(np.float64)
+    columns, apart = both[0].matrix / sigma, []
+    for frame, at in enumerate([25, 25, 25, 26, 27, 27, 47, 47]):
+        readings = both[0].apply(np.eye(plan.places)[at]) + sigma * rng.standard_normal(plan.sensors)
+        if frame:
+            after = np.empty((1, len(law)), dtype=np.float32)
+            predict(moves.over(5.0).step, law[None].astype(np.float32), after)
+            law = after[0].astype(np.float64)
+        gain = np.exp(readings / sigma @ columns - (columns**2).sum(axis=0) / 2)
+        law *= np.append(np.tile(gain, 2), 1.0)
+        law /= law.sum()
+        now = tracker.step(readings, 5.0 * frame)
+        apart.append(np.abs(now.intensity - law[:-1].reshape(2, -1).sum(axis=0)).sum() / 2)
+    assert max(apart) < 0.06
 
 
 def test_a_result_depends_on_the_seed_alone(
@@ -77,3 +102,42 @@ def test_sensors_without_a_reading_do_not_count(both: tuple[FloorPlan, FloorPlan
     result = recover(values, part, estimator=PointSources(1.0, most=20))
     assert not result.fit.doubtful
     assert result.intensity.max() < 0.5
+
+
+def test_people_are_followed_under_their_labels_and_a_broken_sensor_is_set_aside(
+    both: tuple[FloorPlan, FloorPlan],
+) -> None:
+    plan, sigma, rng = both[1], 0.08, np.random.default_rng(5)
+    tracker = FloorTracker(plan, sigma=sigma, most=20)
+    people = [(1.2, 1.2), (3.2, 3.2), (8.2, 2.2)]
+    for frame in range(6):
+        readings = plan.apply(sources(plan, people)) + sigma * rng.standard_normal(plan.sensors)
+        readings[1] = np.nan
+        if frame == 4:
+            readings[7] += 20.0
+        now = tracker.step(readings, 10.0 * frame)
+        assert now.fit.set_aside == ((7,) if frame == 4 else ())
+        if frame == 2:
+            known = set(now.labels)
+    assert set(now.labels) == known
+    assert len(known) == 3
+    where = {source.place for source in now.sources}
+    assert all(any(np.linalg.norm(plan.space.places[k] - at) < 0.8 for k in where) for at in people)
+    assert now.anyone(np.flatnonzero(plan.space.places[:, 0] > 5)) > 0.99
+    with pytest.raises(InputError, match="too late"):
+        tracker.step(readings, 10.0)
+    last = {track.label: track.places[-1] for track in now.tracks}
+    tracker.resume({10 + label: place for label, place in last.items()}, 40)
+    again = tracker.step(readings, 50.0, again=True)
+    assert set(again.labels) == {10 + label for label in known}
+
+
+def test_following_depends_on_the_seed_alone(
+    both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for cores in (2, 1):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        tracker = FloorTracker(both[1], sigma=0.15, most=20, seed=3)
+        runs.append([tracker.step(readings, 10.0 * frame).intensity for frame in range(3)])
+    assert (np.array(runs[0]) == runs[1]).all()

@@ -1,10 +1,12 @@
 """From noisy readings back to the vicinity of the sources."""
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
+from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.floor_sources import samples_locally
+from cloakwork.recovery.floor_tracker import FloorTracker
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
@@ -25,12 +27,14 @@ __all__ = [
     "MOST_PATH_PLACES",
     "MOST_SOURCES",
     "BasisPursuit",
+    "BatchPosterior",
     "Bregman",
     "Estimator",
     "Fault",
     "FaultDetector",
     "FaultKind",
     "Fit",
+    "FloorTracker",
     "Motion",
     "PointSources",
     "Problem",
@@ -46,6 +50,7 @@ __all__ = [
     "Tracking",
     "WeighedFrame",
     "Whisper",
+    "batch_posterior",
     "joint_p_value",
     "noticed",
     "presence",

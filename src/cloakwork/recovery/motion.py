@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,18 +68,27 @@ class Motion:
         """Sources that appear and disappear but never move, such as leaks and machines."""
         return cls(stay=math.inf, present=present, absent=absent)
 
+    @property
+    def sitting(self) -> float:
+        """The share of sources that sit, before any reading."""
+        return 1.0 if math.isinf(self.stay) else self.stay / (self.stay + self.walk)
+
+    def walk_length(self, seconds: float, spacing: float) -> float:
+        """How far a walk usually leads in an interval, at least the distance between neighbouring places."""
+        return spacing if math.isinf(self.stay) else max(self.speed * seconds, spacing)
+
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
     """The probabilities of one interval, over states: sits at each place, walks at each place, absent.
 
     `patch` (n,) is the patch of each place, `reach` (patches, patches) the symmetric weight of a walk between a place
-    of one patch and a place of another. `leave` and `arrive` (n,) are the probability to disappear from a place, and
-    where an absent source appears if it does (`appear`).
+    of one patch and a place of another, sparse on large floors. `leave` and `arrive` (n,) are the probability to
+    disappear from a place, and where an absent source appears if it does (`appear`).
     """
 
     patch: IntArray
-    reach: Beliefs
+    reach: Any
     begin: float
     settle: float
     leave: Beliefs
@@ -86,7 +96,7 @@ class Transitions:
     appear: float
 
     @cached_property
-    def step(self) -> tuple[object, ...]:
+    def step(self) -> tuple[Any, ...]:
         """The arguments of the compiled steps."""
         mass = (self.reach @ np.bincount(self.patch))[self.patch]
         flow = ((1 - self.leave) / mass).astype(np.float32)
@@ -109,8 +119,7 @@ class MotionModel:
     @property
     def first(self) -> Beliefs:
         """Where a source is, and whether it sits, before any reading: shape (2n,)."""
-        motion, n = self.motion, len(self.distances)
-        sits = 1.0 if math.isinf(motion.stay) else motion.stay / (motion.stay + motion.walk)
+        n, sits = len(self.distances), self.motion.sitting
         return np.repeat(np.array([sits / n, (1 - sits) / n], dtype=np.float32), n)
 
     def over(self, seconds: float) -> Transitions:
@@ -123,25 +132,31 @@ class MotionModel:
         return self._made[key]
 
     def _transitions(self, seconds: float) -> Transitions:
-        motion = self.motion
-        n, still = len(self.distances), math.isinf(motion.stay)
-        length = self.spacing if still else max(motion.speed * seconds, self.spacing)
+        length = self.motion.walk_length(seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)
         far = self.distances[np.ix_(centres, centres)] / np.float32(length)
         reach = np.where(far > FARTHEST, 0, np.exp(-np.minimum(far, FARTHEST)))
-        near = np.ones(n, dtype=bool) if self.doors is None else self.doors <= max(length, float(self.doors.min()))
-        often = motion.present / (motion.present + motion.absent)
-        changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
-        return Transitions(
-            patch=patch,
-            reach=reach.astype(np.float32),
-            begin=-math.expm1(-seconds / motion.stay),
-            settle=1.0 if still else min(SETTLES, -math.expm1(-seconds / motion.walk)),
-            # as many leave as without entrances, but only there
-            leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
-            arrive=(near / near.sum()).astype(np.float32),
-            appear=often * changed,
-        )
+        return transitions_between(self.motion, seconds, length, patch, reach.astype(np.float32), self.doors)
+
+
+def transitions_between(
+    motion: Motion, seconds: float, length: float, patch: IntArray, reach: Any, doors: NDArray[np.float32] | None
+) -> Transitions:
+    """The transitions of an interval on given patches, over which a walk of `length` leads as far as `reach` says."""
+    n = len(patch)
+    near = np.ones(n, dtype=bool) if doors is None else doors <= max(length, float(doors.min()))
+    often = motion.present / (motion.present + motion.absent)
+    changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
+    return Transitions(
+        patch=patch,
+        reach=reach,
+        begin=-math.expm1(-seconds / motion.stay),
+        settle=1.0 if math.isinf(motion.stay) else min(SETTLES, -math.expm1(-seconds / motion.walk)),
+        # as many leave as without entrances, but only there
+        leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
+        arrive=(near / near.sum()).astype(np.float32),
+        appear=often * changed,
+    )
 
 
 def _patches(distances: NDArray[np.float32], radius: float) -> tuple[IntArray, IntArray]:

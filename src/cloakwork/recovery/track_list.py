@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,9 +57,10 @@ class Tracked:
     `map` (n,) has each source at its most central place, `intensity` (n,) is the expected number of sources at each
     place, `counts` the probability of 0, 1, 2, ... sources. `sources` are those that exist more likely than not, with
     vicinities that hold them with the stated probability; `labels` are the labels of their tracks. `tracks` are all
-    tracks that go on. `presence` (tracks, n) has the probability of each place for each source that there can be. `gap`
-    is the mean distance between the same sources in two halves of the chains, which are independent unless stuck chains
-    were replaced.
+    tracks that go on. `presence` (tracks, n) has the probability of each place for each source that there can be; on a
+    large floor it is sparse, and `others` (n,) is the expected number of sources without a track. `gap` is the mean
+    distance between the same sources in two halves of the chains, which are independent unless stuck chains were
+    replaced.
     """
 
     time: float
@@ -68,14 +70,17 @@ class Tracked:
     sources: tuple[Source, ...]
     labels: tuple[int, ...]
     tracks: tuple[Track, ...]
-    presence: Beliefs
+    presence: Any
     fit: Fit
     gap: float
+    others: FloatArray | None = None
 
     def anyone(self, places: ArrayLike) -> float:
         """The probability that at least one source is at one of these places, given as indices."""
-        inside = self.presence[:, np.unique(np.asarray(places, dtype=np.int64))].sum(axis=1, dtype=np.float64)
-        return float(1 - np.prod(1 - np.minimum(inside, 1.0)))
+        where = np.unique(np.asarray(places, dtype=np.int64))
+        inside = self.presence[:, where].sum(axis=1, dtype=np.float64)
+        none = np.prod(1 - np.minimum(inside, 1.0))
+        return float(1 - none * (1.0 if self.others is None else np.exp(-self.others[where].sum())))
 
     @property
     def status(self) -> Status:

@@ -117,7 +117,7 @@ class Tracker:
         comes late is worked in as long as its time is within the last frames; the result is that of the latest frame.
         With `again`, more readings of one of the last frames have come: they replace those that it had.
         """
-        values = self._checked(readings)
+        values = checked_readings(readings, self.problem.physics.sensors)
         index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         observation = self.observer.observe(values, missing | self.distrusted)
@@ -178,23 +178,10 @@ class Tracker:
         while self.sampler.frames:
             self._shorten()
 
-    def _checked(self, readings: ArrayLike) -> FloatArray:
-        values = np.asarray(readings, dtype=np.float64)
-        sensors = self.problem.physics.sensors
-        if values.shape != (sensors,):
-            raise ReadingError(
-                f"readings has shape {values.shape}: give one for each of the {sensors} sensors, NaN where missing.",
-                shape=values.shape,
-            )
-        if np.isinf(values).any():
-            raise ReadingError("a reading is infinite: give NaN for a missing reading.", readings=math.inf)
-        return values
-
     def _index(self, time: float, *, again: bool) -> int:
         """Where in the window a frame of this time belongs, or is already if it comes `again`."""
         times = [frame.time for frame in self.sampler.frames]
-        if not (isinstance(time, int | float) and math.isfinite(time)):
-            raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
+        checked_time(time)
         if again and time in times:
             return times.index(time)
         if time in times or time == self._before:
@@ -351,6 +338,25 @@ class Tracker:
         states = sampler.drop_first(order)
         if self.past is not None:
             self.past.append(PastFrame(frame, states))
+
+
+def checked_readings(readings: ArrayLike, sensors: int) -> FloatArray:
+    """The readings of one frame (m,), NaN where missing; refused if they are not one for each sensor."""
+    values = np.asarray(readings, dtype=np.float64)
+    if values.shape != (sensors,):
+        raise ReadingError(
+            f"readings has shape {values.shape}: give one for each of the {sensors} sensors, NaN where missing.",
+            shape=values.shape,
+        )
+    if np.isinf(values).any():
+        raise ReadingError("a reading is infinite: give NaN for a missing reading.", readings=math.inf)
+    return values
+
+
+def checked_time(time: float) -> None:
+    """Refuse a time that is not a finite number."""
+    if not (isinstance(time, int | float) and math.isfinite(time)):
+        raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
 
 
 @dataclass(eq=False)

@@ -1,0 +1,307 @@
+"""What is known about many sources on a large floor, from one frame to the next.
+
+A source that is likely enough is a track: a probability for each place near it, and that it is not there. All others
+together are a Poisson process, of whom only the expected number at each place is known (a Poisson multi-Bernoulli
+filter: Williams, 2015). The posterior of a frame is sampled from all tracks and the others together; then the law of
+each is kept, and what they say about each other is forgotten.
+"""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.physics import FloorPlan
+from cloakwork.recovery.fit import Misfit
+from cloakwork.recovery.floor_chain import run_floor_chain
+from cloakwork.recovery.floor_motion import MOST_NEAR, MOST_PATCHES, FloorMotion, ball, predict_tracks
+from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.vicinity import Source, position
+
+CHAINS = 8  # run in parallel, each with random numbers of its own: results do not depend on the number of cores
+HOT, COLD, WARM = 40, 20, 5  # sweeps before the first that counts: from nothing, first hot ones; from the frame before
+SWEEPS = 10  # that count
+GATHERED = 3.0  # metres around the likeliest place of one of the others within which it becomes a track
+BEGUN = 0.2  # expected others there that become a track
+RECYCLED = 0.05  # a track below this probability becomes one of the others
+NEARBY = 4.0  # metres around a track whose places are weighed one by one
+NEGLIGIBLE = 1e-3  # a place this much less likely than the likeliest of a track is left out
+MOST_CELLS = MOST_NEAR // 2  # of the law of a track
+
+
+@dataclass(frozen=True, eq=False)
+class FloorTrack:
+    """One source: the places where it may be, with the probabilities that it sits and that it walks there."""
+
+    cells: IntArray
+    sits: FloatArray
+    walks: FloatArray
+    label: int = 0  # of a track that was likelier than not at some time
+    jumped: float = 0.0  # the probability that it has just come from farther away than `NEARBY`
+
+    @classmethod
+    def of(cls, cells: IntArray, law: FloatArray, sitting: FloatArray, **known: Any) -> "FloorTrack":
+        """A track of this law, of which a part sits at each place; what is negligible is left out."""
+        order = np.argsort(-law)[:MOST_CELLS]
+        kept = order[law[order] > NEGLIGIBLE * law[order[0]]]
+        scaled = law[kept] * (law.sum() / law[kept].sum())
+        return cls(cells[kept], scaled * sitting[kept], scaled * (1 - sitting[kept]), **known)
+
+    @property
+    def law(self) -> FloatArray:
+        """The probability of each of the places."""
+        return np.asarray(self.sits + self.walks)
+
+    @cached_property
+    def probability(self) -> float:
+        """The probability that the source exists."""
+        return float(min(1.0, self.law.sum()))
+
+    def source(self, plan: FloorPlan, strength: float, level: float) -> Source:
+        """The source at its most central place, with the likeliest places that hold it with a probability."""
+        where, law = plan.space.places[self.cells], self.law
+        apart = np.abs(where[:, None] - where).sum(axis=2)
+        centre = int(np.argmin(apart @ law))
+        order = np.lexsort((apart[centre], -law))
+        held = order[: int(np.searchsorted(np.cumsum(law[order]), level * law.sum())) + 1]
+        place, radius = int(self.cells[centre]), float(apart[centre][held].max())
+        at = position(where[centre], place, plan.space)
+        return Source(place, at, strength, radius, np.sort(self.cells[held]), self.probability)
+
+
+@dataclass(frozen=True, eq=False)
+class FloorBelief:
+    """What is known after a frame: tracks, the expected others (2, n) who sit and who walk, and the last draws.
+
+    `states` has, for each chain, the place of each track, -1 if absent, and the places of the others.
+    """
+
+    tracks: tuple[FloorTrack, ...]
+    others: FloatArray
+    states: tuple[tuple[IntArray, IntArray], ...] = ()
+
+    @classmethod
+    def before(cls, plan: FloorPlan, expected: float, sitting: float) -> "FloorBelief":
+        """Nothing but the expected number of sources."""
+        return cls((), np.outer([sitting, 1 - sitting], np.full(plan.places, expected / plan.places)))
+
+    def intensity(self) -> FloatArray:
+        """The expected number of sources at each place."""
+        total: FloatArray = self.others.sum(axis=0)
+        for track in self.tracks:
+            total[track.cells] += track.law
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class FloorPrior:
+    """What is expected before a frame: the tracks after an interval, as the chain takes them, and the others (2, n)."""
+
+    tracks: tuple[FloorTrack, ...]
+    near: Any
+    patch: IntArray
+    settle: float
+    others: FloatArray
+
+    @classmethod
+    def after(cls, belief: FloorBelief, motion: FloorMotion, seconds: float | None, most: int) -> "FloorPrior":
+        """The belief after an interval; without one, as it is, and then there are no tracks."""
+        near = _no_tracks(len(belief.tracks))
+        if seconds is None:
+            return cls((), near, np.zeros(belief.others.shape[1], dtype=np.int64), 0.0, belief.others)
+        step, expected = motion.over(seconds), belief.others.sum() + sum(t.probability for t in belief.tracks)
+        patch, reach, flow, leave, arrive = (*step.step[:4], step.arrive)
+        links = (reach.indptr.astype(np.int64), reach.indices.astype(np.int64), reach.data)
+        terms = (patch, *links, flow.astype(np.float64), leave.astype(np.float64), step.begin)
+        if belief.tracks:
+            laws = (_joined(belief.tracks, name) for name in ("cells", "sits", "walks"))
+            starts = np.cumsum([0, *(len(track.cells) for track in belief.tracks)])
+            predict_tracks(terms, motion.graph, (starts, *laws), motion.hops(NEARBY), near)
+        sits, walks = belief.others
+        moved = reach @ np.bincount(patch, (step.begin * sits + walks) * flow, reach.shape[0])
+        came = moved[patch] + max(0.0, most - expected) * step.appear * arrive
+        stayed = sits * (1 - step.begin) * (1 - leave)
+        others = np.stack([stayed + step.settle * came, (1 - step.settle) * came])
+        return cls(belief.tracks, near, patch, step.settle, others)
+
+    @property
+    def arrays(self) -> Any:
+        """The prior as the compiled chain takes it."""
+        return (*self.near[:7], self.patch, self.others.sum(axis=0))
+
+
+def _no_tracks(number: int) -> Any:
+    places, patches = (number, MOST_NEAR), (number, MOST_PATCHES)
+    whole, sizes = (np.zeros(shape, dtype=np.int64) for shape in (places, number))
+    return (
+        *(whole, sizes, np.zeros(places), np.zeros(number)),
+        *(np.zeros(patches, dtype=np.int64), np.zeros(number, dtype=np.int64), np.zeros(patches), np.zeros(places)),
+    )
+
+
+def _joined(tracks: Iterable[FloorTrack], name: str) -> Any:
+    return np.concatenate([getattr(track, name) for track in tracks])
+
+
+@dataclass(frozen=True, eq=False)
+class FloorDraws:
+    """Sums over the sweeps of each chain.
+
+    `near` (chains, tracks, places) is the probability of each place near each track, `far` (chains) the draws (track,
+    place) elsewhere, `others` (chains, n) the expected others, `totals` (chains, sweeps) the number of sources, and
+    `states` the last draws.
+    """
+
+    near: FloatArray
+    far: tuple[IntArray, ...]
+    others: FloatArray
+    totals: IntArray
+    misfit: Misfit
+    states: tuple[tuple[IntArray, IntArray], ...]
+
+    def updated(self, prior: FloorPrior, motion: FloorMotion) -> FloorBelief:
+        """What is known after the frame: likely others become tracks, and unlikely tracks become others."""
+        sitting = prior.others[0] / np.maximum(prior.others.sum(axis=0), 1e-300)
+        others = self.others.mean(axis=0)
+        tracks = [self._track(prior, number) for number in range(len(prior.tracks))]
+        kept = [k for k, track in enumerate(tracks) if track.probability >= RECYCLED]
+        begun = _begun(others, sitting, motion)
+        rest = np.stack([others * sitting, others * (1 - sitting)])
+        for k in set(range(len(tracks))) - set(kept):
+            rest[:, tracks[k].cells] += np.stack([tracks[k].sits, tracks[k].walks])
+        states = tuple(_numbered(at, free, kept, begun) for at, free in self.states)
+        return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states)
+
+    def _track(self, prior: FloorPrior, number: int) -> FloorTrack:
+        core, size, weight, *_, stay = prior.near
+        here = slice(size[number])
+        cells, law = core[number, here], self.near[:, number, here].mean(axis=0)
+        stayed, chance = stay[number, here], np.maximum(weight[number, here], 1e-300)
+        sitting = (stayed + prior.settle * (chance - stayed)) / chance
+        far = np.concatenate([drawn[drawn[:, 0] == number, 1] for drawn in self.far])
+        jumped = len(far) / self.totals.size
+        if len(far):
+            places, often = np.unique(far, return_counts=True)
+            cells, law = np.append(cells, places), np.append(law, often / self.totals.size)
+            sitting = np.append(sitting, np.full(len(places), prior.settle))
+        if not law.sum() > 0:
+            cells, law, sitting = cells[:1], np.array([1e-12]), sitting[:1]
+        label = prior.tracks[number].label
+        return FloorTrack.of(cells, law, sitting, label=label, jumped=jumped / max(law.sum(), jumped))
+
+    def centres(self, track: int, core: IntArray, where: FloatArray) -> list[FloatArray]:
+        """The mean position of a track in each half of the chains."""
+        middle = len(self.near) // 2
+        laws = [half.sum(axis=0) for half in (self.near[:middle, track], self.near[middle:, track])]
+        return [law[: len(core)] @ where[core] / max(law.sum(), 1e-300) for law in laws]
+
+
+def _begun(others: FloatArray, sitting: FloatArray, motion: FloorMotion) -> list[FloorTrack]:
+    """Take sources that are likely enough out of the others, as tracks."""
+    found, search, radius = [], others.copy(), motion.hops(GATHERED)
+    least = BEGUN / (2 * radius * (radius + 1) + 1)
+    while search[peak := int(np.argmax(search))] > least:
+        cells = ball(motion.graph, peak, radius)
+        law = others[cells]
+        taken = np.minimum(law, np.maximum(1.0 - (np.cumsum(law) - law), 0.0))  # the nearest, up to one source
+        if taken.sum() < BEGUN:
+            search[cells] = 0.0
+            continue
+        found.append(FloorTrack.of(cells, taken, sitting[cells]))
+        others[cells] -= taken
+        search[cells] = np.minimum(search[cells], others[cells])
+    return found
+
+
+def _numbered(at: IntArray, free: IntArray, kept: list[int], begun: list[FloorTrack]) -> tuple[IntArray, IntArray]:
+    """The state of a chain for the tracks kept and those begun."""
+    gone = np.delete(at, kept)
+    left = [*free.tolist(), *gone[gone >= 0].tolist()]
+    new = []
+    for track in begun:
+        mine = next((place for place in left if (track.cells == place).any()), -1)
+        if mine >= 0:
+            left.remove(mine)
+        new.append(mine)
+    return np.append(at[kept], np.array(new, dtype=np.int64)), np.array(left, dtype=np.int64)
+
+
+@dataclass(eq=False)
+class FloorField:
+    """The whitened columns of sources of one strength on a floor."""
+
+    problem: Problem
+    strength: float
+    _known: dict[tuple[frozenset[int], float], Any] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> FloorPlan:
+        """The floor."""
+        plan = self.problem.physics
+        assert isinstance(plan, FloorPlan)  # noqa: S101 - for the type checker
+        return plan
+
+    def scale(self, aside: frozenset[int], inflation: float) -> FloatArray:
+        """Factor on the readings, so that their noise is 1; 0 for sensors that do not count."""
+        scale = 1 / (inflation * self.problem.effective_sigma)
+        scale[list(aside)] = 0.0
+        return np.asarray(scale)
+
+    def arrays(self, aside: frozenset[int], inflation: float) -> Any:
+        """The field as the compiled chain takes it."""
+        key = (aside, inflation)
+        if key not in self._known:
+            local, rooms = self.plan.local, self.plan.rooms
+            assert local is not None  # noqa: S101
+            columns = local.columns
+            values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
+            squares = np.add.reduceat(np.append(values**2, 0.0), columns.indptr[:-1]) * (np.diff(columns.indptr) > 0)
+            row, column = (np.ascontiguousarray(axis) for axis in rooms.grid_positions.T)
+            starts, sensors = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
+            self._known.clear()
+            self._known[key] = (starts, sensors, values, squares, np.array(rooms.grid), row, column)
+        return self._known[key]
+
+    def draw(
+        self,
+        values: FloatArray,
+        prior: FloorPrior,
+        states: tuple[tuple[IntArray, IntArray], ...],
+        most: int,
+        seed: list[int],
+        *,
+        aside: frozenset[int] = frozenset(),
+        inflation: float = 1.0,
+        factor: int = 1,
+    ) -> FloorDraws:
+        """Draw from the posterior of readings (m,), starting from the states of the chains, or from nothing."""
+        scale, arrays, terms = self.scale(aside, inflation), self.arrays(aside, inflation), prior.arrays
+        white = np.where(scale > 0, values, 0.0) * scale
+        lengths = (most, *(factor * k for k in ((0, WARM, SWEEPS) if states else (HOT, COLD, SWEEPS))))
+        number, n = len(prior.tracks), self.plan.places
+        near, others = np.zeros((CHAINS, number, MOST_NEAR)), np.zeros((CHAINS, n))
+        totals, rests = np.zeros((CHAINS, lengths[-1]), dtype=np.int64), np.zeros((CHAINS, len(white)))
+
+        def run(chain: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
+            at, free = states[chain] if states else (np.full(number, -1), np.zeros(0, dtype=np.int64))
+            free = free[: most - (at >= 0).sum()]
+            places = np.full(number + most + 1, -1)
+            places[: number + len(free)] = np.append(at, free)
+            far, used = np.zeros((number * lengths[-1], 2), dtype=np.int64), np.zeros(1, dtype=np.int64)
+            sums, rng = (near[chain], others[chain], far, used), np.random.default_rng([*seed, chain])
+            k = run_floor_chain(
+                arrays, terms, white, lengths, rng, places, len(free), sums, totals[chain], rests[chain]
+            )
+            return far[: used[0]], (places[:number].copy(), places[number : number + k].copy())
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            far, last = zip(*pool.map(run, range(CHAINS)), strict=True)
+        rest = rests[int(np.argmin((rests**2).sum(axis=1)))]
+        counted = int((scale > 0).sum())
+        misfit = Misfit(rest, rest, counted, float(rest @ rest), counted)
+        return FloorDraws(near, far, others, totals, misfit, last)

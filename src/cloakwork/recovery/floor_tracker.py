@@ -1,0 +1,184 @@
+"""Follow many sources on a large floor."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from cloakwork._checks import FloatArray, count
+from cloakwork.errors import InputError
+from cloakwork.physics import Drift, Nuisance, Physics
+from cloakwork.recovery.fit import DOUBTFUL, Fit
+from cloakwork.recovery.floor_belief import FloorBelief, FloorDraws, FloorPrior, FloorTrack
+from cloakwork.recovery.floor_motion import FloorMotion
+from cloakwork.recovery.floor_sources import checked_field
+from cloakwork.recovery.motion import Motion
+from cloakwork.recovery.point_sources import PointSources
+from cloakwork.recovery.problem import CloakLike
+from cloakwork.recovery.recover import stated_problem
+from cloakwork.recovery.track_list import EXISTS, Track, Tracked
+from cloakwork.recovery.tracker import checked_readings, checked_time
+
+RESUMED = 3.0  # metres between the same source in two trackers, at most
+
+
+class FloorTracker:
+    """Follow up to thousands of sources of one known strength on a large floor.
+
+    Parameters
+    ----------
+    model
+        The cloak that released the readings, or a floor plan together with `sigma`.
+    motion
+        How sources move: by default `Motion()`, which fits people.
+    strength
+        The weight of a source, in units of the physics.
+    most
+        Largest number of sources at one time.
+    level
+        The probability with which a vicinity holds its source.
+    sigma
+        With a floor plan: the noise of each reading.
+    seed
+        Seed of the random numbers.
+
+    Notes
+    -----
+    A tracker only processes released readings, so it costs no privacy. After each frame it keeps the law of each
+    source by itself and forgets what two of them say about each other. `Tracker` keeps the last six frames together,
+    so it is more exact where people are close to each other, but follows at most 12.
+    """
+
+    def __init__(
+        self,
+        model: CloakLike | Physics,
+        *,
+        motion: Motion | None = None,
+        strength: float = 1.0,
+        most: int = 100,
+        level: float = 0.9,
+        sigma: ArrayLike | None = None,
+        seed: int = 0,
+        drift: Drift | Nuisance | None = None,
+    ) -> None:
+        prior = PointSources(strength, most=count("most", most), level=level).prior
+        self.field = checked_field(stated_problem(model, sigma, drift), prior)
+        self.motion = FloorMotion(motion or Motion(), self.field.plan)
+        self.most, self.level, self.seed = most, level, seed
+        self.settled: tuple[Tracked, ...] = ()  # a moment is never judged again
+        often = self.motion.motion.present / (self.motion.motion.present + self.motion.motion.absent)
+        self._before = self.belief = FloorBelief.before(self.field.plan, often * most, self.motion.motion.sitting)
+        self._times: tuple[float | None, float | None] = (None, None)  # of the frame before the last, and of the last
+        self._tracks: dict[int, Track] = {}
+        self._last_label, self._steps = 0, 0
+
+    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> Tracked:
+        """Take the readings of one frame and return what is known now.
+
+        `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds and must be later
+        than that of the frame before. With `again`, more readings of the last frame have come.
+        """
+        values, last = checked_readings(readings, self.field.plan.sensors), self._times[1]
+        checked_time(time)
+        repeated = again and time == last
+        if last is not None and time <= last and not repeated:
+            raise InputError(
+                f"time={time:g}: this frame comes too late, after that of {last:g}. Leave it out.", time=time
+            )
+        if not repeated:
+            self._before, self._times = self.belief, (last, time)
+        earlier = self._times[0]
+        seconds = None if earlier is None else time - earlier
+        prior = FloorPrior.after(self._before, self.motion, seconds, self.most)
+        draws, fit = self._drawn(values, prior)
+        self._steps += 1
+        self.belief = draws.updated(prior, self.motion)
+        return self._summary(time, prior, draws, fit)
+
+    def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
+        """Continue the labels of an earlier tracker that took the same frames.
+
+        `places` maps each label of its last result to the place of the track: the nearest track of this one within a
+        few metres takes the label. New labels are above `last_label`.
+        """
+        self._last_label = max(last_label, self._last_label, *places, 0)
+        where, names = self.field.plan.space.places, dict[int, int]()
+        for label, place in places.items():
+            free = {k: track.places[-1] for k, track in self._tracks.items() if k not in names}
+            far = {k: float(np.linalg.norm(where[at] - where[place])) for k, at in free.items()}
+            if far and min(far.values()) <= RESUMED:
+                names[min(far, key=lambda k: far[k])] = label
+        for old in self._tracks.keys() - names.keys():
+            if old in names.values():
+                names[old] = self._last_label = self._last_label + 1
+        self._tracks = {names.get(k, k): replace(t, label=names.get(k, k)) for k, t in self._tracks.items()}
+        self._before, self.belief = (_renamed(belief, names) for belief in (self._before, self.belief))
+
+    def _drawn(self, values: FloatArray, prior: FloorPrior) -> tuple[FloorDraws, Fit]:
+        """Draw the sources of a frame; one that does not fit is drawn again, without a sensor or with more noise."""
+        missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
+        states, seed = self._before.states, [self.seed, self._steps]
+        draws = self.field.draw(values, prior, states, self.most, seed, aside=missing)
+        misfit = draws.misfit
+        fit = Fit(misfit.p_value, misfit.inside, misfit.degrees)
+        if misfit.p_value >= DOUBTFUL:
+            return draws, fit
+        aside, inflation = misfit.remedy(missing)
+        again = self.field.draw(values, prior, states, self.most, seed, aside=aside, inflation=inflation)
+        return again, replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
+
+    def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> Tracked:
+        plan, tracks = self.field.plan, self._labelled(time)
+        listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
+        sources = tuple(track.source(plan, self.field.strength, self.level) for track in listed)
+        weights = [source.weight * source.probability for source in sources]
+        kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
+        apart = []
+        for k in (kept[track.label] for track in listed if track.label in kept):
+            means = draws.centres(k, prior.near[0][k, : prior.near[1][k]], plan.space.places)
+            apart.append(float(np.linalg.norm(means[0] - means[1])))
+        return Tracked(
+            time=time,
+            map=np.bincount([source.place for source in sources], weights, minlength=plan.places).astype(float),
+            intensity=self.belief.intensity(),
+            counts=np.bincount(draws.totals.ravel(), minlength=self.most + 1) / draws.totals.size,
+            sources=sources,
+            labels=tuple(track.label for track in listed),
+            tracks=tuple(self._tracks.values()),
+            presence=_presence(tracks, plan.places),
+            fit=fit,
+            gap=float(np.mean(apart)) if apart else 0.0,
+            others=self.belief.others.sum(axis=0),
+        )
+
+    def _labelled(self, time: float) -> tuple[FloorTrack, ...]:
+        """Continue the tracks to this moment, and begin those of sources that now exist more likely than not."""
+        plan, tracks, going = self.field.plan, list(self.belief.tracks), dict[int, Track]()
+        for number, track in enumerate(tracks):
+            if not track.label and track.probability >= EXISTS:
+                self._last_label += 1
+                tracks[number] = replace(track, label=self._last_label)
+            label = tracks[number].label
+            if label:
+                source = track.source(plan, self.field.strength, self.level)
+                past = self._tracks.get(label, Track(label, time, (), (), (), 1.0, 1.0))
+                now = past.at(time, source.place, source.at, track.probability)
+                going[label] = replace(now, same=past.same * (1 - track.jumped))
+        self._tracks = going
+        self.belief = replace(self.belief, tracks=tuple(tracks))
+        return self.belief.tracks
+
+
+def _renamed(belief: FloorBelief, names: Mapping[int, int]) -> FloorBelief:
+    renamed = (replace(track, label=names.get(track.label, track.label)) for track in belief.tracks)
+    return replace(belief, tracks=tuple(renamed))
+
+
+def _presence(tracks: tuple[FloorTrack, ...], n: int) -> sparse.csr_array:
+    """The law of each track over places, (tracks, n)."""
+    starts = np.cumsum([0, *(len(track.cells) for track in tracks)])
+    cells = np.concatenate([np.zeros(0, dtype=np.int64), *(track.cells for track in tracks)])
+    laws = np.concatenate([np.zeros(0), *(track.law for track in tracks)])
+    return sparse.csr_array((laws, cells, starts), shape=(len(tracks), n))
