@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from cloakwork.errors import SiteError
+from cloakwork.physics import floorplan
 from cloakwork.privacy import Cloak
-from cloakwork.readings import Frame, FrameTracker
+from cloakwork.readings import Frame, FrameTracker, settled_frames, smoothed_frames
 from cloakwork.recovery import Tracker
 from cloakwork.site import Site, parse_site
 
@@ -25,6 +26,23 @@ max_count = 2
 epsilon = 12.0
 delta = 1e-3
 alpha = 0.01
+"""
+FLOOR = """name = "floor"
+sensors = 16
+[physics]
+kind = "floorplan"
+cell = 0.5
+size = [4.0, 4.0]
+regime = "steady"
+reach = 1.0
+[sources]
+kind = "lasting"
+max_count = 20
+[privacy]
+epsilon = 40.0
+delta = 1e-2
+alpha = 0.02
+design = "equal"
 """
 MINUTE = 60_000
 START = 1_700_000_000_000
@@ -123,3 +141,22 @@ def test_sources_of_unknown_strength_are_followed(stated: str) -> None:
         now = follower.step(frame)
     assert now.labels
     assert all(0 < source.weight <= 1 for source in now.sources)
+
+
+def test_people_on_a_large_floor_are_followed_and_no_moment_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(floorplan, "MOST_DENSE", 0)
+    floor = parse_site(FLOOR)
+    noise = floor.cloak()
+    truth, rng = floor.physics.apply(np.eye(floor.physics.places)[10]), np.random.default_rng(1)
+    steps = [np.rint(noise.simulate(truth, rng=rng) / noise.steps).astype(np.int64) for _ in range(5)]
+    given = [Frame(START + 10_000 * k, row, np.ones(len(row), dtype=bool)) for k, row in enumerate(steps)]
+    found = list(settled_frames(iter(given), floor, noise, lag=3))
+    assert [one.time for one in found] == [frame.time for frame in given]
+    assert found[-1].labels == found[1].labels == (1,)
+    assert not any(one.settled for one in found)
+    follower = FrameTracker(floor, noise, lag=3)
+    for frame in given:
+        follower.step(frame)
+    assert follower.step(given[1]).tracked is None, "a frame that comes late is recovered alone"
+    with pytest.raises(SiteError, match="too large"):
+        smoothed_frames(given, floor, noise)

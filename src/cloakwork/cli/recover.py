@@ -31,7 +31,7 @@ from cloakwork.readings import (
     settled_frames,
     smoothed_frames,
 )
-from cloakwork.recovery import EXISTS
+from cloakwork.recovery import EXISTS, samples_locally
 from cloakwork.site import Site, load_site
 
 BATCH = 512
@@ -138,17 +138,18 @@ def _stored(
 def _recovered(
     frames: FramesToRecover, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
 ) -> Iterator[FrameRecovery]:
-    """Follow sources if there are frames to follow them through: all together, or with a lag if they are too many."""
+    """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
     source = iter(frames.frames)
     first = [] if alone or not site.follows else list(islice(source, MOST_SMOOTHED + 1))
-    if 1 < len(first) <= MOST_SMOOTHED:
+    live = samples_locally(site.physics)  # no moment is judged from later frames
+    if 1 < len(first) <= MOST_SMOOTHED and not live:
         summary.followed = True
         with bar("following", 100) as progress:
             yield from smoothed_frames(first, site, cloak, lambda done, total: progress(100 * done // total))
         return
     with bar("recovering", frames.size) as progress:
-        if len(first) > MOST_SMOOTHED:
-            summary.followed, summary.lag = True, LAG
+        if len(first) > 1:
+            summary.followed, summary.lag = True, 0 if live else LAG
             yield from settled_frames(_counted(chain(first, source), frames, progress), site, cloak, lag=LAG)
             return
         recoverer = FrameRecoverer(site, cloak)

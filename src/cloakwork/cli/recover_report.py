@@ -203,7 +203,8 @@ def _say_sources(summary: RecoverySummary) -> None:
 def _say_method(summary: RecoverySummary, site: Site) -> None:
     choice = site.estimator()
     if summary.followed:
-        judged = "all of them" if summary.lag is None else f"those before it and {summary.lag} after it"
+        judged = "all of them" if summary.lag is None else "those before it"
+        judged += f" and {summary.lag} after it" if summary.lag else ""
         say(f"followed through {counted(summary.frames, 'frame')}, each judged from {judged}; {choice.reason}")
     else:
         say(f"recovered with {type(choice.estimator).__name__}: {choice.reason}")

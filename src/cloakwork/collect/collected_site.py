@@ -15,6 +15,7 @@ from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import OTHER_PLAN, Frame, Problems
+from cloakwork.recovery import samples_locally
 from cloakwork.sensor.measuring import BLOCK
 from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
@@ -84,12 +85,13 @@ class CollectedSite:
 
     @property
     def lag(self) -> int:
-        """Frames until a result is settled: those of one window, at most ten; 0 where sources are not followed.
+        """Frames until a result is settled: those of one window, at most ten; 0 where no frame is judged again.
 
         Judging more frames together takes longer, so sites that read often settle sooner.
         """
         longest = LONGEST_LAG if self.schedule.period_ms >= OFTEN_MS else SHORTEST_LAG
-        return min(self.plan.claim.readings_per_window, longest) if self.follows else 0
+        again = self.follows and not samples_locally(self.site.physics)
+        return min(self.plan.claim.readings_per_window, longest) if again else 0
 
     @property
     def hold_ms(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store
-from cloakwork.recovery import Fault, FaultDetector, FaultKind, Tracker
+from cloakwork.recovery import Fault, FaultDetector, FaultKind, FloorTracker, Tracker
 
 SAVED_EVERY = 30  # frames; a restarted collector repeats those since then
 MOST_KEPT = 50  # faults, with those that have ended
@@ -53,8 +53,10 @@ class PhysicsWatch:
         self._unsaved = 0  # frames since then
         self._faults: tuple[FoundFault, ...] = ()
 
-    def follow(self, tracker: Tracker) -> None:
-        """Test what this tracker takes from now on."""
+    def follow(self, tracker: Tracker | FloorTracker) -> None:
+        """Test what this tracker takes from now on; on a large floor nothing is tested."""
+        if isinstance(tracker, FloorTracker):
+            return
         if self._detector is None:
             self._detector = FaultDetector(tracker, period=self._site.schedule.period_ms / 1000)
             self._model = _fingerprint(self._site, self._detector.state)

@@ -10,7 +10,7 @@ from cloakwork.errors import InputError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery
 from cloakwork.readings.readings_file import Frame
-from cloakwork.recovery import PointSources, Progress, Tracked, Tracker, smooth
+from cloakwork.recovery import FloorTracker, PointSources, Progress, Tracked, Tracker, samples_locally, smooth
 from cloakwork.site import Site
 
 
@@ -20,11 +20,11 @@ class FrameTracker:
     A frame that comes late is worked in while it is within the tracker's window, and is itself recovered alone; so is
     one that comes too late to be worked in. A frame that comes again, with more readings, replaces the first. With
     `lag`, each moment is judged again when so many later frames are there: `settled` holds the moments that the last
-    step settled, in order of time.
+    step settled, in order of time. On a large floor no moment is judged again.
     """
 
     def __init__(self, site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> None:
-        self._site, self._cloak, self._lag = site, cloak, lag
+        self._site, self._cloak, self._lag = site, cloak, 0 if samples_locally(site.physics) else lag
         self.tracker = site_tracker(site, cloak, lag=lag, seed=seed)
         self._alone = FrameRecoverer(site, cloak)
         self._waiting: dict[float, Frame] = {}  # the last frames, which are not settled yet
@@ -47,11 +47,15 @@ class FrameTracker:
         return followed(frame, now) if now.time == time else self._alone.recover([frame], keep=False)[0]
 
 
-def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker:
+def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker | FloorTracker:
     """A tracker of a site's sources, which must be such as can be followed."""
     estimator = site.estimator().estimator
     if not isinstance(estimator, PointSources):
         raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)
+    if samples_locally(cloak.physics):
+        return FloorTracker(
+            cloak, motion=site.motion, most=estimator.most, level=estimator.level, seed=seed, drift=site.drift
+        )
     return Tracker(
         cloak,
         motion=site.motion,
@@ -68,8 +72,10 @@ def smoothed_frames(
     frames: Sequence[Frame], site: Site, cloak: Cloak, progress: Progress | None = None
 ) -> list[FrameRecovery]:
     """Follow sources through all of some frames, in order of time, and judge each moment from all of them."""
-    readings = [(values_of(frame, site, cloak), seconds(frame)) for frame in frames]
-    past = smooth(site_tracker(site, cloak), readings, progress)
+    tracker = site_tracker(site, cloak)
+    if isinstance(tracker, FloorTracker):
+        raise SiteError(f"the floor of {site.name} is too large to judge a moment from later frames.", site=site.name)
+    past = smooth(tracker, [(values_of(frame, site, cloak), seconds(frame)) for frame in frames], progress)
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
 
@@ -78,12 +84,16 @@ def settled_frames(
 ) -> Iterator[FrameRecovery]:
     """Follow sources through any number of frames, in order of time, and judge each from those up to `lag` later.
 
-    The last `lag` frames are judged from those before them.
+    The last `lag` frames are judged from those before them, and on a large floor all are.
     """
     tracker = FrameTracker(site, cloak, lag=lag, seed=seed)
     live: dict[int, FrameRecovery] = {}
     for frame in frames:
-        live[frame.time] = tracker.step(frame)
+        found = tracker.step(frame)
+        if isinstance(tracker.tracker, FloorTracker):
+            yield found
+            continue
+        live[frame.time] = found
         for moment in tracker.settled:
             del live[moment.time]
             yield moment

@@ -154,9 +154,9 @@ class Site:
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
-        if samples_locally(self.physics):
-            return "on a floor this large each frame is recovered alone, starting from the one before"
-        return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible" if places > MOST_COARSE else ""
+        if places > MOST_COARSE and not samples_locally(self.physics):
+            return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible"
+        return ""
 
     @property
     def follows(self) -> bool:

@@ -17,6 +17,7 @@ from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import Cluster
 from cloakwork.physics import Matrix
+from cloakwork.recovery import samples_locally
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated, habits_of
@@ -180,6 +181,8 @@ def tradeoff(
     """
     if site.not_followed:
         raise InputError(f"{site.name}: sources cannot be followed here, because {site.not_followed}.")
+    if samples_locally(site.physics):
+        raise InputError(f"{site.name}: the floor is too large to simulate people on it. Try some of its rooms.")
     if count("frames", frames) < FEWEST_FRAMES:
         raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
     count("workers", workers)
