@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import ReadingError
+from cloakwork.errors import ReadingError, SiteError
 from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, written_strength
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Tolerance
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, site_tracker, values_of
-from cloakwork.recovery import Progress, WeighedFrame
+from cloakwork.recovery import FloorTracker, Progress, WeighedFrame
 from cloakwork.site import Site
 
 FEWEST_FRAMES = 60
@@ -107,7 +107,12 @@ class _Search:
         self.times = [frame.time / 1000 for frame, good in zip(frames, whole, strict=True) if good]
         self.weights = np.where(kept, 1 / noise, 0.0)
         self.readings = np.where(kept, values[whole], 0.0) * self.weights
-        self.tracker = site_tracker(site, cloak, seed=seed)
+        tracker = site_tracker(site, cloak, seed=seed)
+        if isinstance(tracker, FloorTracker):
+            raise SiteError(
+                f"the floor of {site.name} is too large to fit its physics to cloaked readings.", site=site.name
+            )
+        self.tracker = tracker
         self.sampler = self.tracker.sampler
         self.at = np.array([math.log(self.model.reach), math.log(STRONG * site.spec.sources.strongest), 0.0])
         self.scores = np.zeros(3)
