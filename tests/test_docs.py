@@ -15,7 +15,7 @@ from mkdocs.exceptions import PluginError
 
 from cloakwork.cli.app import app
 from cloakwork.site import parse_site, schema
-from scripts import stories
+from scripts import reference, stories
 
 ROOT = Path(__file__).parent.parent
 STORIES = sorted((ROOT / "examples").glob("*.py"))
@@ -131,8 +131,15 @@ def test_a_story_that_fails_says_where(text: str, complaint: str) -> None:
         stories.tell(Path("a_story.py"), text)
 
 
-def test_the_readme_has_the_contract_word_for_word() -> None:
-    assert CONTRACT in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_start_page_has_the_contract_word_for_word() -> None:
+    assert CONTRACT in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_is_in_the_reference_that_is_built(site: Path) -> None:
+    for folder, names in reference.public_names().items():
+        page = (site / "reference" / folder / "index.html").read_text(encoding="utf-8")
+        assert [name for name in names if f'<h2 id="{name.lower()}">{name}</h2>' not in page] == []
+    assert (site / "search" / "search_index.json").stat().st_size > 100_000
 
 
 def test_each_command_and_option_is_documented() -> None:

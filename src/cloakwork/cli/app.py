@@ -21,6 +21,7 @@ FAILURE = 1
 COMMANDS = {
     "init": "Write a commented example site file to start from.",
     "plan": "Show how much noise a site needs, what it hides and what it costs; freeze the plan for its devices.",
+    "sheet": "Write a page for tenants, from the plan: what is measured, what is hidden, from whom, for how long.",
     "calibrate": "Fit the physics of a floor plan to readings: of a walk before privacy starts, or cloaked ones.",
     "simulate": "Write the noisy readings that a site would send. For experiments: this noise is not private.",
     "recover": "Follow sources through noisy readings: where each was, and when.",

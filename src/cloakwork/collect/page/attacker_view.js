@@ -63,7 +63,7 @@ export class AttackerView {
       return;
     }
     const text = texts.attackText(attack, site.info, site.geometry, api.now());
-    setText($("attack-caption"), `What an attacker knows of ${moment(attack.time, api.now())}`);
+    setText($("attack-caption"), `What stored readings reveal of ${moment(attack.time, api.now())}`);
     setText($("attack-text"), text);
     const marks = marksOf(attack);
     this.mapView.show(

@@ -108,7 +108,6 @@ export function showPrivacy(info, kind, sensors, from) {
   bar.setAttribute("aria-valuemax", String(budget.allowed));
   bar.setAttribute("aria-valuenow", String(Math.min(budget.used, budget.allowed)));
   bar.setAttribute("aria-valuetext", budget.text);
-  bar.dataset.full = String(budget.used >= budget.allowed);
   bar.dataset.over = String(budget.used > budget.allowed);
   bar.firstElementChild.style.width = `${Math.min(100, (100 * budget.used) / budget.allowed)}%`;
 }

@@ -213,7 +213,7 @@ export function budget(info, sensors) {
   const { used, id } = heard.reduce((a, b) => (a.used >= b.used ? a : b));
   const differ = heard.some((sensor) => sensor.used !== used);
   const who = used > allowed ? ` by ${id}` : differ ? " by the busiest sensor" : "";
-  return { used, allowed, text: `${used} of ${allowed} readings used in the last ${window}${who}.` };
+  return { used, allowed, text: `${used} of ${allowed} readings used in the last ${window}${who || (used === allowed ? ", as planned" : "")}.` };
 }
 
 /** An explanation of the claim. */

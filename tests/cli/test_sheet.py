@@ -1,0 +1,61 @@
+"""`cloakwork sheet`: a page for tenants, whose numbers are those of the plan, in each language."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from cloakwork.cli.sheet import TEXTS
+from tests.cli.conftest import Run
+from tests.cli.test_app import SITE
+from tests.parts import needs
+
+
+@pytest.fixture
+def site(succeed: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE + 'window = "10min"\nreadings_per_window = 10\n')
+    succeed("plan", path, "--out", tmp_path / "site.plan.json")
+    return path
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_sheet_has_the_numbers_of_the_plan_and_what_the_operator_says(
+    language: str, succeed: Run, site: Path
+) -> None:
+    out = site.with_name("sheet.html")
+    words = ["--key-holder", "Ms <Key>", "--contact", "Mr Ask", "--language", language]
+    explained = " ".join(succeed("plan", site).out.split())
+    succeed("sheet", site, "--out", out, *words)
+    page = unescape(re.sub(r"<(?!Key)[^>]+>", " ", out.read_text(encoding="utf-8")))
+    [right] = re.findall(r"right in at most ([\d.]+) %", explained)
+    assert page.count(f"{right} %") == 2, "in the sentence and in the row of the window"
+    assert "Ms <Key>" in page
+    assert "Mr Ask" in page
+    assert "{" not in page.split("}")[-1]
+    assert len(re.findall(r"<tr>", out.read_text(encoding="utf-8"))) == 4
+
+
+def test_every_language_has_every_text() -> None:
+    for texts in TEXTS.values():
+        assert texts.keys() == TEXTS["en"].keys()
+        for key, text in texts.items():
+            assert type(text) is type(TEXTS["en"][key])
+            fields = re.findall(r"\{\w+\}", str(text))
+            assert sorted(fields) == sorted(re.findall(r"\{\w+\}", str(TEXTS["en"][key]))), key
+
+
+def test_a_sheet_needs_a_frozen_plan_a_known_language_and_a_form(run: Run, site: Path) -> None:
+    for words in (["--out", "s.html", "--language", "xx"], ["--out", "s.doc"]):
+        assert run("sheet", site, *words).code == 2
+    site.with_name("site.plan.json").unlink()
+    assert run("sheet", site, "--out", site.with_name("s.html")).code == 2
+    assert not site.with_name("s.html").exists()
+
+
+def test_a_pdf_has_one_page(succeed: Run, site: Path) -> None:
+    needs("chromium")
+    out = site.with_name("sheet.pdf")
+    succeed("sheet", site, "--out", out)
+    assert re.findall(rb"/Type\s*/Page\b(?!s)", out.read_bytes()) == [b"/Type /Page"]

@@ -1,0 +1,91 @@
+"""README and the tutorial from an empty folder: every block in its order, as printed."""
+
+import csv
+import re
+import shlex
+import subprocess
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import cloakwork as cw
+from tests.cli.conftest import Run, run, succeed  # noqa: F401 - fixtures
+from tests.test_docs import ROOT, blocks
+
+README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
+
+
+def follow(block: str, succeed: Run) -> None:  # noqa: F811 - the fixture, handed on
+    """Run the commands of a block: ours in this process, others as they are."""
+    for line in block.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["cloakwork"]:
+            succeed(*words[1:])
+        elif words:
+            subprocess.run(words, check=True)
+
+
+def test_the_readme_is_short_and_opens_with_a_picture_and_two_commands() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert text.count("\n") <= 120
+    [picture] = re.findall(r"^!\[[^]]{40,}\]\((\S+)\)$", text, flags=re.MULTILINE)
+    assert (ROOT / picture).stat().st_size < 150_000
+    first = blocks(README, "sh")[0]
+    targets = re.findall(r"^make (\w+)", first, flags=re.MULTILINE)
+    assert targets == ["demo", "test"]
+    assert text.index(picture) < text.index(first)
+    for target in targets:
+        assert re.search(rf"^{target}: ", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_the_readme_leads_from_an_empty_folder_to_a_map(
+    succeed: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, commands = blocks(README, "sh")
+    follow(commands, succeed)
+    with (tmp_path / "found.csv").open(newline="") as file:
+        last = [row for row in csv.DictReader(file) if float(row["weight"]) > 0][-1]
+    assert float(last["probability"]) > 0.5
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_example_of_the_readme_finds_both_sources_at_once() -> None:
+    [code] = blocks(README, "python")
+    said = StringIO()
+    names: dict[str, object] = {}
+    with redirect_stdout(said):
+        exec(compile(code, "README.md", "exec"), names)  # noqa: S102 - our own documentation
+    found = [float(place) for place in re.findall(r"at ([\d.]+), within", said.getvalue())]
+    assert found == pytest.approx([0.24, 0.76], abs=0.2), "0.05 is usual, and 0.41 and 0.68 was once printed"
+    assert isinstance(names["cloak"], cw.Cloak)
+
+
+def test_the_tutorial_does_what_it_says(
+    succeed: Run,  # noqa: F811
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [site] = blocks(TUTORIAL, "toml")
+    (tmp_path / "site.toml").write_text(site, encoding="utf-8")
+    plan, *others = blocks(TUTORIAL, "sh")
+    follow(plan, succeed)
+    follow(others[0], succeed)
+    with redirect_stdout(StringIO()) as said:
+        exec(compile(blocks(TUTORIAL, "py")[0], "tutorial.md", "exec"), {})  # noqa: S102
+    x, y, radius = map(float, re.findall(r"found at ([\d.]+) ([\d.]+) within ([\d.]+)", said.getvalue())[0])
+    assert abs(x - 1.25) + abs(y - 2.25) <= 0.5
+    assert radius <= 0.5
+    follow(others[1], succeed)
+    refused = run("recover", "site.toml", "readings.csv")
+    printed = re.search(r"^cloakwork: (readings\.csv: .*)'\.\.\.'\.$", TUTORIAL.read_text("utf-8"), re.MULTILINE)
+    assert printed is not None
+    assert (refused.code, printed[1] in refused.err) == (2, True), refused.err
+    follow(others[2], succeed)
+    assert "the caretaker" in (tmp_path / "sheet.html").read_text(encoding="utf-8")
