@@ -27,7 +27,7 @@ def main() -> None:
         raise TypeError("the flat is a floor plan")
     with Demonstration(site, Household(site.physics.rooms)) as show:
         show.wait_for(FRAMES, 900)
-        while sum(zone.occupied for zone in show.wait_for(1, 60).zones or ()) < ROOMS:
+        while sum(bool(zone.occupied) for zone in show.wait_for(1, 60).zones or ()) < ROOMS:
             time.sleep(0.2)
         with running_browser() as browser, visiting(browser, show.invite(), expected=USUAL, viewport=VIEW) as visit:
             visit.page.wait_for_selector("#board[aria-busy=false]")
