@@ -35,6 +35,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "values": 0,
         "keyed": True,
         "noise": {"digest": table.digest, "levels": levels},
+        "slow": None,
         "schedule": schedule,
         "broker": {"host": "localhost", "port": 1883, "tls": False, "user": None, "password": None, "ca": None},
         "time": {"host": "127.0.0.1", "port": 123},

@@ -210,3 +210,9 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Make an array read-only, so that callers cannot change cached results, and return it."""
     array.setflags(write=False)
     return array
+
+
+def spread_of(values: FloatArray) -> str:
+    """Positive values as one number, or as their range, rounded up."""
+    low, high = float(values.min()), float(values.max())
+    return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"

@@ -6,15 +6,15 @@ and `--sweep` compares settings (`cli/sweep.py`).
 import json as text_form
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up
-from cloakwork.accuracy import Limits, bayes_risk, papers_bound
+from cloakwork._checks import more_noise, percent, rounded_down, rounded_up, spread_of
+from cloakwork.accuracy import Limits, papers_bound
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
@@ -25,34 +25,17 @@ from cloakwork.cli.planned_accuracy import (
     unit_of_length,
     window_limits,
 )
-from cloakwork.cli.planned_bits import HORIZONS, bit_values, print_bits
+from cloakwork.cli.planned_bits import bit_values, print_bits
 from cloakwork.cli.planned_noise import planning, write_plan
+from cloakwork.cli.planned_time import OverTime, over_time, print_over_time, stay_rows, stay_values
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, Profile, SensorChoice
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, SensorChoice
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
 LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: unbiased methods)"
-FOUND = 0.999  # once a source is found this often, more readings are not simulated
-
-
-@dataclass(frozen=True)
-class OverTime:
-    """The most readings of a sensor in a span of time, and how much all of them together reveal.
-
-    `right_place` and `mean_distance` are what the best method reaches against a lone source that stays: it names the
-    right place at most this often, and its mean distance is at least this. `std` is the least standard deviation along
-    an axis of an unbiased method at a typical place. None if there is only one place.
-    """
-
-    time: str
-    readings: int
-    epsilon: float
-    right_place: float | None
-    mean_distance: float | None
-    std: float | None
 
 
 def plan(
@@ -136,6 +119,7 @@ def plan_values(
         "noise_tables": {digest: asdict(noise) for digest, noise in plan.tables.items()},
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
+        "stay": stay_values(cloak),
         "binary": None if site.flip is None else bit_values(site, site.flip, plan.schedule),
         "noticed": share_noticed(cloak),
         "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
@@ -176,26 +160,6 @@ def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
     return (*sentences, "The papers' upper bound for one source in the middle is vacuous with this much noise.")
 
 
-def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
-    """Rows on all readings of a window, and of an hour, eight hours, a day, a week and a year if these are longer."""
-    window = site.spec.privacy.window
-    right, mean, std = (bounds.right_place, bounds.average_emd, bounds.typical_std) if bounds else (None, None, None)
-    spans = [OverTime(duration(window), cloak.readings_per_window, cloak.epsilon, right, mean, std)]
-    for name, seconds in HORIZONS:
-        if seconds <= window:
-            continue
-        readings = schedule.most(clock_ms(seconds))
-        if right is not None and right < FOUND:
-            risk = bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=readings)
-            right, mean = risk.right_place, risk.mean_distance
-        elif right is not None:
-            right, mean = 1.0, 0.0
-        epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(cloak.delta)
-        less = None if std is None else std * math.sqrt(cloak.readings_per_window / readings)
-        spans.append(OverTime(name, readings, epsilon, right, mean, less))
-    return spans
-
-
 def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
     window = duration(site.spec.privacy.window)
     unit, length = (f" {name}".rstrip() for name in (site.unit, unit_of_length(cloak.physics)))
@@ -209,12 +173,17 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
-        ("noise of a reading, sigma", _range(cloak.sigmas) + unit),
+        ("noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
+        *stay_rows(cloak, unit),
         ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
-        ("step of the hardware", "none" if site.resolutions is None else _range(site.resolutions) + unit),
-        *(("own noise of the sensors, at least", _range(own) + unit) for own in (site.own_noises,) if own is not None),
-        ("step in which readings are sent", _range(cloak.steps) + unit),
+        ("step of the hardware", "none" if site.resolutions is None else spread_of(site.resolutions) + unit),
+        *(
+            ("own noise of the sensors, at least", spread_of(own) + unit)
+            for own in (site.own_noises,)
+            if own is not None
+        ),
+        ("step in which readings are sent", spread_of(cloak.steps) + unit),
         ("cost of the steps", more_noise(cloak.resolution_cost)),
         ("cost of measuring within " + duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
@@ -228,7 +197,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         )
     elif cloak.resolution_cost > LARGE_COST and not cloak.rests_on_own_noise:
         say(
-            f"Note: own noise {0 if site.own_noises is None else _range(site.own_noises)}: "
+            f"Note: own noise {0 if site.own_noises is None else spread_of(site.own_noises)}: "
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
             "own noise, and set own_noise under [privacy].\n"
         )
@@ -240,7 +209,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         for sentence in _limit_sentences(cloak, bounds):
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
-    _print_over_time(cloak, over)
+    print_over_time(cloak, over)
     size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
     if 0 < size < cloak.alpha:
         extent = f"{size:g}{length}"
@@ -248,35 +217,6 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     if share_noticed(cloak) < 0.5:
         follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
         say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
-
-
-def _print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
-    unit = f" {unit_of_length(cloak.physics)}".rstrip()
-    rows = [
-        (
-            span.time,
-            f"{span.readings:,}",
-            rounded_up(span.epsilon, 3),
-            "" if span.right_place is None else f"{rounded_up(100 * span.right_place, 3)} %",
-            "" if span.mean_distance is None else f"{rounded_down(span.mean_distance, 2)}{unit}",
-            "" if span.std is None else f"{span.std:.2g}{unit}",
-        )
-        for span in over
-    ]
-    title = f"An observer who keeps every reading (delta {cloak.delta:g})"
-    heads = ("over", "readings of a sensor", "epsilon", "right place, at most", "mean distance, at least", "std")
-    if over[0].right_place is None:
-        table(title, heads[:3], [row[:3] for row in rows])
-        say("(An epsilon above about 10 hides nothing in practice. How soon a source is found is not computed.)\n")
-        return
-    table(title, heads, rows)
-    say(
-        "(An epsilon above about 10 hides nothing in practice. The last columns are what the best method "
-        "reaches with all sensors against a lone source that stays where it is: how often it names the right one of "
-        f"{cloak.physics.places:,} places, and how far off it is; std is the standard deviation "
-        "along an axis of the best unbiased estimate at a typical place (Cramer-Rao). Someone who knows its "
-        "habits does better.)\n"
-    )
 
 
 def _sizes(plan: Plan) -> str:
@@ -308,8 +248,8 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
 def _print_design(cloak: Cloak) -> None:
     """Compare how well a lone source is located with equal noise and with the plan's."""
     report = cloak.design_report
-    equal = (_range(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
-    own = (_range(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+    equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
+    own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
     names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
     if cloak.design is Design.EQUAL:
         table(LOCATING, ("", "equal noise"), list(zip(names, equal, strict=True)))
@@ -317,11 +257,6 @@ def _print_design(cloak: Cloak) -> None:
     table(LOCATING, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     if report.bound is not None:
         say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")
-
-
-def _range(values: FloatArray) -> str:
-    low, high = float(values.min()), float(values.max())
-    return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"
 
 
 def _choose(site: Site, count: int, *, json: bool) -> None:

@@ -106,7 +106,8 @@ class _Parts:
         cloak, alone = self.noise.cloak, self.options.alone
         digest = sha256(repr((version("cloakwork"), alone, BURN_IN, LAG)).encode())
         digest.update(self.site.spec.model_dump_json().encode())
-        for values in (cloak.physics.matrix, cloak.total_sigmas, cloak.steps, cloak.roundings):
+        slow = [] if cloak.offsets is None else [cloak.offsets.factor]
+        for values in (cloak.physics.matrix, cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
             digest.update(values.tobytes())
         return digest.hexdigest()
 

@@ -14,7 +14,7 @@ from cloakwork.cli.output import bar, counted, form_of, note, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import Cloak, simulated_words
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
 from cloakwork.site import Site, load_site
 
@@ -82,9 +82,10 @@ def _frames(
     progress: Callable[[int], None],
 ) -> Iterator[tuple[int, int, IntArray]]:
     clean = site.physics.apply(f) + site.baselines
+    walk = None if cloak.slow is None else cloak.slow.walk(simulated_words(rng))
     for start in range(0, frames, BATCH):
         count = min(BATCH, frames - start)
-        steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng))
+        steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng, walk=walk))
         if site.flip is not None:
             steps = np.concatenate([steps, site.flip.simulate(np.tile(bits, (count, 1)), rng=rng)], axis=1)
         for k in range(count):

@@ -118,7 +118,7 @@ def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]
     combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
-    recovery = recover(values[None, :], combined, drift=part.offsets, estimator=site.estimator.estimator)
+    recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [Frame(max(times), np.zeros(len(present), np.int64), present)])
     return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)
 

@@ -15,6 +15,7 @@ from cloakwork.device.c_plan import plan_header
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import NoiseTable, first_offset
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
 from cloakwork.site import SHORTEST_MS, Plan, Schedule, SensorNoise, make_schedule
@@ -104,10 +105,8 @@ def provision(
         "fallback": noise.fallback,
         "values": noise.values,
         "keyed": keys is not None,
-        "noise": {
-            "digest": noise.table.digest,
-            "levels": [[level.factor, level.count] for level in noise.table.levels],
-        },
+        "noise": _described(noise.table),
+        "slow": None,
         "schedule": asdict(schedule) | ({"allowed": 0} if bench else {}),
         "broker": {
             "host": broker.host,
@@ -119,7 +118,12 @@ def provision(
         },
         "time": parse_time_server(time_server),
     }
-    _files(target, config, noise.table.cuts)  # refuses what a board cannot hold, before a generation is open
+    tables = {"noise.tab": noise.table.cuts}
+    if noise.slow is not None:
+        [slow] = noise.slow.tables()
+        config["slow"] = _described(slow) | {"renew": noise.slow.renew, "carry": noise.slow.carry}
+        tables["slow.tab"] = slow.cuts
+    _files(target, config, tables)  # refuses what a board cannot hold, before a generation is open
     key, blocked = None, 0
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
@@ -130,12 +134,18 @@ def provision(
         if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
             blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
     config["generation"] = generation
-    configuration, code = _files(target, config, noise.table.cuts)
-    configuration |= dict.fromkeys(COPIES, State(config["site"], sensor, generation, key, blocked=blocked).pack())
+    configuration, code = _files(target, config, tables)
+    offset = None if noise.slow is None else first_offset(noise.slow, key)
+    state = State(config["site"], sensor, generation, key, blocked=blocked, offset=offset)
+    configuration |= dict.fromkeys(COPIES, state.pack())
     if certificates is not None:
         configuration["ca.pem"] = certificates
     _write(folder, configuration | code)
     return Provisioned(folder, generation, sum(map(len, configuration.values())), sum(map(len, code.values())))
+
+
+def _described(table: NoiseTable) -> dict[str, Any]:
+    return {"digest": table.digest, "levels": [[level.factor, level.count] for level in table.levels]}
 
 
 def _check_fallback(sensor: str, noise: SensorNoise) -> None:
@@ -170,11 +180,17 @@ def _read_certificates(path: Path) -> bytes:
     return content
 
 
-def _files(target: Target, config: dict[str, Any], cuts: bytes) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def _files(
+    target: Target, config: dict[str, Any], tables: dict[str, bytes]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The configuration without the state, and the programs, by their names in the folder."""
     if target is Target.C:
-        return {"plan.h": plan_header(config, cuts), "nvs.csv": NVS}, _template("c", *C_FILES, *C_EXAMPLE)
-    configuration = {"device.json": json.dumps(config, indent=1).encode(), "noise.tab": cuts}
+        if config["slow"] is not None:
+            raise InputError("a device in C has no slow offset: use another target, or leave out [privacy.stay].")
+        return {"plan.h": plan_header(config, tables["noise.tab"]), "nvs.csv": NVS}, _template(
+            "c", *C_FILES, *C_EXAMPLE
+        )
+    configuration = {"device.json": json.dumps(config, indent=1).encode(), **tables}
     if target is Target.GATEWAY:
         return configuration, {}
     code = _template("board", *BOARD_FILES)

@@ -191,6 +191,8 @@ class Unveiling:
             stream = batch[members[0]][0]
             made = self._noise(stream.sensor)
             noise = stream.noise.noise(made.table, seqs[members])
+            if made.slow is not None:
+                sent[members] -= stream.noise.offsets(made.slow, seqs[members], after=len(made.table.levels))
             if made.values:
                 true[members] = (sent[members] - noise) % made.values
             else:

@@ -112,6 +112,13 @@ class Nuisance:
         """The same offsets, for some of the sensors."""
         return Nuisance(self.columns[present], self.deviations, self.over)
 
+    def joined(self, other: "Nuisance | None") -> "Nuisance":
+        """These offsets and others."""
+        if other is None:
+            return self
+        parts = ((getattr(self, name), getattr(other, name)) for name in ("columns", "deviations", "over"))
+        return Nuisance(*(np.concatenate(both, axis=-1) for both in parts))
+
     def simulate(self, times: ArrayLike, rng: np.random.Generator) -> FloatArray:
         """Draw what the offsets add to the readings at some times in seconds, in order: shape (times, m)."""
         moments = np.asarray(times, dtype=np.float64)

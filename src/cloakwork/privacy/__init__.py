@@ -1,7 +1,7 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
 from cloakwork.privacy.budget import Budget
-from cloakwork.privacy.bulk_keystream import Keystream, keyed_noise, keyed_words
+from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
 from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, reading_mu, sensitivity
 from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
@@ -21,6 +21,7 @@ from cloakwork.privacy.noise_table import (
 )
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
+from cloakwork.privacy.stay import Information, OffsetWalk, SlowNoise, Stay
 from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [
@@ -37,20 +38,25 @@ __all__ = [
     "Explanation",
     "Flip",
     "Immutable",
+    "Information",
     "Keystream",
     "Ledger",
     "Level",
     "NoiseTable",
+    "OffsetWalk",
     "Profile",
     "Scope",
     "SensorChoice",
     "Shares",
+    "SlowNoise",
+    "Stay",
     "WordSource",
     "allowed_mu",
     "check_claim",
     "choose",
     "choose_sensors",
     "cuts_error",
+    "first_offset",
     "flip_table",
     "keep_sensors",
     "keyed_noise",

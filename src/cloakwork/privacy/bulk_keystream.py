@@ -14,8 +14,9 @@ from cloakwork._checks import IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import InputError
 from cloakwork.privacy.noise_table import NoiseTable
-from cloakwork.privacy.sampler import noise_from_words
-from cloakwork.sensor import WireError, keystream
+from cloakwork.privacy.sampler import noise_from_words, private_words
+from cloakwork.privacy.stay import SlowNoise
+from cloakwork.sensor import WireError, keystream, renewed, whole_steps
 from cloakwork.sensor.wire import LARGEST, topic
 
 MOST_WORDS = 512  # a block number is one byte, and a block has two words
@@ -76,6 +77,7 @@ class Keystream:
             )
         self._names = site, sensor, generation
         self._epoch_keys = {0: key}
+        self._offsets: list[int] = []  # of a sensor at its start and after each renewal, in parts of a step
 
     def words(self, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
         """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first."""
@@ -94,6 +96,26 @@ class Keystream:
         for batch in _batches(numbers):
             noise[batch] = noise_from_words(table, self._words(numbers[batch], len(table.levels)))
         return noise
+
+    def offsets(self, slow: SlowNoise, seqs: ArrayLike, *, after: int) -> IntArray:
+        """Return the slow offset of a sensor, in steps, under each sequence number, shape (len(seqs),).
+
+        `after` is the number of words that a reading takes before those that renew the offset. All renewals from the
+        first reading on are computed, once.
+        """
+        numbers = self._checked(seqs)
+        counters = numbers & keystream.LARGEST_COUNTER
+        table, renewals = slow.tables()[0], self._offsets
+        last = int(counters.max(initial=0)) // slow.renew
+        if not renewals:
+            renewals.append(first_offset(slow, self._epoch_keys[0]))
+        while len(renewals) <= last + 1:
+            first = len(renewals) - 1
+            ahead = np.arange(first, min(last + 1, first + _BATCH)) * slow.renew
+            drawn = self._words(ahead + (self._names[2] << keystream.COUNTER_BITS), after + len(table.levels))
+            for draw in noise_from_words(table, np.ascontiguousarray(drawn[:, after:])).tolist():
+                renewals.append(renewed(renewals[-1], draw, slow.carry))
+        return np.array([whole_steps(renewals[k + 1]) for k in (counters // slow.renew).tolist()], dtype=np.int64)
 
     def _checked(self, seqs: ArrayLike) -> IntArray:
         numbers = _sequence_numbers(seqs)
@@ -141,6 +163,16 @@ class Keystream:
                 if at % _STRIDE == 0:
                     self._epoch_keys[at] = key
             yield keystream.stream_key(key, *self._names, epoch)
+
+
+def first_offset(slow: SlowNoise, key: bytes | None) -> int:
+    """Return the first offset of a sensor, in parts of a step: from its device key, or a random one without a key."""
+    table = slow.start_table(0)
+    if key is None:
+        return int(noise_from_words(table, private_words(len(table.levels))[None])[0])
+    drawn = keystream.words(keystream.offset_key(key), 0, len(table.levels))
+    halves = [[word >> 64, word & ((1 << 64) - 1)] for word in drawn]
+    return int(noise_from_words(table, np.array([halves], dtype=np.uint64))[0])
 
 
 def _keystream(key: bytes, site: str, sensor: str, seqs: ArrayLike) -> Keystream:

@@ -10,12 +10,13 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, Physics
+from cloakwork.physics import Family, FloorPlan, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.variance import mean_variance
+from cloakwork.sensor import PARTS
 
 RESOLUTION_COST = 0.01
 _DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
@@ -136,7 +137,7 @@ class Allowance:
     It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in this
     scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
     are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
-    hardware rounds, None if it is not stated.
+    hardware rounds, None if it is not stated. Steps that follow the noise are `finer` by this factor than usual.
     """
 
     family: Family
@@ -148,6 +149,7 @@ class Allowance:
     resolution: FloatArray | None
     step: FloatArray | None
     own: OwnNoise | None = None
+    finer: float = 1.0
 
     @property
     def rounding(self) -> FloatArray | None:
@@ -166,11 +168,30 @@ class Allowance:
     @property
     def ratio(self) -> float:
         """Noise in steps if steps follow it: rounding costs 1 %, unless the tables end before."""
-        return min((1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu, DEVICE_TABLES.ratio / 1.001)
+        usual = (1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu
+        return min(usual * self.finer, DEVICE_TABLES.ratio / (1.001 if self.finer == 1 else 2 * PARTS))
 
     def frame_mu(self, sigma: FloatArray) -> float:
         """The mu of a frame with this noise, rounded up."""
         return min(self._costs(sigma))
+
+    def refuse_too_little(self, sigma: FloatArray, epsilon: float, delta: float) -> None:
+        """Refuse noise with which a frame has more than its mu; the message names the claim of the window."""
+        mu = self.frame_mu(sigma)
+        if mu <= self.mu:
+            return
+        # the cost of rounding stays the same if the step grows with sigma
+        fixed = mu - self.cost(sigma, np.zeros_like(sigma)) if self.step is None else 0.0
+        factor = (mu - fixed) / (self.mu - fixed)
+        if self.own is not None:
+            factor = float((self.scaled(sigma).sigma / sigma).max())
+        raise CalibrationError(
+            f"this noise gives mu={mu:.6g} per frame, but epsilon={epsilon:g}, delta={delta:g} over {self.number} "
+            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f}, or leave it out.",
+            mu=mu,
+            allowed=self.mu,
+            factor=factor,
+        )
 
     def rests_on_own_noise(self, sigma: FloatArray) -> bool:
         """Whether the cost of this noise holds only with the stated own noise."""
@@ -179,17 +200,34 @@ class Allowance:
     def _costs(self, sigma: FloatArray) -> list[float]:
         """The mu without own noise, and with it if it is stated; both are upper bounds."""
         if self.own is None:
-            return [self.cost(sigma, self._covered(sigma))]
-        return [self.cost(sigma, self._covered(sigma)), self.cost(*self.own.charged(sigma, self._covered(sigma)))]
+            return [self.cost(sigma, self.covered(sigma))]
+        return [self.cost(sigma, self.covered(sigma)), self.cost(*self.own.charged(sigma, self.covered(sigma)))]
 
     def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
         """The mu of a frame with this noise and this rounding, rounded up."""
         return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, rounding=rounding)
 
+    def memory_cost(self, sigma: FloatArray) -> float:
+        """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
+
+        0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
+        """
+        physics = self.family.physics
+        if not (isinstance(physics, FloorPlan) and isinstance(physics.regime, Steady)):
+            return 0.0
+        if not physics.explicit and not self.family.tolerance.memory:
+            return math.nan
+        plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
+        if self.scope is Scope.SENSOR:
+            slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
+            return float(slopes[0].max() / slopes[1].max()) - 1
+        weights = 1 / sigma
+        return remembering.joint_slope(weights).value / plain.joint_slope(weights).value - 1
+
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
         sigmas = per_sensor("sigma", sigma, self.sensors)
-        return NoiseLevels(sigmas, self._covered(sigmas))
+        return NoiseLevels(sigmas, self.covered(sigmas))
 
     def equal(self) -> NoiseLevels:
         """The least noise that is the same for all sensors."""
@@ -246,7 +284,7 @@ class Allowance:
     @property
     def _worth(self) -> FloatArray:
         """The rounding that a search should cover: without the hardware's where own noise makes that cheaper."""
-        plain = self._covered(np.ones(self.sensors))
+        plain = self.covered(np.ones(self.sensors))
         if self.own is None or not self.rests_on_own_noise(self.equal().sigma):
             return plain
         return np.where(self.own.helps, plain - self.own.resolution, plain)
@@ -260,7 +298,7 @@ class Allowance:
         """Scale the noise until it meets the exact condition."""
         if self.own is not None:
             scaled = self._scaled_with_own(sigma, self.own)
-            return NoiseLevels(scaled, self._covered(scaled))
+            return NoiseLevels(scaled, self.covered(scaled))
         fixed = self._rounded if self.rounding is None else 0.0
         cost = self.frame_mu(sigma)
         for _ in range(5):
@@ -268,11 +306,11 @@ class Allowance:
             cost = self.frame_mu(sigma)
             if cost <= self.mu:
                 break
-        return NoiseLevels(sigma, self._covered(sigma))
+        return NoiseLevels(sigma, self.covered(sigma))
 
     def _scaled_with_own(self, sigma: FloatArray, own: OwnNoise) -> FloatArray:
         """Scale the noise of sensors with own noise until it just meets the exact condition."""
-        enough = self.cost(sigma, self._covered(sigma)) / self.mu * (1 + 1e-11)
+        enough = self.cost(sigma, self.covered(sigma)) / self.mu * (1 + 1e-11)
         ideal = self.cost(sigma, np.zeros_like(sigma)) / self.mu
         least = float(np.max(own.least(ideal * sigma) / sigma))
 
@@ -293,11 +331,11 @@ class Allowance:
         if self.rounding is None:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
-            sigma = (moved + self._covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
+            sigma = (moved + self.covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
         if self.own is not None:
             sigma = min(sigma, self._least_each_with_own(moved, sigma, self.own), key=lambda each: np.log(each).sum())
         bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number))
-        return NoiseLevels(sigma, self._covered(sigma), bound * (1 - 1e-12))
+        return NoiseLevels(sigma, self.covered(sigma), bound * (1 - 1e-12))
 
     def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: OwnNoise) -> FloatArray:
         """The noise that each sensor needs alone, to nine digits; `enough` is what it would need without own noise."""
@@ -305,11 +343,11 @@ class Allowance:
         high = 16 * np.maximum(enough, low)
         while (high > low * (1 + 1e-9)).any():
             middle = np.sqrt(low * high)
-            noise, rounding = own.charged(middle, self._covered(middle))
+            noise, rounding = own.charged(middle, self.covered(middle))
             meets = (moved + rounding * _DIVISION) / noise * (1 + 1e-11) <= self.mu
             low, high = np.where(meets, low, middle), np.where(meets, middle, high)
         return high
 
-    def _covered(self, sigma: FloatArray) -> FloatArray:
+    def covered(self, sigma: FloatArray) -> FloatArray:
         """The rounding to cover, or steps that give all sensors the same ratio, so that they share one table."""
         return sigma / self.ratio if self.rounding is None else self.rounding

@@ -12,21 +12,20 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
 from cloakwork.errors import CalibrationError, HardwareStepWarning, ReadingError
-from cloakwork.physics import AT_ONCE, Family, FloorPlan, Physics, Steady, Timing, Tolerance
+from cloakwork.physics import AT_ONCE, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_ratio
-from cloakwork.privacy.own_noise import per_sensor, stated_own_noise
+from cloakwork.privacy.own_noise import look_rounded, per_sensor, stated_own_noise
 from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, StayCost, stated_slow_noise
 
 MOST_STEPS = 2.0**31
 PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
 FINE_PARTS = 1024  # with own noise, where the step of sending is all that costs
-FINE = 1024  # grids finer than a step by this factor are not looked for
-ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
 
 
 @final
@@ -69,6 +68,10 @@ class Cloak(Immutable):
     design
         How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
         source best at the same guarantee. Not together with `sigma`.
+    stay
+        A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
+    slow
+        Slow offsets to use instead of the calibrated ones; refused if they miss the claim of `stay`.
 
     Notes
     -----
@@ -102,6 +105,8 @@ class Cloak(Immutable):
         tolerance: Tolerance | None = None,
         timing: Timing = AT_ONCE,
         design: Design | str | None = None,
+        stay: Stay | None = None,
+        slow: SlowNoise | None = None,
     ) -> None:
         check_claim(epsilon, delta)
         self.physics = physics
@@ -130,16 +135,19 @@ class Cloak(Immutable):
             self._resolution,
             chosen,
             self._own,
+            1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window)),
         )
         self.design = stated_design(design, sigma)
         levels = self._levels(sigma)
         self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
         self._step = self._rounding if chosen is None else chosen
         self._frame_mu = self.allowance.frame_mu(self._sigma)
-        self._refuse_too_little_noise(step_follows_sigma=chosen is None)
+        self.allowance.refuse_too_little(self._sigma, self.epsilon, self.delta)
         ratios, which = np.unique(self._sigma / self._step, return_inverse=True)
         self._ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
         self._refuse_too_fine_a_step()
+        self.stay = stay
+        self.slow = slow if stay is None else stated_slow_noise(self.allowance, self._sigma, self._step, stay, slow)
         self._ledger = Ledger(
             self.readings_per_window,
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak for the "
@@ -203,6 +211,19 @@ class Cloak(Immutable):
         return self._ratios
 
     @property
+    def offsets(self) -> Nuisance | None:
+        """The slow offsets of the sensors, which recovery takes out; None without a `stay`."""
+        if self.slow is None or self.stay is None:
+            return None
+        return self.slow.nuisance(self._step, self.stay.period)
+
+    def stay_mu(self, readings: int) -> float:
+        """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
+        if self.slow is None:
+            return self._frame_mu * math.sqrt(readings)
+        return StayCost(self.allowance, self._sigma, self._step).mu(self.slow, readings)
+
+    @property
     def frame_mu(self) -> float:
         """The largest shift of one frame by a hidden move, in standard deviations."""
         return self._frame_mu
@@ -231,20 +252,8 @@ class Cloak(Immutable):
 
     @property
     def memory_cost(self) -> float:
-        """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
-
-        0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
-        """
-        if not (isinstance(self.physics, FloorPlan) and isinstance(self.physics.regime, Steady)):
-            return 0.0
-        if not self.physics.explicit and not self.family.tolerance.memory:
-            return math.nan
-        plain, remembering = (Family(self.physics, Tolerance(memory=memory)) for memory in (False, True))
-        if self.scope is Scope.SENSOR:
-            slopes = [family.sensor_slopes() / self._sigma for family in (remembering, plain)]
-            return float(slopes[0].max() / slopes[1].max()) - 1
-        weights = 1 / self._sigma
-        return remembering.joint_slope(weights).value / plain.joint_slope(weights).value - 1
+        """How much further a frame can shift in rooms that remember, as a fraction; NaN on floors too large for it."""
+        return self.allowance.memory_cost(self._sigma)
 
     @cached_property
     def design_report(self) -> DesignReport:
@@ -267,10 +276,15 @@ class Cloak(Immutable):
         are not. What is released and spent does not depend on the warning, which is for the caller and not to be
         published.
         """
+        if self.slow is not None:
+            raise CalibrationError(
+                "a cloak with a stay cannot release: its offsets would begin anew with the cloak of the next window. "
+                "Devices keep them. To experiment, use simulate(readings, rng=...).",
+            )
         values = self._checked(readings)
         steps = self._rounded(values)
         self._ledger.spend(steps.size // self.physics.sensors)
-        if self._resolution is None and not exact and self._look_rounded(values):
+        if self._resolution is None and not exact and look_rounded(values, float(self._step.min())):
             warnings.warn(
                 HardwareStepWarning(
                     "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
@@ -281,10 +295,16 @@ class Cloak(Immutable):
             )
         return self._noised(steps, private_words)
 
-    def simulate(self, readings: ArrayLike, *, rng: np.random.Generator) -> FloatArray:
-        """Cloak readings by the same law as `release`, reproducibly and therefore not privately; spends nothing."""
-        steps = self._rounded(self._checked(readings))
-        return self._noised(steps, simulated_words(rng))
+    def simulate(self, readings: ArrayLike, *, rng: np.random.Generator, walk: OffsetWalk | None = None) -> FloatArray:
+        """Cloak readings by the law of `release` and of devices, reproducibly and so not privately; spends nothing.
+
+        Slow offsets begin anew with each call, unless they continue a `walk`.
+        """
+        steps, words = self._rounded(self._checked(readings)), simulated_words(rng)
+        if self.slow is not None:
+            walk = walk or self.slow.walk(words)
+            steps = steps + walk.steps(steps.size // self.physics.sensors).reshape(steps.shape)
+        return self._noised(steps, words)
 
     def to_steps(self, released: ArrayLike) -> IntArray:
         """Turn released readings into the integers that go over the wire."""
@@ -332,23 +352,6 @@ class Cloak(Immutable):
                 "the sources."
             )
 
-    def _refuse_too_little_noise(self, *, step_follows_sigma: bool) -> None:
-        if self._frame_mu <= self._mu:
-            return
-        # the cost of rounding stays the same if the step grows with sigma
-        fixed = self._frame_mu - self._frame_mu_without_rounding() if step_follows_sigma else 0.0
-        factor = (self._frame_mu - fixed) / (self._mu - fixed)
-        if self._own is not None:
-            factor = float((self.allowance.scaled(self._sigma).sigma / self._sigma).max())
-        raise CalibrationError(
-            f"this noise gives mu={self._frame_mu:.6g} per frame, but epsilon={self.epsilon:g}, delta={self.delta:g} "
-            f"over {self.readings_per_window} frames allow {self._mu:.6g}: multiply sigma by at least "
-            f"{factor * 1.0001:.4f}, or leave it out.",
-            mu=self._frame_mu,
-            allowed=self._mu,
-            factor=factor,
-        )
-
     def _refuse_too_fine_a_step(self) -> None:
         largest = int(np.argmax(self._ratios))
         if self._ratios[largest] > DEVICE_TABLES.ratio:
@@ -361,12 +364,6 @@ class Cloak(Immutable):
 
     def _frame_mu_without_rounding(self) -> float:
         return self.allowance.cost(self._sigma, np.zeros_like(self._rounding))
-
-    def _look_rounded(self, values: FloatArray) -> bool:
-        """Whether all readings sit on a grid of a power of ten or of two that is not very fine, zeros included."""
-        finest = float(self._step.min()) / FINE
-        grids = [values / base ** math.floor(math.log(finest, base)) for base in (10.0, 2.0)]
-        return any(bool((np.abs(counts - np.rint(counts)) <= ON_GRID).all()) for counts in grids)
 
     def _checked(self, readings: ArrayLike) -> FloatArray:
         values = frames("readings", readings, self.physics.sensors, error=ReadingError)

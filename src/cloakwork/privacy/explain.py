@@ -14,6 +14,7 @@ from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, Metric, Physic
 from cloakwork.privacy.calibration import Allowance, Scope
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.stay import SlowNoise, Stay
 
 SHOWN_SENSORS = 3
 LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
@@ -51,7 +52,10 @@ class ExplainableCloak(Protocol):
     readings_per_window: int
     sensitivity: float
     design: Design | None
+    stay: Stay | None
+    slow: SlowNoise | None
 
+    def stay_mu(self, readings: int) -> float: ...
     @property
     def sigmas(self) -> FloatArray: ...
     @property
@@ -97,6 +101,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         "a coin is right in 50 %.",
         f"The guarantee is on weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"a source of weight 2 only within {cloak.alpha / 2:g}.",
+        *_stays(cloak),
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
         *_memory(cloak),
@@ -105,6 +110,22 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
         else "The claim covers the model exactly as stated. Declare a tolerance to cover errors of the model.",
+    )
+
+
+def _stays(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """The claim for a source that stays."""
+    stay = cloak.stay
+    if stay is None:
+        return ()
+    factor = rounded_up(math.exp(min(stay.epsilon, 700)), 3)
+    right = rounded_up(100 * float(special.ndtr(cloak.stay_mu(stay.readings) / 2)), 3)
+    return (
+        f"Where a unit source stays, within {cloak.alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
+        "frames, from an observer who keeps all frames, also those before and after: any event is at most "
+        f"e^{stay.epsilon:g} = {factor} times as likely, plus {stay.delta:g}, and the best test is right in at most "
+        f"{right} % of cases. The other sources may move; this one does not, and its readings follow it at once. A "
+        "stay may begin and end at any frame. Several stays add up.",
     )
 
 
@@ -177,6 +198,11 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         "the frames of both.",
         *_found(cloak),
     ]
+    if cloak.slow is not None:
+        lines.append(
+            "From someone who has taken a device: its present slow offset. The claim for a stay that goes on then "
+            "rests on the other devices; the claim for a window does not change."
+        )
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
     return tuple(lines)
@@ -227,6 +253,13 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
         f"most {rounded_up(cloak.sensitivity)}.",
         _steps(cloak),
     ]
+    if cloak.slow is not None:
+        share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max()) ** 2
+        lines.append(
+            f"Slow offsets hide stays: they give one reading {1 + share:.3g} times the variance, and the mean of a "
+            f"window {1 + share * cloak.readings_per_window:.3g} times. Recovery knows how they change, and learns "
+            "them."
+        )
     if cloak.timing_cost:
         lines.append(
             "Sources can move while the sensors measure one after another. This takes "

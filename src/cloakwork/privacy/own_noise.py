@@ -13,6 +13,8 @@ from cloakwork.errors import CalibrationError
 
 LEAST = 0.2  # of a step; with less own noise a reading counts as rounded without any
 MOST = 1e4  # steps; more is a mistake in the unit
+_FINE = 1024  # grids finer than a step by this factor are not looked for
+_ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
 _PARTS = 128  # own noise is rounded down to this part of a step
 _SPLITS = (0.5, 0.625, 0.75, 1.0, 1.5)  # steps of own noise to use up for the hardware's; the rest is left over
 _TIMES = np.concatenate([0.05 * 1.15 ** np.arange(30), 3.3 * 1.4 ** np.arange(20)])  # variances, in squared steps
@@ -189,6 +191,13 @@ def quantile_speed(own: float, variance: float) -> float:
         return math.inf
     beyond = 1 + steepest / (_TILTS[-1] - 0.5 / total) / least
     return max(float(((above + between) / (below - between)).max()), float(beyond)) * (1 + 1e-12)
+
+
+def look_rounded(values: FloatArray, step: float) -> bool:
+    """Whether all readings sit on a grid of a power of ten or of two that is not very fine, zeros included."""
+    finest = step / _FINE
+    grids = [values / base ** math.floor(math.log(finest, base)) for base in (10.0, 2.0)]
+    return any(bool((np.abs(counts - np.rint(counts)) <= _ON_GRID).all()) for counts in grids)
 
 
 def per_sensor(name: str, values: ArrayLike, m: int, *, zero: bool = False) -> FloatArray:

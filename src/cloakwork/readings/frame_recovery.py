@@ -29,8 +29,10 @@ class PartialCloak:
 
 
 def partial_cloak(cloak: Cloak, present: NDArray[np.bool_], drift: Drift | None = None) -> PartialCloak:
-    """A cloak restricted to the sensors that are present, with the offsets by which these drift."""
-    offsets = None if drift is None else drift.on(cloak.physics).rows(present)
+    """A cloak restricted to the sensors that are present, with their slow offsets and those by which they drift."""
+    wandering = None if drift is None else drift.on(cloak.physics)
+    both = wandering if cloak.offsets is None else cloak.offsets.joined(wandering)
+    offsets = None if both is None else both.rows(present)
     if present.all():
         return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings, offsets)
     if samples_locally(cloak.physics):  # all sensors stay, and those without a reading have too much noise to count
@@ -99,7 +101,7 @@ class FrameRecoverer:
             values = np.zeros((len(frames), part.physics.sensors))
             used = present if part.physics.sensors == len(present) else slice(None)
             values[:, used] = steps * part.steps[used] - self._site.baselines[present]
-            last = recover(values, part, drift=part.offsets, estimator=self._estimator, after=last)
+            last = recover(values, part, estimator=self._estimator, after=last)
             recovered += recovered_frames(last, frames)
         if keep:
             self._last = last

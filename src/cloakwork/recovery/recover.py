@@ -220,4 +220,7 @@ def stated_problem(
         )
     if sigma is not None:
         raise InputError("a cloak has its own sigma: leave sigma out, or give the physics instead.", sigma=sigma)
-    return Problem.with_noise(model.physics, model.total_sigmas, model.roundings, drift)
+    wandering = drift.on(model.physics) if isinstance(drift, Drift) else drift
+    if model.offsets is not None and isinstance(wandering, Nuisance | None):
+        wandering = model.offsets.joined(wandering)
+    return Problem.with_noise(model.physics, model.total_sigmas, model.roundings, wandering)

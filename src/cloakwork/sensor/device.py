@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import GAIN, Clock, board_ticks
 from cloakwork.sensor.errors import StateError, WireError
 from cloakwork.sensor.keystream import EPOCH, LARGEST_COUNTER, ratchet, sequence, split, stream_key, words
-from cloakwork.sensor.noise import Noise, board_words
+from cloakwork.sensor.noise import Noise, board_words, renewed, whole_steps
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.state import load_state
 from cloakwork.sensor.wire import read_reading, topic, write_reading, write_status
@@ -30,7 +30,7 @@ class Device:
         self.config = config
         self._store = store
         self._lock = store.lock()
-        self._table = store.table("noise.tab")
+        self._tables = [store.table("noise.tab")]
         try:
             self._open(config, ticks)
         except Exception:
@@ -38,10 +38,14 @@ class Device:
             raise
 
     def _open(self, config: "dict[str, Any]", ticks: "Callable[[], int]") -> None:
-        self._noise = Noise(self._table, config["noise"]["levels"], config["noise"]["digest"])
-        store = self._store
+        self._noise = Noise(self._tables[0], config["noise"]["levels"], config["noise"]["digest"])
+        store, slow = self._store, config["slow"]
+        self._slow: Noise | None = None
+        if slow:
+            self._tables.append(store.table("slow.tab"))
+            self._slow = Noise(self._tables[1], slow["levels"], slow["digest"])
         self._state = load_state(store, config["site"], config["sensor"], config["generation"])
-        if config["keyed"] != (self._state.key is not None):
+        if config["keyed"] != (self._state.key is not None) or bool(slow) != (self._state.offset is not None):
             raise StateError("the state does not belong to this device. Provision it again.")
         self.clock = Clock(self._state.clock, ticks, GAIN)
         plan = config["schedule"]
@@ -57,12 +61,14 @@ class Device:
         self._epoch = self._state.counter // EPOCH
         self._key = self._state.key
         self._stream: bytes | None = None  # made from the key for the first reading of the epoch
+        self._offsets: list[int] = []  # of the reserved block, in steps
         if not config["keyed"]:
             board_words(1)
 
     def close(self) -> None:
         """Close the files, so that another process may use them."""
-        self._table.close()
+        for table in self._tables:
+            table.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -111,7 +117,7 @@ class Device:
         self._taken = False
         self._next += 1
         seq = sequence(self.config["generation"], counter)
-        value = self._steps(reading) + self._noise.draw(self._words(seq))
+        value = self._steps(reading) + self._noise.draw(self._words(seq, self._noise.words)) + self._offsets.pop(0)
         values = self.config["values"]
         return write_reading(seq, time, value % values if values else value)
 
@@ -184,9 +190,23 @@ class Device:
             return False
         self._next = state.counter
         self._use_epoch(state.counter // EPOCH)
-        self._save(state.counter + taken, now)
+        offset, self._offsets = state.offset, []
+        for counter in range(state.counter, state.counter + taken):
+            offset = self._next_offset(offset, counter)
+            self._offsets.append(0 if offset is None else whole_steps(offset))
+        self._save(state.counter + taken, now, offset)
         self._promised = slot + taken - 1
         return True
+
+    def _next_offset(self, offset: "int | None", counter: int) -> "int | None":
+        """The offset at a counter, in parts of a step, from that at the counter before; None if there is none."""
+        slow, plan = self._slow, self.config["slow"]
+        if offset is None or slow is None or counter % plan["renew"]:
+            return offset
+        self._use_epoch(counter // EPOCH)
+        seq, fresh = sequence(self.config["generation"], counter), self._noise.words
+        drawn: int = slow.draw(self._words(seq, fresh + slow.words)[fresh:])
+        return int(renewed(offset, drawn, plan["carry"]))
 
     def _use_epoch(self, epoch: int) -> None:
         """Ratchet the key forward to an epoch; earlier keys cannot be recovered."""
@@ -196,23 +216,26 @@ class Device:
             if self._key is not None:
                 self._key = ratchet(self._key)
 
-    def _save(self, counter: int, now: int) -> None:
-        """Write the state with `counter` as the first free counter, and its key."""
+    def _save(self, counter: int, now: int, offset: "int | None") -> None:
+        """Write the state with `counter` as the first free counter, its key, and the offset of the counter before."""
         state = self._state
         state.key = self._key
         if self._key is not None and counter // EPOCH > self._epoch:
             state.key = ratchet(self._key)
-        state.counter, state.clock, state.runs = counter, now, self._slots.runs
+        state.counter, state.clock, state.runs, state.offset = counter, now, self._slots.runs, offset
         state.save(self._store)
 
     def _move_on(self, counter: int, now: int) -> None:
         """Continue from `counter` after a whole window of silence."""
         start = max(counter, self._state.counter)
+        offset = self._state.offset
+        for skipped in range(self._state.counter, start) if self._slow else ():
+            offset = self._next_offset(offset, skipped)
         self._use_epoch(start // EPOCH)
         self._state.blocked = now // self.period + self._slots.window + 1
         self._promised = -1
         self._next = start
-        self._save(start, now)
+        self._save(start, now, offset)
 
     def checkpoint(self, now: int) -> None:
         """Write the clock now and then, while no slot is used."""
@@ -230,10 +253,10 @@ class Device:
         low, high = (0, values - 1) if values else (-MOST_STEPS, MOST_STEPS)
         return int(max(low, min(high, steps)))  # without a word: a status that depends on the value would tell it
 
-    def _words(self, seq: int) -> list[int]:
+    def _words(self, seq: int, count: int) -> list[int]:
         if self._key is None:
-            return board_words(self._noise.words)
+            return board_words(count)
         if self._stream is None:
             config = self.config
             self._stream = stream_key(self._key, config["site"], config["sensor"], config["generation"], self._epoch)
-        return words(self._stream, seq, self._noise.words)
+        return words(self._stream, seq, count)

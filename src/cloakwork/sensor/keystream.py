@@ -7,9 +7,10 @@ with its own key; the counter counts its readings.
     next epoch's    = HMAC(this epoch's key, "cloakwork/v1/ratchet" 0)                   after EPOCH counters
     stream key      = HMAC(epoch's key, "cloakwork/v1/noise" 0 site sensor generation epoch)
     block b         = HMAC(stream key, sequence number, b)
+    first offset    = the words of sequence number 0 under HMAC(device key, "cloakwork/v1/offset" 0)
 
 Names are one byte of length and ASCII; numbers are big-endian with 8 bytes, and b is one byte. The words of a reading
-are the first bytes of its blocks 0, 1, ..., concatenated.
+are the first bytes of its blocks 0, 1, ..., concatenated: those of its noise, and then those that renew an offset.
 """
 
 import hashlib
@@ -49,6 +50,11 @@ def ratchet(key: bytes) -> bytes:
 def stream_key(key: bytes, site: str, sensor: str, generation: int, epoch: int) -> bytes:
     """The key of the noise of one epoch."""
     return hmac(key, b"cloakwork/v1/noise\0" + _name(site) + _name(sensor) + _number(generation) + _number(epoch))
+
+
+def offset_key(key: bytes) -> bytes:
+    """The key of the first offset of a device, from its first key."""
+    return hmac(key, b"cloakwork/v1/offset\0")
 
 
 def words(stream: bytes, seq: int, count: int) -> list[int]:

@@ -7,11 +7,17 @@ import sys
 from cloakwork.sensor.errors import RandomError, TableError
 from cloakwork.sensor.table import WORD_BYTES, look_up
 
+PARTS = 256  # an offset counts in so many parts of a step
+CARRY_BITS = 16
+LARGEST_RENEWAL = 64  # readings from one renewal of an offset to the next, at most
 _LOWER = (1 << 64) - 1
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import BufferedReader
+    from typing import Any, TypeVar
+
+    Number = TypeVar("Number", int, Any)  # or an array of them, where a computer simulates many sensors
 
 
 class FileTable:
@@ -56,6 +62,16 @@ class Noise:
             factor, table = self._tables[k]
             total += factor * look_up(table, words[k])
         return total
+
+
+def renewed(offset: "Number", drawn: "Number", carry: int) -> "Number":
+    """The next offset: `carry` 65536ths of this one, rounded, plus a draw. Offsets and draws are in parts of a step."""
+    return (carry * offset + (1 << (CARRY_BITS - 1)) >> CARRY_BITS) + drawn
+
+
+def whole_steps(offset: "Number") -> "Number":
+    """An offset in whole steps."""
+    return (offset + PARTS // 2) // PARTS
 
 
 def check_table(file: "BufferedReader", levels: list[list[int]], digest: str) -> None:

@@ -1,4 +1,4 @@
-"""The persistent state of a device: the counter, the key, the clock and the used slots.
+"""The persistent state of a device: the counter, the key, the clock, the used slots and the offset.
 
 The state is kept in two copies. Both are written, one after the other, before the device uses anything that they allow.
 So if one copy is lost (a torn write, a damaged sector, an older version in its place), the other one records everything
@@ -31,7 +31,8 @@ class State:
     """The state of one generation of a sensor; `key` is that of the current epoch, or None for noise without a key.
 
     `counter` is the first one that is not reserved for a reading, `clock` the powered milliseconds of the last write,
-    `runs` the used slots as [first, last], and `blocked` the first slot that may be used.
+    `runs` the used slots as [first, last], `blocked` the first slot that may be used, and `offset` the slow offset of
+    the last reserved reading, in parts of a step; None if the plan has none.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class State:
         clock: int = 0,
         runs: list[list[int]] | None = None,
         blocked: int = 0,
+        offset: int | None = None,
     ) -> None:
         self.site = site
         self.sensor = sensor
@@ -56,6 +58,7 @@ class State:
         self.clock = clock
         self.runs = runs or []
         self.blocked = blocked
+        self.offset = offset
         self._first = 0  # the copy to write first: the one whose write failed, so that the other stays whole
 
     def pack(self) -> bytes:
@@ -72,6 +75,8 @@ class State:
             "blocked": self.blocked,
             "key": None if self.key is None else self.key.hex(),
         }
+        if self.offset is not None:
+            fields["offset"] = self.offset
         body = json.dumps(fields).encode()
         return body + b"\n" + hashlib.sha256(body).digest().hex().encode() + b"\n"
 
@@ -105,6 +110,7 @@ def unpack(data: bytes | None) -> State | None:
         clock=fields["clock"],
         runs=fields["runs"],
         blocked=fields["blocked"],
+        offset=fields.get("offset"),
     )
 
 

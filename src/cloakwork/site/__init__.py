@@ -2,17 +2,8 @@
 
 from cloakwork.site.edited_text import edited, listed_sensors
 from cloakwork.site.installation import EstimatorChoice, Site
-from cloakwork.site.plan import (
-    Plan,
-    PlannedBits,
-    PlannedSensor,
-    PlannedTable,
-    SensorNoise,
-    SiteClaim,
-    freeze,
-    load_plan,
-    plan_beside,
-)
+from cloakwork.site.plan import Plan, freeze, load_plan, plan_beside
+from cloakwork.site.plan_parts import PlannedBits, PlannedSensor, PlannedStay, PlannedTable, SensorNoise, SiteClaim
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
 from cloakwork.site.site_file import load_site, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
@@ -29,6 +20,7 @@ __all__ = [
     "Plan",
     "PlannedBits",
     "PlannedSensor",
+    "PlannedStay",
     "PlannedTable",
     "Quality",
     "Schedule",

@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, SensorChoice, choose_sensors
+from cloakwork.privacy import Cloak, Flip, SensorChoice, SlowNoise, Stay, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
     MOST_PATH_PLACES,
@@ -26,7 +26,7 @@ from cloakwork.recovery import (
 )
 from cloakwork.site.build import Model, build, make_drift
 from cloakwork.site.following import hold_of, make_motion
-from cloakwork.site.schedule import Schedule, make_schedule
+from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
 
@@ -116,6 +116,29 @@ class Site:
             )
         except CalibrationError as problem:
             raise SiteError(str(problem), key="binary") from None
+
+    @cached_property
+    def stay(self) -> Stay | None:
+        """The claim for sources that stay; None if the site file states none."""
+        stated, schedule = self.spec.privacy.stay, self.schedule
+        if stated is None:
+            return None
+        if stated.length < self.spec.privacy.window:
+            raise SiteError(
+                f"privacy.stay: a length of {stated.length:g} seconds is shorter than the window of "
+                f"{self.spec.privacy.window:g}. The claim for a window covers such stays: leave the table out.",
+                key="stay",
+            )
+        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory or samples_locally(self.physics):
+            why = (
+                "on a floor this large, recovery cannot take offsets out"
+                if samples_locally(self.physics)
+                else "it needs lasting sources, and readings that follow them at once (no tolerance of memory)"
+            )
+            raise SiteError(f"privacy.stay: {why}. Leave the table out.", key="stay")
+        readings = schedule.most(clock_ms(stated.length))
+        period = schedule.period_ms / 1000 * schedule.window_slots / min(schedule.allowed, schedule.window_slots)
+        return Stay(readings, stated.epsilon, stated.delta, period)
 
     def check_watched_zones(self) -> None:
         """Refuse a binary sensor of a zone that the site does not have, and more of one zone than the claim covers."""
@@ -262,6 +285,7 @@ class Site:
             step,
             *self._own_noise(),
             "It assumes that each device draws fresh noise for each reading, which no one else knows.",
+            *(() if told.stay is None else ("The claim for a stay takes each device to keep its offset.",)),
         )
 
     def _own_noise(self) -> tuple[str, ...]:
@@ -297,12 +321,13 @@ class Site:
         return choose_estimator(self.spec.sources, self.physics.space, local=samples_locally(self.physics))
 
     def cloak(self) -> Cloak:
-        """A new cloak that meets the site's claim, with its budget unspent."""
-        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design)
+        """A new cloak that meets the site's claims, with its budget unspent."""
+        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design, stay=self.stay)
 
-    def cloak_with(self, sigmas: FloatArray, steps: FloatArray) -> Cloak:
-        """A new cloak with this noise and these steps; refused if they miss the site's claim."""
-        return Cloak(self.physics, **self._claim | {"sigma": sigmas, "step": steps})
+    def cloak_with(self, sigmas: FloatArray, steps: FloatArray, slow: SlowNoise | None = None) -> Cloak:
+        """A new cloak with this noise, these steps and slow offsets; refused if they miss the site's claims."""
+        stated = {"sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
+        return Cloak(self.physics, **self._claim | stated)
 
 
 @dataclass(frozen=True)

@@ -8,103 +8,37 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import CUT_BITS, Cloak, NoiseTable, flip_table, noise_table
+from cloakwork.privacy import CUT_BITS, Cloak, NoiseTable, flip_table, noise_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
+from cloakwork.site.plan_parts import (
+    MOST_SENSORS,
+    STRICT,
+    Hex,
+    PlannedBits,
+    PlannedSensor,
+    PlannedStay,
+    PlannedTable,
+    SensorNoise,
+    SiteClaim,
+)
 from cloakwork.site.schedule import Schedule
-from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
+from cloakwork.site.schema import Name, Positive
 
 VERSION = 1
 PADDING = 1e-9  # extra noise for machines that round differently, as a fraction
 LARGEST_FILE = 50_000_000
-MOST_SENSORS = 100_000
-MOST_LEVELS = 16
-LARGEST_TABLE = 1_000_000
 _SLIP = 1e-11  # relative error of a ratio, which is rounded up to 40 bits
-
-Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=1, le=2**53 - 1)]
-_STRICT = ConfigDict(strict=True, extra="forbid")
-
-
-@dataclass(frozen=True)
-class SiteClaim:
-    """The privacy claim that the noise meets, for `window` seconds."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
-    epsilon: Positive
-    delta: Positive
-    alpha: Positive
-    scope: Literal["network", "sensor"]
-    window: Positive
-    readings_per_window: Whole
-
-
-@dataclass(frozen=True)
-class PlannedSensor:
-    """One sensor: noise, step and baseline in the unit of the readings; noise over step, and the table for that.
-
-    `own_noise` is the noise that the claim needs the sensor to have before its hardware rounds, 0 if it needs none.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
-    id: Name
-    sigma: Positive
-    step: Positive
-    ratio: Positive
-    table: Hex
-    baseline: Number
-    own_noise: NotNegative
-
-
-@dataclass(frozen=True)
-class PlannedBits:
-    """The binary sensors: their claim over the same window, and how many of all 2^127 words flip a bit, in hexadecimal.
-
-    `shared` is how many of them one person can change in the same reading.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
-    ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_SENSORS)]
-    epsilon: Positive
-    delta: Annotated[float, Field(ge=0, lt=1)]
-    shared: Whole
-    words: Annotated[str, Field(pattern=r"^([0-3][0-9a-f]{31}|40{31})$")]
-
-
-@dataclass(frozen=True)
-class SensorNoise:
-    """What a device does to a reading: it counts steps, and adds a draw from a table; modulo `values` unless that is 0.
-
-    `fallback` is what it takes in place of a reading that fails, in steps.
-    """
-
-    table: NoiseTable
-    step: float
-    fallback: int
-    own_noise: float
-    values: int = 0
-
-
-@dataclass(frozen=True)
-class PlannedTable:
-    """One noise table: its levels as (factor, cut points), its size on a device, and its error."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
-    ratio: Positive
-    levels: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=MOST_LEVELS)]
-    bytes: Annotated[int, Field(ge=WORD_BYTES, le=LARGEST_TABLE)]
-    error: Annotated[float, Field(ge=0, lt=1)]
 
 
 @dataclass(frozen=True)
@@ -123,7 +57,7 @@ class Plan:
         By their digest.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     site: Name
     site_digest: Hex
     claim: SiteClaim
@@ -132,6 +66,7 @@ class Plan:
     sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
     bits: PlannedBits | None = None
+    stay: PlannedStay | None = None
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
@@ -143,6 +78,8 @@ class Plan:
         for sensor in self.sensors:
             if not _alike(sensor.ratio, sensor.sigma / sensor.step, self.tables[sensor.table].ratio):
                 raise SiteError(f'the ratio of sensor "{sensor.id}" is not its noise over its step.')
+        if self.stay is not None and {len(self.stay.ratios), len(self.stay.tables)} != {len(self.sensors)}:
+            raise SiteError("there is not one slow offset for each sensor.")
         if any(table.bytes != WORD_BYTES * sum(size for _, size in table.levels) for table in self.tables.values()):
             raise SiteError("the size of a noise table is not that of its levels.")
 
@@ -171,15 +108,19 @@ class Plan:
         if self.bits is not None and sensor_id in self.bits.ids:
             return SensorNoise(flip_table(int(self.bits.words, 16)), 1.0, 0, 0.0, values=2)
         planned = self.sensor(sensor_id)
-        table = noise_table(planned.ratio)
-        if table.digest != planned.table:
+        table, slow, made = noise_table(planned.ratio), None, True
+        if self.stay is not None:
+            row = self.sensors.index(planned)
+            slow = replace(self.stay.slow, ratios=np.array(self.stay.ratios[row : row + 1]))
+            made = slow.tables()[0].digest == self.stay.tables[row]
+        if table.digest != planned.table or not made:
             raise SiteError(
                 f"the plan has another noise table for sensor {sensor_id} than this version of Cloakwork makes. Use "
                 "the version that wrote the plan, or write it again.",
                 sensor=sensor_id,
             )
         fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
-        return SensorNoise(table, planned.step, fallback, planned.own_noise)
+        return SensorNoise(table, planned.step, fallback, planned.own_noise, slow=slow)
 
     def sensor(self, sensor_id: str) -> PlannedSensor:
         """Return the sensor of the physics that has this id."""
@@ -212,10 +153,12 @@ class Plan:
             or tuple((sensor.id, sensor.baseline) for sensor in self.sensors) != _sensors(site)
             or self.schedule != site.schedule
             or self.binary_ids != site.binary_ids
+            or (self.stay is None) != (site.stay is None)
         ):
             raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
         try:
-            cloak = site.cloak_with(*(np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step")))
+            sigmas, steps = (np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step"))
+            cloak = site.cloak_with(sigmas, steps, None if self.stay is None else self.stay.slow)
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
         if self.bits is not None and site.flip is not None and int(self.bits.words, 16) < site.flip.words:
@@ -248,14 +191,17 @@ class Plan:
     @property
     def _values(self) -> dict[str, Any]:
         values = {"v": VERSION, **asdict(self)}
-        return values if self.bits is not None else {key: value for key, value in values.items() if key != "bits"}
+        return {key: value for key, value in values.items() if key not in {"bits", "stay"} or value is not None}
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
     """Freeze the noise of a site's cloak as a plan, with a tiny surplus so that it suffices on every machine."""
     if cloak.physics is not site.physics:
         raise SiteError(f"this cloak is not one of {site.name}. Make it with site.cloak().", site=site.name)
-    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps)
+    slow = cloak.slow
+    if slow is not None:
+        slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
+    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow)
     tables = {ratio: noise_table(ratio) for ratio in frozen.ratios.tolist()}
     own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())
@@ -272,6 +218,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         sensors=sensors,
         tables={table.digest: _planned_table(table) for table in tables.values()},
         bits=_planned_bits(site),
+        stay=_planned_stay(site, frozen),
     )
 
 
@@ -362,6 +309,23 @@ def _planned_bits(site: Site) -> PlannedBits | None:
         return None
     words = min(math.ceil(flip.words * Fraction(1 + PADDING)), 1 << (CUT_BITS - 1))
     return PlannedBits(site.binary_ids, flip.epsilon, flip.delta, flip.sensors, f"{words:032x}")
+
+
+def _planned_stay(site: Site, cloak: Cloak) -> PlannedStay | None:
+    stated, stay, slow = site.spec.privacy.stay, cloak.stay, cloak.slow
+    if stated is None or stay is None or slow is None:
+        return None
+    return PlannedStay(
+        stated.length,
+        stay.readings,
+        stay.epsilon,
+        stay.delta,
+        cloak.stay_mu(stay.readings),
+        slow.renew,
+        slow.carry,
+        tuple(slow.ratios.tolist()),
+        tuple(table.digest for table in slow.tables()),
+    )
 
 
 def _sensors(site: Site) -> tuple[tuple[str, float], ...]:

@@ -204,6 +204,14 @@ class BinarySpec(_Table):
     shared: Whole = 1
 
 
+class StaySpec(_Table):
+    """`[privacy.stay]`: a second claim, for a source that stays where it is for up to `length`."""
+
+    length: Seconds
+    epsilon: Positive
+    delta: Annotated[float, Field(gt=0, lt=1)]
+
+
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
@@ -223,6 +231,7 @@ class PrivacySpec(_Table):
     clock: Seconds = USUAL_CLOCK_MS / 1000
     speed: NotNegative | Literal["any"] | None = None
     binary: BinarySpec | None = None
+    stay: StaySpec | None = None
 
 
 class ZoneSpec(_Table):

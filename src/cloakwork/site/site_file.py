@@ -57,7 +57,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
         raise SiteError(message, path=name, lines=lines) from None
     try:
         _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion, site.drift, site.flip
+        _ = site.motion, site.drift, site.flip, site.stay
         site.check_watched_zones()
     except InputError as problem:
         message = str(problem)
@@ -161,6 +161,7 @@ def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
         "motion": schema.MotionSpec,
         "presence": schema.PresenceSpec,
         "binary": schema.BinarySpec,
+        "stay": schema.StaySpec,
         "entrance": schema.EntranceSpec,
         "drift": schema.DriftSpec,
         "heat": schema.HeatSpec,
@@ -183,8 +184,8 @@ def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
         sensor = values["sensor"]
         ids = [known.id for known in spec.sensor]
         return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), str(values.get("key", "at")))
-    if values.get("key") == "binary":
-        return ("privacy", "binary")
+    if values.get("key") in {"binary", "stay"}:
+        return ("privacy", str(values["key"]))
     if "key" in values:
         return ("physics", str(values["key"]))
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)

@@ -1,0 +1,305 @@
+"""Long stays: an offset of each sensor that changes slowly, so that a source that stays is not found by averaging.
+
+Beside fresh noise, a device adds an offset that it renews every few readings: the old one times `carry`, plus a draw.
+Averaging many readings removes the fresh noise and leaves the offset.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize
+
+from cloakwork._checks import FloatArray, IntArray, count, frozen, positive
+from cloakwork.errors import CalibrationError
+from cloakwork.physics import Nuisance
+from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu
+from cloakwork.privacy.gaussian import check_claim
+from cloakwork.privacy.noise_table import DEVICE_TABLES, SERVER_TABLES, NoiseTable, noise_table, table_ratio
+from cloakwork.privacy.sampler import WordSource, noise_of_frames
+from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, PARTS, renewed, whole_steps
+
+MARGIN = 1e-3  # of the information of a stay, for which offsets outside it count as known
+FARTHEST = 9  # times the readings of a stay: how far outside offsets may be known
+_CARRIES = np.unique(np.rint((1 - np.geomspace(2e-4, 0.9, 48)) * 2**CARRY_BITS)).astype(int)
+_PER_STAY = 512  # renewals, at least, if there are that many readings
+_ENDS = 5  # a stay that begins between two renewals tells up to a quarter of what its first block does
+_ROUNDED = 1 + 2.0**-20
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A claim for a source that stays where it is for up to `readings` consecutive frames.
+
+    Parameters
+    ----------
+    readings
+        The most frames of a stay.
+    epsilon, delta
+        The claim for all frames that anyone keeps, of the stay and before and after it.
+    period
+        Seconds between two frames, by which trackers know how fast the offsets change.
+    """
+
+    readings: int
+    epsilon: float
+    delta: float
+    period: float = 1.0
+
+    def __post_init__(self) -> None:
+        count("readings", self.readings, error=CalibrationError)
+        check_claim(self.epsilon, self.delta)
+        positive("period", self.period, unit=" seconds", error=CalibrationError)
+
+
+@dataclass(frozen=True, eq=False)
+class SlowNoise:
+    """The offsets of a network: every `renew` readings, offset <- carry offset / 2^16 + draw.
+
+    Offsets count in 256ths of a step. `ratios` (m,) are the standard deviations of the draws in that unit.
+    """
+
+    carry: int
+    renew: int
+    ratios: FloatArray
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.carry, int) and isinstance(self.renew, int)
+        if not (whole and 0 < self.carry < 2**CARRY_BITS and 1 <= self.renew <= LARGEST_RENEWAL):
+            raise CalibrationError(
+                f"carry={self.carry}, renew={self.renew}: give whole numbers, carry from 1 to {2**CARRY_BITS - 1} and "
+                f"renew from 1 to {LARGEST_RENEWAL}.",
+                carry=self.carry,
+                renew=self.renew,
+            )
+        if not ((self.ratios > 0).all() and (self.ratios <= DEVICE_TABLES.ratio).all()):
+            raise CalibrationError(
+                f"the offset of a sensor is too large for the noise tables, which go up to {DEVICE_TABLES.ratio:,.0f}. "
+                "Give a coarser step, or a coarser resolution.",
+                ratio=float(self.ratios.max()),
+            )
+
+    @property
+    def fade(self) -> float:
+        """What is left of an offset after one renewal."""
+        return float(self.carry / 2**CARRY_BITS)
+
+    @property
+    def error(self) -> float:
+        """The largest distance of an offset, in steps, from an exact Gaussian one: three roundings, two of which stay.
+
+        Each renewal rounds twice to a 256th of a step, and `fade` of each error is left in the next.
+        """
+        return 0.5 + 1 / (PARTS * (1 - self.fade))
+
+    def deviations(self, steps: FloatArray) -> FloatArray:
+        """The standard deviation of each sensor's offset, in the unit of the readings, shape (m,)."""
+        return np.asarray(steps * self.ratios / (PARTS * math.sqrt(1 - self.fade**2)))
+
+    def worth(self, noise: FloatArray, steps: FloatArray, readings: int) -> float:
+        """How many readings with fresh noise alone tell as much of a source that stays for so many, at most.
+
+        `noise` (m,) is the standard deviation of each sensor's fresh noise.
+        """
+        share = float((self.deviations(steps) / noise).min()) ** 2
+        return min(readings, Information(share, self.fade, self.renew).of(readings))
+
+    def nuisance(self, steps: FloatArray, period: float) -> Nuisance:
+        """The offsets as recovery takes them: one of each sensor, which fades over time."""
+        deviations = self.deviations(steps)
+        over = -self.renew * period / math.log(self.fade)
+        return Nuisance(np.eye(len(steps)), deviations, np.full(len(steps), over))
+
+    def tables(self) -> list[NoiseTable]:
+        """The table of each sensor's draws."""
+        return [noise_table(ratio) for ratio in self.ratios.tolist()]
+
+    def start_table(self, sensor: int) -> NoiseTable:
+        """The table of the first offset of a sensor, which has the law of all later ones."""
+        ratio = float(self.ratios[sensor]) / math.sqrt(1 - self.fade**2)
+        return noise_table(table_ratio(ratio), size=SERVER_TABLES)
+
+    def walk(self, words: WordSource) -> "OffsetWalk":
+        """Offsets of consecutive frames, from random words."""
+        return OffsetWalk(self, words)
+
+
+class OffsetWalk:
+    """The offsets of all sensors, frame after frame."""
+
+    def __init__(self, slow: SlowNoise, words: WordSource) -> None:
+        self._slow, self._words = slow, words
+        self._tables = slow.tables()
+        starts = [slow.start_table(sensor) for sensor in range(len(self._tables))]
+        self._offsets = noise_of_frames(starts, 1, words)[0]
+        self._frame = 0
+
+    def steps(self, frames: int) -> IntArray:
+        """The offsets of the next frames in whole steps, shape (frames, m)."""
+        out = np.empty((frames, len(self._offsets)), dtype=np.int64)
+        for row in out:
+            if self._frame % self._slow.renew == 0:
+                drawn = noise_of_frames(self._tables, 1, self._words)[0]
+                self._offsets = renewed(self._offsets, drawn, self._slow.carry)
+            row[:] = whole_steps(self._offsets)
+            self._frame += 1
+        return out
+
+
+@dataclass(frozen=True)
+class Information:
+    """How much fresh noise with slow offsets tells about a stay, in readings with fresh noise alone.
+
+    `share` is the variance of an offset over that of the fresh noise of a reading, `fade` what a renewal leaves of an
+    offset, and `renew` the readings from one renewal to the next.
+
+    Notes
+    -----
+    Let x_t be 1 in the frames of the stay and 0 in all others, K the correlation of the offsets, and w_b the number of
+    frames of the stay between two renewals. Then
+
+        x' (I + share K)^-1 x  =  sum_b w_b - w' G w,      G = (renew I + (share K_b)^-1)^-1,
+
+    with K_b the correlation between renewals. Its inverse has three diagonals, so over an endless past and future
+    G_ij = g lambda^|i-j|. `docs/stays.md` shows that the most revealing stay of at most n frames is found among those
+    with as many full blocks as fit between any two ends.
+    """
+
+    share: float
+    fade: float
+    renew: int
+
+    @cached_property
+    def _kernel(self) -> tuple[float, float]:
+        """The g and the lambda of the notes."""
+        beside = self.fade / (self.share * (1 - self.fade**2))
+        middle = self.renew + (1 + self.fade**2) / (self.share * (1 - self.fade**2))
+        root = math.sqrt((middle - 2 * beside) * (middle + 2 * beside))
+        return 1 / root, 2 * beside / (middle + root)
+
+    def of(self, readings: int) -> float:
+        """The most that any stay of at most so many frames tells, with all frames before and after it at hand."""
+        g, fall = self._kernel
+        size = self.renew
+        first, last = np.meshgrid(np.arange(size + 1.0), np.arange(size + 1.0))
+        whole = np.floor((readings - first - last) / size)
+        first, last, whole = (values[whole >= 0] for values in (first, last, whole))
+        left = fall**whole
+        beyond = fall * (1 - left) / (1 - fall)
+        inside = whole + 2 * fall / (1 - fall) * (whole - (1 - left) / (1 - fall))
+        ends = first**2 + last**2 + 2 * first * last * fall * left + 2 * (first + last) * size * beyond
+        told = first + last + whole * size - g * (ends + size**2 * inside)
+        return float(told.max()) * (1 + 1e-9) + 1e-13 * readings
+
+    def known_outside(self, readings: int) -> tuple[float, float]:
+        """The same if the offsets are known from some renewals before and after on, and how many frames that leaves.
+
+        These are the frames in which a hidden stay changes the offset that explains what was sent, so that rounding
+        may change there too.
+        """
+        g, fall = self._kernel
+        told = self.of(readings)
+        most = 2 * g * (self.renew / (1 - fall)) ** 2
+        blocks = max(1, math.ceil(math.log(MARGIN * told / most) / (2 * math.log(fall)))) if MARGIN * told < most else 1
+        return told + most * fall ** (2 * blocks), float(readings + 2 * self.renew * blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class StayCost:
+    """What stays cost a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance."""
+
+    allowance: Allowance
+    sigma: FloatArray
+    steps: FloatArray
+
+    def mu(self, slow: SlowNoise, readings: int) -> float:
+        """The mu of a stay of up to so many frames, rounded up."""
+        share = float((slow.deviations(self.steps) / self.sigma).min()) ** 2
+        return self._mu(share, slow.fade, slow.renew, slow.error, readings)
+
+    def _mu(self, share: float, fade: float, renew: int, error: float, readings: int) -> float:
+        told, frames = Information(share, fade, renew).known_outside(readings)
+        rounded = (self.allowance.covered(self.sigma) + 2 * error * self.steps) * _ROUNDED / self.sigma
+        both = float(rounded.max()) if self.allowance.scope is Scope.SENSOR else float(np.sqrt((rounded**2).sum()))
+        return (self._moved * math.sqrt(told) + both * math.sqrt(frames)) * (1 + 1e-9)
+
+    @cached_property
+    def _moved(self) -> float:
+        return self.allowance.cost(self.sigma, np.zeros_like(self.sigma))
+
+    def least(self, stay: Stay, allowed: float) -> SlowNoise:
+        """The slow noise of the least variance with which a stay has at most the `allowed` mu."""
+        often = min(stay.readings / _PER_STAY, (allowed / self._moved) ** 2 / _ENDS, LARGEST_RENEWAL)
+        renew = 2 ** max(0, math.floor(math.log2(often)))
+        best: tuple[float, int] | None = None
+        for carry in _CARRIES.tolist():
+            share = self._least_share(carry / 2**CARRY_BITS, renew, stay.readings, allowed * (1 - 1e-6))
+            if share is not None and (best is None or share < best[0]):
+                best = share, carry
+        if best is None:
+            raise CalibrationError(
+                f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "
+                f"delta={stay.delta:g}: its steps and its ends alone tell more. Give a larger epsilon, "
+                "a shorter stay, or finer steps.",
+                readings=stay.readings,
+                epsilon=stay.epsilon,
+                delta=stay.delta,
+            )
+        share, carry = best
+        fade = carry / 2**CARRY_BITS
+        draws = PARTS * self.sigma / self.steps * math.sqrt(share * (1 - fade**2))
+        return SlowNoise(carry, renew, frozen(np.array([table_ratio(ratio) for ratio in draws])))
+
+    def _least_share(self, fade: float, renew: int, readings: int, allowed: float) -> float | None:
+        error = 0.5 + 1 / (PARTS * (1 - fade))
+
+        def excess(log_share: float) -> float:
+            share = math.exp(log_share)
+            if Information(share, fade, renew).known_outside(readings)[1] > (1 + FARTHEST) * readings + 2 * renew:
+                return 1.0
+            return math.log(self._mu(share, fade, renew, error, readings) / allowed)
+
+        low, high = math.log(1e-9), math.log(1e6)
+        if excess(high) > 0:
+            return None
+        if excess(low) <= 0:
+            return math.exp(low)
+        return math.exp(_first_below(excess, low, high))
+
+
+def _first_below(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function becomes negative, rounded to the negative side."""
+    found = float(optimize.brentq(excess, low, high, xtol=1e-7))
+    return found if excess(found) <= 0 else found + 2e-7
+
+
+def stated_slow_noise(
+    allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay: Stay, slow: SlowNoise | None
+) -> SlowNoise:
+    """The slow noise that a stay needs, or the given one; refused if it is not enough, or the claim has no meaning."""
+    family = allowance.family
+    if family.physics.pulse or family.tolerance.memory:
+        why = "a pulse fades" if family.physics.pulse else "in rooms that remember, a source that stays reads ever more"
+        raise CalibrationError(f"stay: {why}, so its readings do not stay the same. Leave stay out.", stay=stay)
+    if stay.readings < allowance.number:
+        raise CalibrationError(
+            f"a stay of {stay.readings} frames is shorter than a window of {allowance.number}. Give a longer stay; the "
+            "claim for a window covers shorter ones.",
+            readings=stay.readings,
+            window=allowance.number,
+        )
+    draws = 2 * (FARTHEST + 2) * stay.readings * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
+    allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
+    cost = StayCost(allowance, sigma, steps)
+    slow = cost.least(stay, allowed) if slow is None else slow
+    mu = cost.mu(slow, stay.readings)
+    if mu > allowed:
+        raise CalibrationError(
+            f"these offsets give mu={mu:.6g} for a stay of {stay.readings:,} frames, and epsilon={stay.epsilon:g}, "
+            f"delta={stay.delta:g} allow {allowed:.6g}: leave slow out.",
+            mu=mu,
+            allowed=allowed,
+        )
+    return slow

@@ -1,0 +1,182 @@
+"""Slow offsets: from the site file through the plan and a device, with power cuts, to the key holder and recovery."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.device import provision
+from cloakwork.errors import PlanError, SiteError
+from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
+from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import Keystream
+from cloakwork.sensor.device import TAKE, Device
+from cloakwork.sensor.keystream import sequence
+from cloakwork.sensor.state import unpack
+from cloakwork.sensor.store import Folder
+from cloakwork.sensor.wire import read_reading, write_reading
+from cloakwork.site import Plan, Site, freeze, load_plan, parse_site
+from tests import micropython
+
+SITE = """name = "hut"
+baseline = 20.0
+[physics]
+kind = "floorplan"
+cell = 1.0
+size = [4.0, 2.0]
+regime = "steady"
+reach = 1.0
+[sources]
+kind = "lasting"
+max_count = 1
+[privacy]
+epsilon = 8.0
+delta = 1e-5
+alpha = 0.2
+design = "equal"
+window = "1min"
+readings_per_window = 20
+[privacy.stay]
+length = "2h"
+epsilon = 20.0
+delta = 1e-5
+[[sensor]]
+id = "a"
+at = [0.5, 0.5]
+[[sensor]]
+id = "b"
+at = [3.5, 1.5]
+"""
+PROGRAM = micropython.PROGRAMS / "offsets.py"
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return parse_site(SITE)
+
+
+@pytest.fixture(scope="module")
+def plan(site: Site) -> Plan:
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    save_keys(new_keys("hut"), tmp_path / "keys.json")
+    return tmp_path / "keys.json"
+
+
+def sent(folder: Path, frames: int) -> list[tuple[int, int, int]]:
+    """The messages of a device that reads 20 in so many slots, from a start to its end: (seq, time, value)."""
+    config = json.loads((folder / "device.json").read_text())
+    config["schedule"] |= {"allowed": 0}
+    now = [0]
+    device = Device(config, Folder(str(folder)), lambda: now[0])
+    messages: list[tuple[int, int, int]] = []
+    while len(messages) < frames:
+        now[0] += config["schedule"]["period_ms"]
+        start = device.slot_start(device.clock.now())
+        if device.begin(start) == TAKE:
+            messages.append(read_reading(device.cloak((20, 1), start)))
+    device.close()
+    return messages
+
+
+def test_a_key_holder_gets_true_readings_back_also_after_power_cuts(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01)
+    messages = [message for frames in (90, 1, 70, 30) for message in sent(made.folder, frames)]
+    counters = [seq & 0xFFFFFFF for seq, *_ in messages]
+    assert len(set(counters)) == len(counters)
+    assert counters[-1] > len(counters) - 1, "a restart skips the counters that were reserved"
+    with (tmp_path / "sent.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(("time", "sensor", "seq", "value"))
+        writer.writerows((time, "a", seq, value) for seq, time, value in messages)
+    unveiling = Unveiling(tmp_path / "sent.csv", plan, load_keys(keys))
+    steps = [int(value) for rows in unveiling for value in rows.value]
+    assert set(steps) == {plan.noise("a").fallback}
+    assert unveiling.verdict().wrong == ()
+
+
+def test_an_offset_moves_on_past_readings_of_a_backup(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01)
+    config = json.loads((made.folder / "device.json").read_text())
+    device = Device(config, Folder(str(made.folder)), lambda: 0)
+    assert device.heard(write_reading(sequence(made.generation, 700), 1, 0), retained=True, now=0)
+    device.close()
+    state = unpack((made.folder / "state.0").read_bytes())
+    assert state is not None
+    assert state.counter == 701
+    noise = plan.noise("a")
+    assert noise.slow is not None
+    stream = Keystream(load_keys(keys).device_key("a", made.generation), "hut", "a", made.generation)
+    known = stream.offsets(noise.slow, [sequence(made.generation, 700)], after=len(noise.table.levels))
+    assert known[0] == (state.offset + 128) // 256
+
+
+def test_offsets_are_the_same_on_a_board_and_on_a_computer(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    made = provision(plan, "b", tmp_path / "b", broker=BrokerAddress(), keys=keys, resolution=0.01)
+    micropython.copy_sensor(made.folder)
+    board = micropython.run(PROGRAM, folder=made.folder, timeout=600)
+    assert board.returncode == 0, board.stdout + board.stderr
+    ours = subprocess.run(
+        [sys.executable, str(PROGRAM), str(made.folder)], check=True, capture_output=True, text=True
+    ).stdout
+    drawn = json.loads(ours)
+    assert drawn == json.loads(board.stdout)
+    noise, number = plan.noise("b"), made.generation
+    stream = Keystream(load_keys(keys).device_key("b", number), "hut", "b", number)
+    assert noise.slow is not None
+    seqs = np.array([sequence(number, counter) for counter in range(len(drawn))])
+    offsets = stream.offsets(noise.slow, seqs, after=len(noise.table.levels))
+    assert drawn == (noise.fallback + stream.noise(noise.table, seqs) + offsets).tolist()
+    assert len(set(offsets.tolist())) > 20, "offsets that are renewed"
+
+
+def test_devices_without_a_key_keep_their_offset_too(plan: Plan, tmp_path: Path) -> None:
+    noise = plan.noise("a")
+    assert noise.slow is not None
+    starts = []
+    for name in ("one", "two"):
+        made = provision(plan, "a", tmp_path / name, broker=BrokerAddress(), keys=None, resolution=0.01)
+        before = unpack((made.folder / "state.0").read_bytes())
+        sent(made.folder, 2)
+        after = unpack((made.folder / "state.0").read_bytes())
+        assert before is not None
+        assert after is not None
+        starts.append(before.offset)
+        assert abs(after.offset - before.offset) < 0.5 * noise.slow.deviations(np.ones(1))[0] * 256
+    assert starts[0] != starts[1]
+
+
+def test_a_plan_carries_the_stay_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:
+    plan.write(tmp_path / "plan.json")
+    loaded = load_plan(tmp_path / "plan.json")
+    assert loaded == plan
+    cloak = loaded.cloak(site)
+    assert cloak.stay_mu(plan.stay.readings if plan.stay else 0) <= (plan.stay.mu if plan.stay else 0) * (1 + 1e-9)
+    for other in ("epsilon = 19.0", "epsilon = 20.5"):
+        with pytest.raises(PlanError):
+            plan.cloak(parse_site(SITE.replace("epsilon = 20.0", other)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('length = "2h"', 'length = "30s"', "privacy.stay"),
+        ("epsilon = 20.0", "epsilon = 0.0", "privacy.stay.epsilon"),
+        ("epsilon = 20.0\ndelta = 1e-5", "epsilon = 20.0\ndelta = 0.0", "privacy.stay.delta"),
+        ('[sources]\nkind = "lasting"', '[sources]\nkind = "pulse"', "privacy.stay"),
+        ("[sources]", "[physics.tolerance]\nmemory = true\n[sources]", "privacy.stay"),
+    ],
+)
+def test_a_site_file_that_is_wrong_about_stays_names_the_key(old: str, new: str, key: str) -> None:
+    with pytest.raises(SiteError) as refused:
+        parse_site(SITE.replace(old, new))
+    lines = refused.value.values["lines"]
+    assert isinstance(lines, dict)
+    assert key in lines

@@ -1,0 +1,154 @@
+"""Long stays: the offsets that hide them, what a stay tells, and what recovery does with the offsets."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cloakwork as cw
+from cloakwork.errors import CalibrationError
+from cloakwork.physics import Matrix, Nuisance, Space
+from cloakwork.privacy import Information, Profile, SlowNoise, noise_table, simulated_words
+from cloakwork.recovery import Problem
+from cloakwork.sensor import PARTS, renewed, whole_steps
+
+ROW = Matrix(np.array([[1.0, 0.4, 0.1, 0.0], [0.1, 0.5, 1.0, 0.3], [0.0, 0.2, 0.6, 1.0]]), Space.line(4))
+CLAIM = {"epsilon": 8.0, "delta": 1e-5, "alpha": 0.2}
+
+
+def cloak(readings: int = 64, epsilon: float = 12.0, **changed: object) -> cw.Cloak:
+    stated = {**CLAIM, "readings_per_window": 4, "stay": cw.Stay(readings, epsilon, 1e-5), **changed}
+    return cw.Cloak(ROW, **stated)  # type: ignore[arg-type]
+
+
+def stays(frames: int, longest: int) -> list[slice]:
+    return [slice(a, b) for a in range(frames) for b in range(a + 1, min(frames, a + longest) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("readings", "renew", "fade", "share"),
+    [(12, 4, 0.7, 0.3), (17, 1, 0.95, 0.2), (9, 16, 0.8, 0.5), (1, 4, 0.9, 2.0), (40, 8, 0.9, 5.0)],
+)
+def test_no_stay_at_any_frames_tells_more_than_stated(readings: int, renew: int, fade: float, share: float) -> None:
+    blocks = np.arange(160) // renew
+    precision = np.linalg.inv(np.eye(160) + share * fade ** np.abs(np.subtract.outer(blocks, blocks)))
+    most = max(precision[span, span].sum() for span in stays(160, readings))
+    stated = Information(share, fade, renew).of(readings)
+    assert most <= stated
+    assert most >= 0.999 * stated, "and some stay reaches it"
+
+
+def test_offsets_that_are_known_outside_cost_no_more_than_stated() -> None:
+    information = Information(0.3, 0.8, 4)
+    stated, frames = information.known_outside(20)
+    margin = round((frames - 20) / 2 / 4)
+    blocks = np.arange(-margin, 20 // 4 + 1 + margin)
+    around = np.eye(len(blocks)) * (4 + (1 + 0.8**2) / (0.3 * (1 - 0.8**2)))
+    around -= (np.eye(len(blocks), k=1) + np.eye(len(blocks), k=-1)) * 0.8 / (0.3 * (1 - 0.8**2))
+    for first in range(1, 5):
+        counts = np.clip(20 - first - 4 * np.arange(6) + 4, 0, 4)
+        counts[0] = first
+        inside = np.zeros(len(blocks))
+        inside[margin : margin + 6] = counts
+        assert inside.sum() - inside @ np.linalg.solve(around, inside) <= stated
+
+
+def test_brute_force_neighbours_over_whole_stays_never_exceed_the_claim() -> None:
+    """Every stay, between all neighbouring places, by the covariance of all readings of all sensors over time."""
+    planned, frames = cloak(), 120
+    assert planned.slow is not None
+    blocks = np.arange(frames) // planned.slow.renew
+    over_time = planned.slow.fade ** np.abs(np.subtract.outer(blocks, blocks))
+    slow = planned.slow.deviations(planned.steps)
+    worst = 0.0
+    for a, b in ((0, 1), (1, 2), (2, 3)):
+        moved = planned.alpha * (ROW.matrix[:, a] - ROW.matrix[:, b]) / ROW.space.distances(a)[b]
+        total = np.zeros((frames, frames))
+        for sensor in range(3):
+            covariance = planned.sigmas[sensor] ** 2 * np.eye(frames) + slow[sensor] ** 2 * over_time
+            total += moved[sensor] ** 2 * np.linalg.inv(covariance)
+        worst = max(worst, *(total[span, span].sum() for span in stays(frames, 64)))
+    epsilon = Profile(math.sqrt(worst)).epsilon(1e-5)
+    assert 0.9 * 12.0 < epsilon <= 12.0, "the rest covers rounding"
+    assert Profile(planned.frame_mu * 8).epsilon(1e-5) > 2 * 12.0, "fresh noise alone reveals far more"
+
+
+def test_an_offset_stays_as_near_to_a_gaussian_one_as_stated() -> None:
+    slow = SlowNoise(60000, 1, np.array([40.0]))
+    rng = np.random.default_rng(5)
+    offset, exact, apart = 0, 0.0, 0.0
+    for _ in range(3000):
+        draw = float(rng.normal(0, 40.0))
+        offset, exact = renewed(offset, round(draw), slow.carry), slow.fade * exact + draw
+        apart = max(apart, abs(whole_steps(offset) - exact / PARTS))
+    assert 0.5 < apart <= slow.error
+
+
+def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on() -> None:
+    slow = SlowNoise(58982, 2, np.full(400, 300.0))
+    drawn = slow.walk(simulated_words(np.random.default_rng(2))).steps(6).astype(float)
+    deviation = slow.deviations(np.ones(400))[0]
+    assert (drawn[0] == drawn[1]).all(), "renewed every second reading"
+    assert drawn[0].std() == pytest.approx(deviation, rel=0.15)
+    assert drawn[5].std() == pytest.approx(deviation, rel=0.15)
+    assert np.corrcoef(drawn[1], drawn[2])[0, 1] == pytest.approx(slow.fade, abs=0.06)
+
+
+def test_a_longer_or_a_stricter_stay_takes_larger_offsets_and_the_window_the_same_fresh_noise() -> None:
+    def size(planned: cw.Cloak) -> float:
+        assert planned.slow is not None
+        return float(planned.slow.deviations(planned.steps)[0])
+
+    plain, longer, stricter = cloak(), cloak(readings=256), cloak(epsilon=9.0)
+    assert size(plain) < min(size(longer), size(stricter))
+    assert plain.stay_mu(64) < longer.frame_mu * 8
+    assert stricter.profile.epsilon(1e-5) == pytest.approx(8.0, rel=1e-3)
+
+
+def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
+    planned = cloak(stay=cw.Stay(64, 12.0, 1e-5, period=30.0))
+    offsets = planned.offsets
+    assert isinstance(offsets, Nuisance)
+    assert planned.slow is not None
+    fade = math.exp(-30.0 * planned.slow.renew / offsets.over[0])
+    assert fade == pytest.approx(planned.slow.fade), "by the time between two renewals"
+    tracker = cw.Tracker(planned, most=1)
+    alone = Problem.with_noise(ROW, planned.sigmas, planned.roundings, offsets)
+    found = cw.recover(np.zeros(3), planned).problem.weights
+    assert found is not None
+    assert alone.weights is not None
+    assert np.allclose(found, alone.weights)
+    for minute in range(4):
+        now = tracker.step(planned.simulate(ROW.matrix[:, 2], rng=np.random.default_rng(minute)), 30.0 * minute)
+    assert now.counts.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"stay": cw.Stay(3, 12.0, 1e-5)}, "shorter than a window"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "no offset hides"),
+        ({"slow": SlowNoise(60000, 1, np.full(3, 1.0))}, "leave slow out"),
+    ],
+)
+def test_a_stay_that_cannot_be_hidden_is_refused(changed: dict[str, object], says: str) -> None:
+    with pytest.raises(CalibrationError, match=says):
+        cloak(**changed)  # type: ignore[arg-type]
+
+
+def test_a_pulse_does_not_stay_and_a_cloak_of_one_window_does_not_release_stays() -> None:
+    line = cw.HeatLine(n=20, m=5, T=0.01)
+    with pytest.raises(CalibrationError, match="pulse"):
+        cw.Cloak(line, epsilon=8.0, delta=1e-5, alpha=0.1, stay=cw.Stay(64, 12.0, 1e-5))
+    with pytest.raises(CalibrationError, match="Devices keep them"):
+        cloak().release(np.zeros(3))
+    with pytest.raises(CalibrationError, match="delta"):
+        cw.Stay(64, 12.0, 0.0)
+
+
+def test_the_tables_of_offsets_fit_on_a_device_and_renewals_are_rare_if_stays_are_long() -> None:
+    planned = cloak(readings=9600, epsilon=30.0)
+    assert planned.slow is not None
+    assert planned.slow.renew == 4
+    assert all(len(noise_table(ratio).cuts) <= 56 * 1024 for ratio in planned.slow.ratios.tolist())
+    assert cloak(readings=9600).stay_mu(9600) < planned.stay_mu(9600)
