@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.device import provision
-from cloakwork.errors import PlanError, SiteError
+from cloakwork.device import Target, provision
+from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import Keystream
@@ -94,7 +94,7 @@ def test_a_key_holder_gets_true_readings_back_also_after_power_cuts(plan: Plan, 
     assert counters[-1] > len(counters) - 1, "a restart skips the counters that were reserved"
     with (tmp_path / "sent.csv").open("w") as file:
         writer = csv.writer(file)
-        writer.writerow(("time", "sensor", "seq", "value"))
+        writer.writerow(("time", "sensor", "seq", "steps"))
         writer.writerows((time, "a", seq, value) for seq, time, value in messages)
     unveiling = Unveiling(tmp_path / "sent.csv", plan, load_keys(keys))
     steps = [int(value) for rows in unveiling for value in rows.value]
@@ -110,6 +110,7 @@ def test_an_offset_moves_on_past_readings_of_a_backup(plan: Plan, keys: Path, tm
     device.close()
     state = unpack((made.folder / "state.0").read_bytes())
     assert state is not None
+    assert state.offset is not None
     assert state.counter == 701
     noise = plan.noise("a")
     assert noise.slow is not None
@@ -148,6 +149,8 @@ def test_devices_without_a_key_keep_their_offset_too(plan: Plan, tmp_path: Path)
         after = unpack((made.folder / "state.0").read_bytes())
         assert before is not None
         assert after is not None
+        assert before.offset is not None
+        assert after.offset is not None
         starts.append(before.offset)
         assert abs(after.offset - before.offset) < 0.5 * noise.slow.deviations(np.ones(1))[0] * 256
     assert starts[0] != starts[1]
@@ -162,6 +165,13 @@ def test_a_plan_carries_the_stay_and_refuses_another(site: Site, plan: Plan, tmp
     for other in ("epsilon = 19.0", "epsilon = 20.5"):
         with pytest.raises(PlanError):
             plan.cloak(parse_site(SITE.replace("epsilon = 20.0", other)))
+
+
+def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="slow offset"):
+        provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01, target=Target.C)
+    assert not (tmp_path / "a").exists()
+    assert load_keys(keys).sensors == ()
 
 
 @pytest.mark.parametrize(

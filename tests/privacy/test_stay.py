@@ -9,6 +9,7 @@ import cloakwork as cw
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Matrix, Nuisance, Space
 from cloakwork.privacy import Information, Profile, SlowNoise, noise_table, simulated_words
+from cloakwork.privacy.stay import RENEWED, WHOLE
 from cloakwork.recovery import Problem
 from cloakwork.sensor import PARTS, renewed, whole_steps
 
@@ -73,15 +74,22 @@ def test_brute_force_neighbours_over_whole_stays_never_exceed_the_claim() -> Non
     assert Profile(planned.frame_mu * 8).epsilon(1e-5) > 2 * 12.0, "fresh noise alone reveals far more"
 
 
-def test_an_offset_stays_as_near_to_a_gaussian_one_as_stated() -> None:
-    slow = SlowNoise(60000, 1, np.array([40.0]))
+def test_shifted_draws_shift_an_offset_exactly_and_only_during_the_stay() -> None:
+    """The coupling of the proof: the same draws but for a shift in the stay, up to two parts besides the ideal one."""
+    carry, fade = 60000, 60000 / 65536
     rng = np.random.default_rng(5)
-    offset, exact, apart = 0, 0.0, 0.0
-    for _ in range(3000):
-        draw = float(rng.normal(0, 40.0))
-        offset, exact = renewed(offset, round(draw), slow.carry), slow.fade * exact + draw
-        apart = max(apart, abs(whole_steps(offset) - exact / PARTS))
-    assert 0.5 < apart <= slow.error
+    for _ in range(20):
+        ideal = np.concatenate([[0.0], np.cumsum(rng.normal(0, 400, 30)), np.zeros(40)])
+        shift = np.rint(ideal).astype(int).tolist()
+        offset = int(rng.integers(-10_000, 10_000))
+        moved = offset
+        for k in range(1, len(shift)):
+            draw = round(rng.normal(0, 300))
+            extra = shift[k] - (renewed(offset + shift[k - 1], 0, carry) - renewed(offset, 0, carry))
+            assert abs(extra - (ideal[k] - fade * ideal[k - 1])) <= RENEWED
+            offset, moved = renewed(offset, draw, carry), renewed(moved, draw + extra, carry)
+            assert moved == offset + shift[k]
+            assert abs(whole_steps(moved) - whole_steps(offset) - ideal[k] / PARTS) <= WHOLE
 
 
 def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on() -> None:

@@ -23,6 +23,8 @@ from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, PARTS, renewed, whole_
 
 MARGIN = 1e-3  # of the information of a stay, for which offsets outside it count as known
 FARTHEST = 9  # times the readings of a stay: how far outside offsets may be known
+WHOLE = 1 + 1 / (2 * PARTS)  # steps by which whole steps of an offset may move more or less than the offset
+RENEWED = 2.0  # parts of a step by which roundings may shift a draw
 _CARRIES = np.unique(np.rint((1 - np.geomspace(2e-4, 0.9, 48)) * 2**CARRY_BITS)).astype(int)
 _PER_STAY = 512  # renewals, at least, if there are that many readings
 _ENDS = 5  # a stay that begins between two renewals tells up to a quarter of what its first block does
@@ -85,14 +87,6 @@ class SlowNoise:
     def fade(self) -> float:
         """What is left of an offset after one renewal."""
         return float(self.carry / 2**CARRY_BITS)
-
-    @property
-    def error(self) -> float:
-        """The largest distance of an offset, in steps, from an exact Gaussian one: three roundings, two of which stay.
-
-        Each renewal rounds twice to a 256th of a step, and `fade` of each error is left in the next.
-        """
-        return 0.5 + 1 / (PARTS * (1 - self.fade))
 
     def deviations(self, steps: FloatArray) -> FloatArray:
         """The standard deviation of each sensor's offset, in the unit of the readings, shape (m,)."""
@@ -217,13 +211,22 @@ class StayCost:
     def mu(self, slow: SlowNoise, readings: int) -> float:
         """The mu of a stay of up to so many frames, rounded up."""
         share = float((slow.deviations(self.steps) / self.sigma).min()) ** 2
-        return self._mu(share, slow.fade, slow.renew, slow.error, readings)
+        return self._mu(Information(share, slow.fade, slow.renew), slow.ratios, readings)
 
-    def _mu(self, share: float, fade: float, renew: int, error: float, readings: int) -> float:
-        told, frames = Information(share, fade, renew).known_outside(readings)
-        rounded = (self.allowance.covered(self.sigma) + 2 * error * self.steps) * _ROUNDED / self.sigma
-        both = float(rounded.max()) if self.allowance.scope is Scope.SENSOR else float(np.sqrt((rounded**2).sum()))
-        return (self._moved * math.sqrt(told) + both * math.sqrt(frames)) * (1 + 1e-9)
+    def _mu(self, information: Information, ratios: FloatArray, readings: int) -> float:
+        """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
+        told, frames = information.known_outside(readings)
+        rounded = (self.allowance.covered(self.sigma) + WHOLE * self.steps) * _ROUNDED / self.sigma
+        total = self._moved * math.sqrt(told) + self._joint(rounded) * math.sqrt(frames)
+        return (total + self._joint(RENEWED / ratios) * math.sqrt(frames / information.renew)) * (1 + 1e-9)
+
+    def _joint(self, shifts: FloatArray) -> float:
+        return float(shifts.max()) if self.allowance.scope is Scope.SENSOR else float(np.sqrt((shifts**2).sum()))
+
+    def _ratios(self, information: Information) -> FloatArray:
+        """The deviations of the draws that give offsets this share of the fresh noise."""
+        kept = information.share * (1 - information.fade**2)
+        return np.asarray(PARTS * self.sigma / self.steps * math.sqrt(kept))
 
     @cached_property
     def _moved(self) -> float:
@@ -248,18 +251,15 @@ class StayCost:
                 delta=stay.delta,
             )
         share, carry = best
-        fade = carry / 2**CARRY_BITS
-        draws = PARTS * self.sigma / self.steps * math.sqrt(share * (1 - fade**2))
+        draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))
         return SlowNoise(carry, renew, frozen(np.array([table_ratio(ratio) for ratio in draws])))
 
     def _least_share(self, fade: float, renew: int, readings: int, allowed: float) -> float | None:
-        error = 0.5 + 1 / (PARTS * (1 - fade))
-
         def excess(log_share: float) -> float:
-            share = math.exp(log_share)
-            if Information(share, fade, renew).known_outside(readings)[1] > (1 + FARTHEST) * readings + 2 * renew:
+            information = Information(math.exp(log_share), fade, renew)
+            if information.known_outside(readings)[1] > (1 + FARTHEST) * readings + 2 * renew:
                 return 1.0
-            return math.log(self._mu(share, fade, renew, error, readings) / allowed)
+            return math.log(self._mu(information, self._ratios(information), readings) / allowed)
 
         low, high = math.log(1e-9), math.log(1e6)
         if excess(high) > 0:
