@@ -67,6 +67,7 @@ def run() -> tuple[Table, bool]:
     good, before = True, None
     for size in sizes:
         got = _measured(size)
+        print(f"{size:,} m2: {got}", flush=True)  # a large floor takes minutes
         frame, plan, memory = GOALS[size]
         good &= got.frame <= frame and got.plan <= plan and got.gigabytes <= memory
         good &= got.variation <= NEAR and got.error <= ERROR * alone

@@ -141,3 +141,15 @@ def test_following_depends_on_the_seed_alone(
         tracker = FloorTracker(both[1], sigma=0.15, most=20, seed=3)
         runs.append([tracker.step(readings, 10.0 * frame).intensity for frame in range(3)])
     assert (np.array(runs[0]) == runs[1]).all()
+
+
+def test_chains_start_again_where_what_they_drew_has_become_impossible(both: tuple[FloorPlan, FloorPlan]) -> None:
+    plan = both[1]
+    readings = plan.apply(sources(plan, [(1.2, 1.2)]))
+    tracker = FloorTracker(plan, sigma=0.05, most=20, motion=Motion.still())
+    tracker.step(readings, 0.0)
+    assert len(tracker.belief.tracks) == 1
+    far = tuple((np.array([plan.places - 1]), others) for _, others in tracker.belief.states)
+    tracker.belief = replace(tracker.belief, states=far)
+    now = tracker.step(readings, 10.0)
+    assert [source.at for source in now.sources] == [(1.25, 1.25)]

@@ -289,7 +289,7 @@ class FloorField:
 
         def run(chain: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
             at, free = states[chain] if states else (np.full(number, -1), np.zeros(0, dtype=np.int64))
-            free = free[: most - (at >= 0).sum()]
+            free = free[: max(0, most - (at >= 0).sum())]
             places = np.full(number + most + 1, -1)
             places[: number + len(free)] = np.append(at, free)
             far, used = np.zeros((number * lengths[-1], 2), dtype=np.int64), np.zeros(1, dtype=np.int64)

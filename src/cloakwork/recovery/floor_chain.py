@@ -366,13 +366,18 @@ def run_floor_chain(
     """
     most, hot, warm, sweeps = lengths
     tracks, size = len(prior[1]), max(TILE * TILE, prior[0].shape[1])
-    held = np.array([others, others])
+    held = np.zeros(2, dtype=np.int64)
     state = (at, data.copy(), np.empty(size), np.empty(size, dtype=np.int64), rng, held)
     members, least = np.empty(len(at) + 1, dtype=np.int64), np.inf
-    for i in range(tracks + others):
+    for i in range(tracks):
+        if at[i] >= 0 and _chance(prior, i, at[i]) <= 0:
+            at[i] = -1  # what was drawn before this frame may be impossible now
         if at[i] >= 0:
             _add(field, state[1], at[i], -1.0)
-            held[1] += 1 if i < tracks else 0
+            held[1] += 1
+    for i in range(tracks, tracks + others):
+        if prior[8][at[i]] > 0:
+            _put(field, state, tracks, at[i])
     for sweep in range(hot + warm + sweeps):
         beta = HOTTEST ** (1 - sweep / hot) if sweep < hot else 1.0
         rule = (most, beta, 1.0 / sweeps if sweep >= hot + warm else 0.0)
