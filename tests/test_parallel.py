@@ -1,6 +1,7 @@
 """Parts on a cluster: real schedulers and workers, one of them killed, away, or of another version."""
 
 import shutil
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,14 @@ def test_a_part_whose_worker_is_killed_is_done_elsewhere_and_a_part_that_fails_i
         str(number): number * number for number in range(15) if number != 13
     }
     assert victim[0] not in {outcome.result[1] for outcome in outcomes.values()}
+
+
+def test_workers_of_this_machine_survive_an_interrupt_so_that_none_prints_a_traceback() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Cluster(workers=1) as cluster:
+        found = next(cluster.run(signal.getsignal, [("interrupt", signal.SIGINT)]))
+    assert found.result is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_worker_with_other_source_is_refused(tmp_path: Path) -> None:

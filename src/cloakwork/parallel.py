@@ -1,8 +1,10 @@
 """Work in parts on a Dask cluster: the processes of this machine, or the workers of a scheduler on any machines."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -65,11 +67,11 @@ class Cluster:
             stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}))
             address: Any = self._scheduler
             if address is None:
-                address = stack.enter_context(
-                    distributed.LocalCluster(
+                with _interrupts_spare_workers():
+                    local = distributed.LocalCluster(
                         n_workers=self._workers, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
                     )
-                )
+                address = stack.enter_context(local)
             self._client = stack.enter_context(self._connected(distributed, address))
             self._check_workers()
             self._stack = stack.pop_all()
@@ -160,6 +162,19 @@ class Cluster:
         return ClusterError(
             f"the scheduler at {self._name} is gone: start it again, and run this again.", scheduler=self._name
         )
+
+
+@contextmanager
+def _interrupts_spare_workers() -> Iterator[None]:
+    """Let processes started here ignore Ctrl-C, which reaches them too; the cluster ends them, without a traceback."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may change this
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @cache

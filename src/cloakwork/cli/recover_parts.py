@@ -14,6 +14,7 @@ from cloakwork.cli.planned_noise import PlannedNoise
 from cloakwork.cli.recover_report import FrameSource
 from cloakwork.errors import ClusterError
 from cloakwork.parallel import Cluster, PartOutcome
+from cloakwork.physics import FloorPlan
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
     BURN_IN,
@@ -107,7 +108,9 @@ class _Parts:
         digest = sha256(repr((version("cloakwork"), alone, BURN_IN, LAG)).encode())
         digest.update(self.site.spec.model_dump_json().encode())
         slow = [] if cloak.offsets is None else [cloak.offsets.factor]
-        for values in (cloak.physics.matrix, cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
+        local = cloak.physics.local if isinstance(cloak.physics, FloorPlan) else None
+        matrix = cloak.physics.matrix if local is None else local.columns.data
+        for values in (matrix, cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
             digest.update(values.tobytes())
         return digest.hexdigest()
 
@@ -118,8 +121,9 @@ def recover_parts(frames: FramesToRecover, site: Site, noise: PlannedNoise, opti
     parts = _Parts(frames, site, noise, options)
     try:
         with Cluster(options.scheduler) as cluster, bar("recovering", frames.size) as progress:
-            for outcome in cluster.run(recover_part, parts):
-                progress(parts.end(outcome))
+            farthest = 0
+            for outcome in cluster.run(recover_part, parts):  # in any order
+                progress(farthest := max(farthest, parts.end(outcome)))
     except (KeyboardInterrupt, ClusterError):
         if parts.done:
             note(f"{counted(len(parts.done), 'part')} in {options.folder}; run the same command to continue")
