@@ -35,9 +35,7 @@ def provision(
     period: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Reading period of a --bench device, if not as planned.")
     ] = None,
-    target: Annotated[
-        Target, typer.Option(help="Program to write for it: Python, the gateway agent's configuration alone, or C.")
-    ] = Target.MICROPYTHON,
+    target: Annotated[Target, typer.Option(help="Program to write for it; for a gateway, none.")] = Target.MICROPYTHON,
     json: Json = False,
 ) -> None:
     """Write the folder of one device."""
@@ -90,7 +88,7 @@ def provision(
     if reached.password is not None and not reached.tls:
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
     after = "" if keys is None else "; then delete the folder here: it holds a key"
-    if target is Target.C:
+    if target in {Target.C, Target.ESPHOME}:
         note(f"README.md in the folder says how to build it and how to store its first state{after}")
         return
     source = "simulated" if resolution is None else "command:./read.sh"

@@ -1,10 +1,12 @@
-"""The plan of one device as a C header, for boards that run `device/c`."""
+"""The plan of one device as a C header, for boards that run `device/c`, and its settings for ESPHome."""
 
 import hashlib
+import json
 from typing import Any
 
 from cloakwork.errors import InputError
 from cloakwork.sensor import WORD_BYTES
+from cloakwork.sensor.wire import write_status
 
 VERSION = 1  # CW_VERSION of cloakwork.h
 MOST_LEVELS, MOST_SHIFT = 8, 160
@@ -69,6 +71,8 @@ def plan_header(config: dict[str, Any], cuts: bytes) -> bytes:
 #if CW_VERSION != {VERSION}
 #error "plan.h and cloakwork.h belong to different versions: use the files of one folder"
 #endif
+#define CW_TIME_HOST {json.dumps(config["time"]["host"])}
+#define CW_TIME_PORT {config["time"]["port"]}
 
 static const uint32_t CW_CUTS[][4] = {{
 {rows}}};
@@ -80,6 +84,35 @@ static const cw_plan CW_PLAN = {{
 }};
 #endif
 """.encode()
+
+
+def esphome_package(config: dict[str, Any], certificates: bytes | None) -> bytes:
+    """The part of an ESPHome configuration that belongs to this device: its broker, its names, and a quiet log."""
+    broker, names = config["broker"], f"{config['site']}.{config['sensor']}.{config['generation']}"
+    status = f"cloakwork/v1/{config['site']}/{config['sensor']}/status"
+    offline = write_status("offline", 0, config["schedule"]["allowed"]).decode()
+    settings = {
+        "broker": broker["host"],
+        "port": broker["port"],
+        "username": broker["user"] or "",
+        "password": broker["password"] or "",
+        "client_id": names,
+        "clean_session": True,
+        "keepalive": "60s",
+        "discovery": False,
+        "log_topic": None,
+        "birth_message": None,
+        "will_message": {"topic": status, "payload": offline, "qos": 1, "retain": True},
+    }
+    if certificates is not None:
+        settings["certificate_authority"] = certificates.decode()
+    parts = {
+        "external_components": [{"source": {"type": "local", "path": "components"}, "components": ["cloakwork"]}],
+        "logger": {"level": "INFO"},
+        "mqtt": settings,
+    }
+    # JSON is YAML; the names of the parts stand in lines of their own, to be read
+    return "".join(f"{name}: {json.dumps(value, indent=1)}\n" for name, value in parts.items()).encode()
 
 
 def _literal(value: Any) -> str:

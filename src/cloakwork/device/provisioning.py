@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cloakwork.device.agent import parse_time_server
-from cloakwork.device.c_plan import plan_header
+from cloakwork.device.c_plan import esphome_package, plan_header
 from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
 from cloakwork.mqtt import BrokerAddress
@@ -25,15 +25,17 @@ TIME_SERVER = "pool.ntp.org"
 BOARD_FILES = "main.py", "measure.py", "check.py", "README.md"
 C_FILES = "cloakwork.h", "cloakwork.c"
 C_EXAMPLE = "main.c", "Makefile", "README.md"
+ESPHOME_FILES = "__init__.py", "sensor.py", "cloakwork_sensor.h", "cloakwork_sensor.cpp"
 NVS = b"key,type,encoding,value\ncloakwork,namespace,,\nstate.0,file,binary,state.0\nstate.1,file,binary,state.1\n"
 
 
 class Target(StrEnum):
-    """The program that runs a device: Python on a board or a computer, the gateway agent, or C."""
+    """The program that runs a device: Python on a board or a computer, the gateway agent, C, or C inside ESPHome."""
 
     MICROPYTHON = "micropython"
     GATEWAY = "gateway"
     C = "c"
+    ESPHOME = "esphome"
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def provision(
         [slow] = noise.slow.tables()
         config["slow"] = _described(slow) | {"renew": noise.slow.renew, "carry": noise.slow.carry}
         tables["slow.tab"] = slow.cuts
-    _files(target, config, tables)  # refuses what a board cannot hold, before a generation is open
+    _files(target, config, tables, certificates)  # refuses what a board cannot hold, before a generation is open
     key, blocked = None, 0
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
@@ -134,7 +136,7 @@ def provision(
         if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
             blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
     config["generation"] = generation
-    configuration, code = _files(target, config, tables)
+    configuration, code = _files(target, config, tables, certificates)
     offset = None if noise.slow is None else first_offset(noise.slow, key)
     state = State(config["site"], sensor, generation, key, blocked=blocked, offset=offset)
     configuration |= dict.fromkeys(COPIES, state.pack())
@@ -181,15 +183,19 @@ def _read_certificates(path: Path) -> bytes:
 
 
 def _files(
-    target: Target, config: dict[str, Any], tables: dict[str, bytes]
+    target: Target, config: dict[str, Any], tables: dict[str, bytes], certificates: bytes | None
 ) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The configuration without the state, and the programs, by their names in the folder."""
-    if target is Target.C:
+    if target in {Target.C, Target.ESPHOME}:
         if config["slow"] is not None:
             raise InputError("a device in C has no slow offset: use another target, or leave out [privacy.stay].")
-        return {"plan.h": plan_header(config, tables["noise.tab"]), "nvs.csv": NVS}, _template(
-            "c", *C_FILES, *C_EXAMPLE
-        )
+        header, code = plan_header(config, tables["noise.tab"]), _template("c", *C_FILES)
+        if target is Target.C:
+            return {"plan.h": header, "nvs.csv": NVS}, code | _template("c", *C_EXAMPLE)
+        component = code | _template("esphome/cloakwork", *ESPHOME_FILES) | {"plan.h": header}
+        code = {f"components/cloakwork/{name}": data for name, data in component.items()}
+        package = {"cloakwork.yaml": esphome_package(config, certificates), "nvs.csv": NVS}
+        return package, code | _template("esphome", "device.yaml", "README.md")
     configuration = {"device.json": json.dumps(config, indent=1).encode(), **tables}
     if target is Target.GATEWAY:
         return configuration, {}

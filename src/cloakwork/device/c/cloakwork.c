@@ -59,6 +59,10 @@ static void store_number(uint8_t *to, uint64_t value, int size) {
     for (int k = size - 1; k >= 0; k--, value >>= 8) to[k] = (uint8_t)value;
 }
 
+#define SHA_ROUND(a, b, c, d, e, f, g, h, t)                                                                       \
+    (h += (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + (g ^ (e & (f ^ g))) + ROUND[t] + w[t], d += h,          \
+     h += (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) | (c & (a | b))))
+
 static void compress(uint32_t h[8], const uint8_t block[64]) {
     uint32_t w[64], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], i = h[7];
     for (int t = 0; t < 16; t++) w[t] = load_word(block + 4 * t);
@@ -66,10 +70,11 @@ static void compress(uint32_t h[8], const uint8_t block[64]) {
         uint32_t x = w[t - 15], y = w[t - 2];
         w[t] = w[t - 16] + (rotate(x, 7) ^ rotate(x, 18) ^ x >> 3) + w[t - 7] + (rotate(y, 17) ^ rotate(y, 19) ^ y >> 10);
     }
-    for (int t = 0; t < 64; t++) {
-        uint32_t one = i + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[t] + w[t];
-        uint32_t two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-        i = g, g = f, f = e, e = d + one, d = c, c = b, b = a, a = one + two;
+    for (int t = 0; t < 64; t += 8) { /* eight rounds at a time need no moves between the variables */
+        SHA_ROUND(a, b, c, d, e, f, g, i, t), SHA_ROUND(i, a, b, c, d, e, f, g, t + 1);
+        SHA_ROUND(g, i, a, b, c, d, e, f, t + 2), SHA_ROUND(f, g, i, a, b, c, d, e, t + 3);
+        SHA_ROUND(e, f, g, i, a, b, c, d, t + 4), SHA_ROUND(d, e, f, g, i, a, b, c, t + 5);
+        SHA_ROUND(c, d, e, f, g, i, a, b, t + 6), SHA_ROUND(b, c, d, e, f, g, i, a, t + 7);
     }
     h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e, h[5] += f, h[6] += g, h[7] += i;
 }
@@ -915,6 +920,11 @@ int cw_step(cw_device *d) {
     if (now < d->send_at) due = least(due, d->send_at - now - 1);
     d->wait = (uint32_t)most(0, least(due, LONGEST_WAIT));
     return result;
+}
+
+int cw_may_ask(const cw_device *d) {
+    int64_t period = d->plan->period_ms;
+    return !d->measuring && d->time >= d->send_at && period - floor_mod(d->time, period) >= least(1000, period / 4);
 }
 
 const char *cw_text(int result) {

@@ -137,6 +137,8 @@ int cw_failed(cw_device *device, int invalid);
 void cw_link(cw_device *device, int up);
 /* Everything that arrives on the two topics. */
 void cw_receive(cw_device *device, const char *topic, const char *message, size_t size);
+/* Whether a request to the time server may leave: not while measuring, nor right before a slot. */
+int cw_may_ask(const cw_device *device);
 /* The topic of the readings, or of the status. */
 void cw_topic(const cw_plan *plan, int status, char topic[CW_TOPIC_BYTES]);
 /* A status message; `state` is one of the wire form. */

@@ -1,0 +1,1 @@
+"""Cloakwork for ESPHome: see sensor.py."""
