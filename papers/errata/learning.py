@@ -23,6 +23,7 @@ def graphons(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     for rho in (0.01, 0.001):
         yield _divergence(rho)
     yield from _norms()
+    yield _contiguity()
 
 
 def _divergence(rho: float) -> Erratum:
@@ -55,6 +56,20 @@ def _norms() -> Iterator[Erratum]:
             (AT_LEAST, right, largest * n / n**2),
             "correct with ||M^ - H||_2^2 / n^2 and without the root",
         )
+
+
+def _contiguity() -> Erratum:
+    """The left side of the last row of Table 5.1 as printed, and (k - 1) d lambda^2 (Banks et al.), for a/n and b/n."""
+    k, n, a, b = 10, 1000, 9.0, 1.0
+    p, q = a / n, b / n
+    degree, ratio = (a + (k - 1) * b) / k, (a - b) / (a + (k - 1) * b)
+    return _graphons(
+        "McMillan, Table 5.1, row 3",
+        "n^2 (p-q)^2 (k-1)/(p + (k+1) q) <= 2 log(k-1): k groups cannot be found",
+        f"left side, k = {k}, a = {a:g}, b = {b:g}, n = {n}; the right side is {2 * math.log(k - 1):.2f}",
+        (EQUAL, n**2 * (p - q) ** 2 * (k - 1) / (p + (k + 1) * q), (k - 1) * degree * ratio**2),
+        "n (p-q)^2 (k-1)/(k (p + (k-1) q)) is meant; as printed it grows with n and never holds",
+    )
 
 
 def learning(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:

@@ -15,6 +15,7 @@ MODULES = (
     "sensitivity",
     "graph_table",
     "communities",
+    "graphons",
     "convolution",
     "testers",
     "attacker",

@@ -1,6 +1,7 @@
 """Find groups of people from flipped contacts, and how much the groups meet."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -133,13 +134,15 @@ def _found(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArr
     rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
     shown = size > 2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3)
     if false_alarms >= 1:
-        shown = size >= size.max()
+        shown = size >= size.max(initial=0.0)
     if not shown.any():
         return np.zeros(n, dtype=np.int64), np.empty(0)
     size = np.maximum(size[shown], 2.0)
     root = (size + np.sqrt(size**2 - 4)) / 2  # a signal of root^2 moves an eigenvalue to root + 1/root
     places = vectors[:, shown] * root * math.sqrt(n)
-    runs = [kmeans2(places, k, minit="++", rng=np.random.default_rng(start)) for start in range(STARTS)]
+    places = places + 1e-9 * np.random.default_rng(0).standard_normal(places.shape)  # k-means needs distinct places
+    with warnings.catch_warnings(action="ignore"):  # a group may end up empty
+        runs = [kmeans2(places, k, minit="++", rng=np.random.default_rng(start)) for start in range(STARTS)]
     spreads = [float(((places - centres[named]) ** 2).sum()) for centres, named in runs]
     named = np.unique(runs[int(np.argmin(spreads))][1], return_inverse=True)[1]
     return named.astype(np.int64), np.sort(root**2)[::-1].copy()

@@ -45,11 +45,11 @@ class CommunityPlan:
         typical = max(1, round((self.n - 1) * self.blocks.density))
         person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).over(typical, PERSON_DELTA), 3)
         learnt = f"the group of {100 * self.right:.0f} % of" if self.findable else "nothing about the groups of"
-        people = f"{self.least_n:,.0f} people" if math.isfinite(self.least_n) else "no number of people"
-        enough = f"epsilon {rounded_up(self.least_epsilon, 3)}" if math.isfinite(self.least_epsilon) else "no epsilon"
+        people = f"from {self.least_n:,.0f} people on" if math.isfinite(self.least_n) else "with no number of people"
+        least = f"from epsilon {rounded_up(self.least_epsilon, 3)} on" if math.isfinite(self.least_epsilon) else "never"
         return (
-            f"Learnt: {learnt} {self.n:,} people (signal to noise {self.snr:.2f}; it must be above 1). Groups begin to "
-            f"show from {people} on at epsilon {self.epsilon:g}, and from {enough} on with {self.n:,} people.\n"
+            f"Learnt: {learnt} {self.n:,} people (signal to noise {self.snr:.3g}; it must be above 1). Groups begin to "
+            f"show {people} at epsilon {self.epsilon:g}, and {least} with {self.n:,} people.\n"
             "Hidden: whether any two people met. Any reports are at most "
             f"e^{self.epsilon:g} = {rounded_up(math.exp(self.epsilon), 3)} times as likely if they did as if they did "
             "not.\n"

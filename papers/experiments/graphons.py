@@ -1,0 +1,386 @@
+"""Groups of people from flipped contacts: where they can be found, how well, and what stays hidden."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import optimize, special
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.contacts import Blocks, block_distance, communities, plan_communities, simulate_contacts
+from cloakwork.contacts.block_distance import permuted_apart
+from cloakwork.privacy import Flip
+from papers.drawing import INK, MARKERS, SERIES, legend_below, log_axes
+from papers.experiment import Experiment, Run, Size, pick, stream
+from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper, share_error
+
+OFFICE = Blocks([[0.05, 0.001], [0.001, 0.05]])
+PEOPLE = (100, 500, 2_000, 10_000)
+EPSILONS = {100: (2.5, 4.0, 6.0), 500: (1.0, 1.5, 2.0, 2.5, 3.0, 4.0), 2_000: (0.7, 0.97, 1.25, 1.75)}
+QUICK = {500: (1.0, 2.0, 3.0)}
+TRIALS = {100: (200, 0, 0), 500: (100, 6, 2), 2_000: (16, 0, 0)}
+DENSE = Blocks([[0.3, 0.1], [0.1, 0.3]])  # for the rates, without noise
+SIZES = ((100, 200, 400, 800, 1_600), (100, 400), (100, 200))
+BRACKETS = ({2: 100, 3: 60, 5: 24}, {2: 10, 3: 1}, {2: 3})
+KNOWN = (5, 12)  # contacts of a person that someone else knows
+CONTACTS, DELTA = 13, 1e-6
+CONSTANTS = (50, 400, 10_000)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Groups among n people: the plan, the share of people in their group, and how often groups are found."""
+
+    n: int
+    epsilon: float
+    snr: float
+    expected: float
+    right: Mean
+    found: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Errors of the whole model, by spectral groups and by least squares, and of the densities alone."""
+
+    n: int
+    spectral: Mean
+    squares: Mean
+    densities: Mean
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The posterior of a reported contact, a person's epsilon, and how often a row without a name is recognised."""
+
+    epsilon: float
+    posterior: float
+    person: float
+    recognised: tuple[Mean, ...]
+
+
+@dataclass(frozen=True)
+class Graphons(Finding):
+    """Part II of the thesis, with flips: thresholds, rates, distances, packings, and privacy of pairs and people."""
+
+    size: ClassVar[tuple[float, float]] = (11.0, 4.6)
+    cells: tuple[Cell, ...]
+    null: Mean
+    thresholds: tuple[tuple[int, float, float], ...]
+    estimates: tuple[Estimate, ...]
+    brackets: tuple[tuple[int, int, int, int], ...]  # groups; pairs; those whose bounds meet: the thesis', ours
+    packing: tuple[int, int]
+    union: int
+    constants: tuple[tuple[int, float], ...]
+    hidden: tuple[Hidden, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        cells = (
+            f"{c.n:,} | {c.epsilon:g} | {c.snr:.2f} | {c.expected:.3f} | {_percent(c.right)} | {100 * c.found:.0f} %"
+            for c in self.cells
+        )
+        hidden = (
+            f"{h.epsilon:g} | {100 * h.posterior:.0f} % | {h.person:.1f} | {' | '.join(map(_percent, h.recognised))}"
+            for h in self.hidden
+        )
+        known = " | ".join(f"found by {number} known contacts, %" for number in KNOWN)
+        return (
+            tabulate(
+                "Two groups, 5 % within and 0.1 % between: people in their group, and how often groups are found",
+                "people | epsilon | signal to noise | expected share | right, % | found",
+                cells,
+            ),
+            tabulate(
+                "Table 5.1, mended: the least epsilon for these groups",
+                "people | n (p-q)^2 = 2 (p+q), as printed | n (p-q)^2 = 2 (p(1-p) + q(1-q))",
+                (f"{n:,} | {printed:.3f} | {exact:.3f}" for n, printed, exact in self.thresholds),
+            ),
+            tabulate(
+                "Error in delta_2 without noise, densities 0.3 and 0.1",
+                "people | spectral | least squares | densities alone",
+                (f"{one.n:,} | {one.spectral} | {one.squares} | {one.densities}" for one in self.estimates),
+            ),
+            tabulate(
+                "Random binary models: how often the bounds on delta_2 meet",
+                "groups | Lemma 4.4 and (4.9) | with couplings and eigenvalues",
+                (f"{k} | {thesis} of {pairs} | {ours} of {pairs}" for k, pairs, thesis, ours in self.brackets),
+            ),
+            tabulate(
+                "Theorem 5.4 with a constant: error >= C min(rho, sqrt(rho k^2/n^2)), rho to 0, the divergence mended",
+                "groups | C",
+                (f"{k:,} | {constant:.3g}" for k, constant in self.constants),
+            ),
+            tabulate(
+                f"What is hidden among 500 people; a person has {CONTACTS} contacts, delta {DELTA:g}",
+                f"epsilon | a reported colleague was met | epsilon of a person | {known}",
+                hidden,
+            ),
+        )
+
+    @property
+    def between(self) -> Cell:
+        """The cell between the two thresholds of 2,000 people; small runs have none and show another."""
+        return next((cell for cell in self.cells if (cell.n, cell.epsilon) == (2_000, 0.97)), self.cells[0])
+
+    def slope(self, name: str) -> Slope:
+        """The exponent of an error in n."""
+        means = [getattr(one, name) for one in self.estimates]
+        return fit_slope([one.n for one in self.estimates], [m.value for m in means], [m.error for m in means])
+
+    def claims(self) -> tuple[Claim, ...]:
+        slope, cell = self.slope("squares"), self.between
+        found = f"exponent {slope} in n by least squares, {self.slope('densities')} for the densities alone"
+        _, pairs, thesis, ours = (sum(column) for column in zip(*self.brackets, strict=True))
+        carries = cell.right.value - 3 * cell.right.error > 0.5
+        rows = (
+            (
+                "Table 5.1, rows 1 and 2: n (p-q)^2 <= 2 (p+q): two groups cannot be found",
+                f"flipped contacts are not rare: of {cell.n:,} people at epsilon {cell.epsilon:g}, below the printed "
+                f"{self.thresholds[2][1]:.2f}, {_percent(cell.right)} % are in their group",
+                Agreement.NARROW if carries else Agreement.UNDECIDED,
+            ),
+            ("(4.4): error O(rho (k/n)^(1/4))", found, judge_upper(slope, -0.25, growing=True)),
+            ("Theorem 4.3: error Omega(rho (k/n)^(1/4))", found, judge_lower(slope, -0.25, growing=True)),
+            (
+                "Lemma 4.4, (4.9): separate permutations bound delta_2 from below, a common one from above",
+                f"they meet for {thesis} of {pairs} pairs of models, ours for {ours}; for [[0, 1], [1, 0]] and the "
+                "identity they say [0, 1], and delta_2 is 0.7071",
+                Agreement.LOOSER,
+            ),
+            (
+                "Lemma 5.3, proof: a union bound over (k!)^2 pairs of permutations",
+                f"it is below 1 from k = {self.union} on, but {self.packing[0]} of {self.packing[1]} random 4 x 4 "
+                "matrices, taken greedily, are as far apart",
+                Agreement.LOOSER,
+            ),
+            (
+                "Theorem 5.4: error Omega(min(rho, sqrt(rho k^2/n^2)))",
+                f"its proof gives the constant {self.constants[-1][1]:.3g} for k = {self.constants[-1][0]:,}",
+                Agreement.AGREES,
+            ),
+        )
+        return tuple(
+            Claim(text.split(": ", 1)[1], f"McMillan, {text.split(': ', 1)[0]}", seen, verdict)
+            for text, seen, verdict in rows
+        )
+
+    def goals(self) -> tuple[Goal, ...]:
+        cells = [pick(self.cells, n=500, epsilon=epsilon) for epsilon in (3.0, 2.0, 1.0)]
+        got = " / ".join(_percent(cell.right) for cell in cells)
+        off = max(abs(cell.right.value - aim) for cell, aim in zip(cells, (0.952, 0.741), strict=False))
+        sure = max(abs(c.right.value - c.expected) for c in self.cells if c.snr > 2 and c.n >= 500)
+        return (
+            Goal(
+                "500 people: 95 and 74 % right at epsilon 3 and 2, within 2 points, and nearly a guess at 1",
+                got,
+                off < 0.02 and cells[-1].right.value < 0.56,
+            ),
+            Goal("the plan is within 2 points from a signal to noise of 2 on", f"{sure:.3f}", sure < 0.02),
+            Goal("groups are found in at most 2 % of networks without any", f"{self.null}", self.null.value <= 0.02),
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        means = [(f"{c.n} people, epsilon {c.epsilon:g}: right", c.right, 0.02, True) for c in self.cells]
+        means += [(f"{e.n} people: least squares", e.squares, 0.0, False) for e in self.estimates]
+        means += [
+            (f"epsilon {h.epsilon:g}: found by {known}", one, 0.02, True)
+            for h in self.hidden
+            for known, one in zip(KNOWN, h.recognised, strict=True)
+        ]
+        exact = [Measure(f"{n} people: least epsilon", exact) for n, _, exact in self.thresholds]
+        return (*(Measure(name, m.value, m.error, slack, share) for name, m, slack, share in means), *exact)
+
+    def paragraphs(self) -> tuple[str, ...]:
+        one, three = (pick(self.hidden, epsilon=epsilon) for epsilon in (1.0, 3.0))
+        return (
+            "Each pair of people has a bit, met or not, which one of their two devices flips. Dots are the share of "
+            "people whom spectral groups put right, lines the plan, and dotted lines its least epsilon; below it, "
+            "small networks do a little better than a guess. Groups are found if an eigenvalue is beyond the noise, as "
+            f"in {_percent(self.null)} % of networks without groups. Table 5.1 is about rare contacts; flipped ones "
+            "are not, and their variance p (1 - p) lowers the threshold: trials between the two find groups.",
+            "The error of a whole model falls like n^(-1/4), as (4.4) says, because the sizes of groups are random; "
+            "densities alone are much closer. Least squares starts from the spectral groups and hardly changes them.",
+            f"Flips hide a pair, not a person. A reported contact between colleagues, of whom 5 % meet, is true in "
+            f"{100 * one.posterior:.0f} % of cases at epsilon 1, and {100 * three.posterior:.0f} % at 3. Someone who "
+            f"knows {KNOWN[-1]} contacts of a person recognises their row among 500 without names in "
+            f"{_percent(one.recognised[-1])} % and {_percent(three.recognised[-1])} %: leaving out names hides no one.",
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        grid = np.linspace(0.4, 6.0, 57)
+        for n, color, marker in zip(EPSILONS, SERIES, MARKERS, strict=False):
+            cells, plans = [cell for cell in self.cells if cell.n == n], [_plan(n, float(epsilon)) for epsilon in grid]
+            up, bars = [100 * c.right.value for c in cells], [200 * c.right.error for c in cells]
+            left.errorbar([c.epsilon for c in cells], up, yerr=bars, fmt=marker, color=color, label=f"{n:,} people")
+            left.plot(grid, [100 * plan.right for plan in plans], color=color, linewidth=1)
+            left.axvline(plans[0].least_epsilon, color=color, linestyle=":", linewidth=1)
+        left.axhline(50, color=INK, linewidth=0.8)
+        left.set(xlabel="epsilon of a pair", ylabel="percent in their group", ylim=(45, 101))
+        names = {"spectral": "model, spectral", "squares": "model, least squares", "densities": "densities alone"}
+        for (name, label), color in zip(names.items(), SERIES, strict=False):
+            means = [getattr(one, name) for one in self.estimates]
+            up, bars = [mean.value for mean in means], [2 * mean.error for mean in means]
+            right.errorbar([e.n for e in self.estimates], up, yerr=bars, fmt="o-", color=color, label=label)
+        log_axes(right)
+        right.set(xlabel="people", ylabel="error in delta_2, without noise")
+        legend_below(figure, [left, right], ncols=3)
+
+
+def _percent(mean: Mean) -> str:
+    return f"{100 * mean.value:.1f} ± {100 * mean.error:.1f}"
+
+
+def _plan(n: int, epsilon: float) -> Any:
+    return plan_communities(n=n, blocks=OFFICE, epsilon=epsilon)
+
+
+def _cell(n: int, epsilon: float, trials: int, rng: np.random.Generator) -> Cell:
+    flip, plan, right, found = Flip(epsilon=epsilon, readings_per_window=1), _plan(n, epsilon), [], 0
+    for _ in range(trials):
+        drawn = OFFICE.sample(n, rng=rng)
+        sent = simulate_contacts(drawn.met, flip, rng=rng)
+        same = float((communities(sent, k=2, flip=flip, false_alarms=1.0).labels == drawn.labels).mean())
+        right.append(max(same, 1 - same))
+        found += communities(sent, k=2, flip=flip).findable
+    return Cell(n, epsilon, plan.snr, plan.right, Mean.of(np.array(right)), found / trials)
+
+
+def _null(trials: int, rng: np.random.Generator) -> Mean:
+    """How often groups are found among 500 people without any, at epsilon 2."""
+    flip, flat, found = Flip(epsilon=2.0, readings_per_window=1), Blocks([[OFFICE.density]]), 0
+    for _ in range(trials):
+        found += communities(simulate_contacts(flat.sample(500, rng=rng).met, flip, rng=rng), k=2, flip=flip).findable
+    return Mean(found / trials, share_error(found / trials, trials))
+
+
+def printed_epsilon(n: int) -> float:
+    """The least epsilon by Table 5.1 as printed."""
+
+    def excess(epsilon: float) -> float:
+        f = special.expit(-epsilon)
+        p, q = f + (1 - 2 * f) * OFFICE.matrix[0]
+        return float(n * (p - q) ** 2 - 2 * (p + q))
+
+    return float(optimize.brentq(excess, 0.01, 20.0))
+
+
+def _estimate(n: int, trials: int, rng: np.random.Generator) -> Estimate:
+    errors, flip = np.empty((trials, 3)), Flip(epsilon=40.0, readings_per_window=1)
+    for row in errors:
+        drawn = DENSE.sample(n, rng=rng)
+        spectral = communities(drawn.met, k=2, flip=flip)
+        squares = communities(drawn.met, labels=least_squares(drawn.met.astype(float), spectral.labels), flip=flip)
+        models = (spectral.blocks, squares.blocks, Blocks(squares.blocks.matrix))
+        row[:] = [block_distance(model, DENSE).upper for model in models]
+    return Estimate(n, *(Mean.of(column) for column in errors.T))
+
+
+def least_squares(table: Any, labels: IntArray) -> IntArray:
+    """Move each person to the group whose densities fit their row best, until no one moves."""
+    for _ in range(20):
+        member = np.eye(2)[labels]
+        sums, sizes = table @ member, member.sum(axis=0)
+        means = (member.T @ sums) / np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1)
+        better = (-2 * sums @ means.T + (sizes - member) @ (means**2).T).argmin(axis=1)
+        if (better == labels).all() or np.ptp(better) == 0:
+            break
+        labels = better
+    return labels
+
+
+def _binary(k: int, rng: np.random.Generator) -> FloatArray:
+    upper = np.triu(rng.integers(0, 2, (k, k)))
+    return np.asarray(upper + np.triu(upper, 1).T, dtype=np.float64)
+
+
+def _bracket(k: int, pairs: int, rng: np.random.Generator) -> tuple[int, int, int, int]:
+    thesis = ours = 0
+    for _ in range(pairs):
+        a, b = _binary(k, rng), _binary(k, rng)
+        lower, best = permuted_apart(a, b)
+        thesis += bool(((best.T @ a @ best * k**2 - b) ** 2).mean() <= lower + 1e-12)
+        ours += block_distance(Blocks(a), Blocks(b)).exact
+    return k, pairs, thesis, ours
+
+
+def _packing(candidates: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Keep random 4 x 4 binary matrices that stay k^2/6 entries from those before, under separate permutations."""
+    kept: list[FloatArray] = []
+    for _ in range(candidates):
+        new = _binary(4, rng)
+        if all(permuted_apart(new, old)[0] >= 1 / 6 for old in kept):
+            kept.append(new)
+    return len(kept), candidates
+
+
+def _union_bound(k: int, radius: float = 1 / 6) -> float:
+    """Logarithm of (k!)^2 times the bound of (5.6), for a distance of radius k^2."""
+    free = k * (k - 1) / 2
+    return float(2 * special.gammaln(k + 1) - 2 * (free / 2 - radius * k**2) ** 2 / free)
+
+
+def fano_constant(k: int) -> float:
+    """The best constant of Theorem 5.4 by its proof, for rho to 0: Fano's lemma with D <= n^2/2 (p - q)^2/q."""
+    c = np.linspace(0.002, 0.4, 200)
+    spread, best = 2 * c**2 * k**2 / (0.5 - c) + math.log(2), 0.0
+    for radius in np.linspace(0.005, 0.2, 40):
+        size = -_union_bound(k, float(radius)) / 2  # logarithm of the number of matrices
+        best = max(best, float((c * math.sqrt(radius) * (1 - spread / size)).max()) if size > 0 else 0.0)
+    return best
+
+
+def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Hidden:
+    """Look for the row of each of 500 people without names, by some of their contacts."""
+    flip, n, p = Flip(epsilon=epsilon, readings_per_window=1), 500, float(OFFICE.matrix[0, 0])
+    shares = np.zeros((len(KNOWN), trials))
+    for trial in range(trials):
+        met = OFFICE.sample(n, rng=rng).met.toarray()
+        sent = simulate_contacts(met, flip, rng=rng).toarray().astype(float)
+        order = np.where(met > 0, rng.random((n, n)), 2.0).argsort(axis=1)
+        for row, known in zip(shares, KNOWN, strict=True):
+            people = np.flatnonzero(met.sum(axis=1) >= known)
+            facts = np.zeros((len(people), n))
+            np.put_along_axis(facts, order[people, :known], 1.0, axis=1)
+            scores = facts @ sent + 0.5 * rng.random((len(people), n))  # ties are broken at random
+            row[trial] = (scores.argmax(axis=1) == people).mean()
+    posterior = p * flip.truth / (p * flip.truth + (1 - p) * flip.other)
+    return Hidden(epsilon, posterior, flip.over(CONTACTS, DELTA), tuple(Mean.of(row) for row in shares))
+
+
+def _work(run: Run) -> Graphons:
+    chosen = EPSILONS if run.size is Size.FULL else QUICK
+    settings = [(n, epsilon) for n, epsilons in chosen.items() for epsilon in epsilons]
+    cells = [
+        _cell(n, epsilon, run.choose(*TRIALS[n]), stream(run.seed, 0, number))
+        for number, (n, epsilon) in enumerate(run.each(settings, after=2))
+    ]
+    repeats, nulls, candidates, rows = run.choose((40, 400, 60, 20), (36, 4, 12, 4), (2, 2, 4, 2))
+    estimates = [_estimate(n, repeats, stream(run.seed, 1, n)) for n in run.choose(*SIZES)]
+    run.progress(len(cells) + 1, len(cells) + 2)
+    finding = Graphons(
+        tuple(cells),
+        _null(nulls, stream(run.seed, 3)),
+        tuple((n, printed_epsilon(n), _plan(n, 1.0).least_epsilon) for n in PEOPLE),
+        tuple(estimates),
+        tuple(_bracket(k, pairs, stream(run.seed, 2, k)) for k, pairs in run.choose(*BRACKETS).items()),
+        _packing(candidates, stream(run.seed, 4)),
+        next(k for k in range(300, 1_000) if _union_bound(k) < 0),
+        tuple((k, fano_constant(k)) for k in CONSTANTS),
+        tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
+    )
+    run.progress(1, 1)
+    return finding
+
+
+EXPERIMENT = Experiment(
+    "graphons",
+    "Whether groups can be found from flipped contacts, and what stays hidden",
+    Graphons,
+    _work,
+    shows="McMillan, Theorems 4.3 and 5.4, (4.4), Lemmas 4.4 and 5.3, Table 5.1",
+    minutes=2.0,
+)

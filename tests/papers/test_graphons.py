@@ -1,0 +1,33 @@
+"""The experiment on groups from flipped contacts: printed thresholds, the union bound, least squares."""
+
+import numpy as np
+import pytest
+
+from cloakwork.contacts import Blocks
+from papers.experiments import graphons
+from tests.papers.kit import probed
+
+
+def test_the_least_epsilons_by_the_printed_condition() -> None:
+    """Values worked out independently, for 5 % within and 0.1 % between two groups."""
+    found = [graphons.printed_epsilon(n) for n in graphons.PEOPLE]
+    assert found == pytest.approx([3.504, 1.828, 1.039, 0.515], abs=5e-4)
+    finding = probed("graphons").finding
+    assert isinstance(finding, graphons.Graphons)
+    assert all(exact < printed for _, printed, exact in finding.thresholds)
+    assert finding.union == 357
+
+
+def testleast_squares_repairs_a_few_wrong_labels() -> None:
+    rng = np.random.default_rng(1)
+    drawn = Blocks([[0.6, 0.1], [0.1, 0.6]]).sample(100, rng=rng)
+    wrong = drawn.labels.copy()
+    wrong[:15] = 1 - wrong[:15]
+    assert (graphons.least_squares(drawn.met.astype(float), wrong) == drawn.labels).all()
+
+
+def test_the_constant_of_the_lower_bound_grows_with_the_groups_and_is_none_for_few() -> None:
+    constants = [graphons.fano_constant(k) for k in (5, 50, 400, 10_000)]
+    assert constants[0] == 0.0
+    assert constants == sorted(constants)
+    assert constants[-1] < 0.02
