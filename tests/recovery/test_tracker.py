@@ -143,6 +143,17 @@ def test_filtered_and_settled_laws_are_the_exact_ones(most: int, rng: np.random.
         close([moments[t : t + 1] for moments in settled], intensity[t : t + 1], counts[t : t + 1])
 
 
+def test_the_law_of_one_source_is_exact_in_every_run(rng: np.random.Generator) -> None:
+    """Places are not more likely because a chain happens to be there, which would make vicinities too small."""
+    readings = noisy([[0], [0], [0], [3], [3]], rng)
+    intensity, counts = exact(readings, 1.5, 1, smoothed=False)
+    tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, most=1, chains=2)
+    for frame, time, places, numbers in zip(readings, TIMES, intensity, counts, strict=True):
+        now = tracker.step(frame, time)
+        assert now.intensity == pytest.approx(places, abs=1e-4)
+        assert now.counts == pytest.approx(numbers, abs=1e-4)
+
+
 def test_smoothed_laws_are_the_exact_ones(rng: np.random.Generator) -> None:
     readings = noisy([[0], [0], [0, 3], [3, 3], [3]], rng)
     pasts = [
@@ -354,7 +365,7 @@ def test_wrong_input_is_refused_and_changes_nothing() -> None:
     for k in range(10):
         again.step(zero, 10.0 * k)
     assert tracker.step(zero, 100.0).intensity == pytest.approx(again.step(zero, 100.0).intensity)
-    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}, {"lag": -1}):
+    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}, {"lag": -1}, {"chains": 3}):
         with pytest.raises(InputError):
             cw.Tracker(line, sigma=1.0, **wrong)
     with pytest.raises(InputError):

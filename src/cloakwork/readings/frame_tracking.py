@@ -64,6 +64,7 @@ def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tr
         level=estimator.level,
         seed=seed,
         lag=lag,
+        chains=site.chains,
         drift=site.drift,
     )
 

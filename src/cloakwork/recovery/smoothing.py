@@ -13,9 +13,10 @@ from cloakwork.recovery.alignment import Alignment, Marks
 from cloakwork.recovery.estimator import Progress
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.motion import Motion
+from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.track_list import Tally, Track, Tracked, TrackList
-from cloakwork.recovery.tracker import STARTING, PastFrame, Tracker
+from cloakwork.recovery.tracker import STARTING, Tracker
 
 SETTLING = 4  # sweeps over all frames before any counts
 FINDING = 4  # sweeps whose draws find the tracks
@@ -98,7 +99,7 @@ def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progres
     shown = progress or (lambda *_: None)
     total = len(frames) + SETTLING + FINDING + SWEEPS
     fits: list[Fit] = []
-    past: list[PastFrame] = []
+    past: list[tuple[WeighedFrame, IntArray]] = []
     tracker.past = past
     for readings, time in frames:
         fits.append(tracker.step(readings, time).fit)
@@ -117,12 +118,12 @@ class _Paths:
     The first sweeps settle, draws of the next find the tracks that they have in common, and the last sweeps count.
     """
 
-    def __init__(self, tracker: Tracker, past: Sequence[PastFrame]) -> None:
+    def __init__(self, tracker: Tracker, past: Sequence[tuple[WeighedFrame, IntArray]]) -> None:
         self.sampler, self.observer, self.level = tracker.sampler, tracker.observer, tracker.level
         sampler = self.sampler
         sampler.begin()
-        sampler.frames = [entry.frame for entry in past]
-        sampler.states = np.stack([entry.states for entry in past], axis=2)
+        sampler.frames = [frame for frame, _ in past]
+        sampler.states = np.stack([states for _, states in past], axis=2)
         sampler.tracks = np.zeros_like(sampler.states)
         self.tallies = [Tally.empty(sampler.slots, sampler.places) for _ in past]
         self.drawn: list[IntArray] = []  # (chains, slots, frames), -1 if absent

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,12 +24,14 @@ from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
 
-CHAINS = 8
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
-RECENT = 3  # frames that the second sweep of a step draws again
+BEFORE = 4  # of them, at least, up to a moment that is settled: a belief about each source alone is too sure
+EARLIER = 3  # a moment is judged in the steps of the last third of its lag: one step has few draws
+RECENT = 3  # frames that the first sweep of a step draws again
 FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
 LONGEST_LAG = 100
+MOST_CHAINS = 128
 
 
 class Tracker:
@@ -52,7 +55,11 @@ class Tracker:
     seed
         Seed of the random numbers.
     lag
-        After how many more frames a moment is settled; 0 for never.
+        After how many more frames a moment is settled, that is, judged from the frames after it as well; 0 for never.
+        `settled` has the moments that the last step settled, usually one. Their tracks have the labels of the live
+        tracks that follow the same sources.
+    chains
+        Number of independent chains, even. Twice as many take nearly twice as long and make what is stated steadier.
     drift
         How readings wander without any source: offsets that the tracker learns as it goes.
 
@@ -82,6 +89,7 @@ class Tracker:
         sigma: ArrayLike | None = None,
         seed: int = 0,
         lag: int = 0,
+        chains: int = 8,
         drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, most=most, level=level).prior
@@ -89,6 +97,8 @@ class Tracker:
             raise InputError(f"most={most}: a tracker follows at most {MOST_SOURCES} sources.", most=most)
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
+        if chains not in range(2, MOST_CHAINS + 1, 2):
+            raise InputError(f"chains={chains!r}: give an even number from 2 to {MOST_CHAINS}.", chains=chains)
         stated = stated_problem(model, sigma, drift)
         self.problem = replace(stated, offsets=None)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
@@ -96,17 +106,17 @@ class Tracker:
         self.observer = observer = Observer(self.problem, prior.high)
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
         self.moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
-        law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, CHAINS)
+        law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, chains)
         rng = np.random.default_rng(seed)
-        self.sampler = PathSampler(self.moves.first, CHAINS, prior, rng, observer.columns, law)
+        self.sampler = PathSampler(self.moves.first, chains, prior, rng, observer.columns, law)
         self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
         self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later
         self._seen, self._lag = 0, lag
         self._marks = Marks.none(most)  # of each track now
         self._reports: list[_Report] = []  # for each frame of the window
-        self._settled: tuple[Tracked, ...] = ()
+        self.settled: tuple[Tracked, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
-        self.past: list[PastFrame] | None = None  # what has left the window, for smoothing
+        self.past: list[tuple[WeighedFrame, IntArray]] | None = None  # frames before the window, and their draws
         self.drawn: tuple[IntArray, FloatArray, FloatArray] | None = None
         self.distrusted: frozenset[int] = frozenset()
 
@@ -121,6 +131,9 @@ class Tracker:
         index = self._index(time, again=again)
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         observation = self.observer.observe(values, missing | self.distrusted)
+        if index < len(self.sampler.frames):
+            for report in self._reports:
+                report.tally = None  # it did not know of this frame
         if time in [frame.time for frame in self.sampler.frames]:
             self._replace(index, observation)
         else:
@@ -136,15 +149,6 @@ class Tracker:
             swept = self._swept(index)
         self._reports[index].fit = fit
         return self._finished(swept)
-
-    @property
-    def settled(self) -> tuple[Tracked, ...]:
-        """The moments that the last step settled: those `lag` frames back, judged with the frames after them.
-
-        Usually one; none before there are enough frames, or when a late frame came. A settled track has the label of
-        the live track that follows the same source.
-        """
-        return self._settled
 
     def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
         """Continue the labels of an earlier tracker that took the same frames.
@@ -211,22 +215,20 @@ class Tracker:
         frames[index] = _weighed(observation, frames[index].time, frames[index].transitions)
 
     def _swept(self, index: int) -> "_Swept":
-        """Draw paths over the window, and add up what they say about its last frame and about those to settle."""
-        sampler = self.sampler
-        ripe = range(len(sampler.frames) - self._lag) if self._lag else ()
-        swept = _Swept(index, self._empty(), {t: self._empty() for t in ripe if not self._reports[t].settled})
-        if self._seen > STARTING:
-            recent = max(0, len(sampler.frames) - RECENT)
-            self._sweep(recent, swept)  # takes up the new frame
-            sampler.revive()
-            swept.now = self._empty()
-            for start in (0, recent):
-                self._sweep(start, swept)
-            return swept
-        for sweep in range(FIRST_SWEEPS):
-            if sweep == FIRST_SWEEPS // 2:
-                sampler.revive()
-                swept.now, swept.settling = self._empty(), {t: self._empty() for t in swept.settling}
+        """Draw paths over the window, and add up what they say about its last frame and about those to settle.
+
+        Only laws over the whole window count. Those of recent frames alone are given one drawn place in each chain, and
+        places that are likely only because a chain is there would make a vicinity too small.
+        """
+        sampler, size, starting = self.sampler, len(self.sampler.frames), self._seen <= STARTING
+        swept, sweeps = _Swept(index, self._empty(), {}), FIRST_SWEEPS // 2 if starting else 1
+        for _ in range(sweeps):  # take up the new frame
+            self._sweep(0 if starting else max(0, size - RECENT), swept)
+        sampler.revive()
+        soon = range(size - self._lag + self._lag // EARLIER) if self._lag else ()
+        waiting = {t: deepcopy(self._reports[t].tally) for t in soon if not self._reports[t].settled}
+        swept.now, swept.settling = self._empty(), {t: tally or self._empty() for t, tally in waiting.items()}
+        for _ in range(sweeps):
             self._sweep(0, swept)
         return swept
 
@@ -258,16 +260,11 @@ class Tracker:
         swept.placements.append(sampler.candidates(swept.index))
         swept.strengths.append(sampler.strengths.copy())
         offsets = sampler.frames[swept.index].offsets
-        swept.offsets.append(np.broadcast_to(offsets, (CHAINS, offsets.shape[1])))
+        swept.offsets.append(np.broadcast_to(offsets, (sampler.chains, offsets.shape[1])))
         if sampler.beliefs is None:  # the slots mean nothing yet, so all chains number them alike
             sampler.relabel(order)
         else:
             sampler.number_new(order)
-
-    def _held(self) -> NDArray[np.bool_]:
-        """Whether each track may have been there when the window began, so that it goes on even if now in doubt."""
-        beliefs = self.sampler.beliefs
-        return np.zeros(self.sampler.slots, dtype=bool) if beliefs is None else beliefs[:, -1] < 1 - FOLLOWED
 
     def _labels(self, index: int) -> IntArray:
         """Labels of the tracks at a frame of the window; those of tracks that began later as they began."""
@@ -317,11 +314,16 @@ class Tracker:
         """Summarise the last frame, settle what can be settled, and shorten the window."""
         sampler, time, report = self.sampler, self.sampler.frames[-1].time, self._reports[-1]
         self._marks = self._list.marks(swept.now)
-        self._extend(self._list, len(sampler.frames) - 1, self._marks, held=self._held())
+        # a track that may have been there when the window began goes on even if it is in doubt now
+        held = None if sampler.beliefs is None else sampler.beliefs[:, -1] < 1 - FOLLOWED
+        self._extend(self._list, len(sampler.frames) - 1, self._marks, held=held)
         report.labels = self._list.labels
         tracked = self._list.summary(time, swept.now, self._marks, report.fit)
-        self._settled = tuple(self._settle(index, tally) for index, tally in swept.settling.items())
-        while len(sampler.frames) > max(WINDOW, self._lag + 1):
+        ripe = len(sampler.frames) - self._lag
+        self.settled = tuple(self._settle(index, tally) for index, tally in swept.settling.items() if index < ripe)
+        for index, tally in swept.settling.items():
+            self._reports[index].tally = tally
+        while len(sampler.frames) > max(WINDOW, self._lag + BEFORE):
             self._shorten()
         return tracked
 
@@ -337,7 +339,7 @@ class Tracker:
         self._before = frame.time
         states = sampler.drop_first(order)
         if self.past is not None:
-            self.past.append(PastFrame(frame, states))
+            self.past.append((frame, states))
 
 
 def checked_readings(readings: ArrayLike, sensors: int) -> FloatArray:
@@ -384,14 +386,7 @@ class _Report:
     fit: Fit
     marks: list[Marks]
     settled: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class PastFrame:
-    """A frame that has left the window, and its draws (chains, slots)."""
-
-    frame: WeighedFrame
-    states: IntArray
+    tally: Tally | None = None  # of the steps so far that judge it from later frames as well
 
 
 def _weighed(of: Observation, time: float, transitions: Transitions) -> WeighedFrame:

@@ -30,6 +30,7 @@ from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones
 
+OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
 WALKING_SPEED = 1.5  # metres per second
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
 NO_PART_IN_THE_NOISE: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
@@ -190,6 +191,11 @@ class Site:
     def motion(self) -> Motion:
         """The movement of the site's sources."""
         return make_motion(self.spec, self.physics, self.not_followed)
+
+    @property
+    def chains(self) -> int:
+        """Number of chains that follow the site's sources."""
+        return 8 if self.period_ms < OFTEN_MS else 16
 
     @cached_property
     def drift(self) -> Drift | None:

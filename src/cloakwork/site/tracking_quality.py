@@ -125,9 +125,16 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
     if site.drift is not None:
         readings = readings + site.drift.on(physics).simulate(times, np.random.default_rng([seed, 3]))
     lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
-    noise, motion = np.hypot(sigmas, own), site.motion
     tracker = Tracker(
-        physics, sigma=noise, motion=motion, strength=strength, most=most, seed=seed, lag=lag, drift=site.drift
+        physics,
+        sigma=np.hypot(sigmas, own),
+        motion=site.motion,
+        strength=strength,
+        most=most,
+        seed=seed,
+        lag=lag,
+        chains=site.chains,
+        drift=site.drift,
     )
     live: list[Tracked] = []
     settled: list[Tracked] = []
