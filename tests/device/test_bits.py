@@ -98,6 +98,8 @@ def test_the_table_of_a_device_has_exactly_the_probabilities_of_the_flip(site: S
 def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path, tmp_path: Path) -> None:
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     bits: list[int | None] = [int(bit) for bit in np.random.default_rng(3).integers(0, 2, 400)]
+    assert "(1, 1)" in (made.folder / "measure.py").read_text()
+    assert "baseline" not in (made.folder / "measure.py").read_text(), "that of a bit, not of a number"
     sent = sent_bits(made.folder, bits)
     assert {value for *_, value in sent} == {0, 1}
     flipped = sum(value != bit for (*_, value), bit in zip(sent, bits, strict=True))

@@ -71,6 +71,8 @@ def recover(
         raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
     _check_source(readings, from_store, since, until)
     site = load_site(path)
+    if site.binary_ids:
+        note(f"bits are no part of the map: reports of {', '.join(site.binary_ids)} are passed over")
     with ExitStack() as stack:
         noise = planned_noise(site, path, plan)
         if from_store is None:

@@ -200,6 +200,8 @@ def _files(
     if target is Target.GATEWAY:
         return configuration, {}
     code = _template("board", *BOARD_FILES)
+    if config["values"]:
+        code |= {"measure.py": _template("board", "measure_bit.py")["measure_bit.py"]}
     code["lib/cloakwork/__init__.py"] = b""
     for file in files("cloakwork.sensor").iterdir():
         if file.name.endswith(".py"):
