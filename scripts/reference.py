@@ -18,6 +18,13 @@ _UNDERLINE = re.compile(r"^-{3,}$")
 _SECTIONS = {"Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples"}
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages to the part of the navigation that is called Reference, after its first two."""
+    [part] = [entry["Reference"] for entry in config.nav or [] if "Reference" in entry]
+    part[2:2] = [{f"Library: {folder}": f"reference/{folder}.md"} for folder in public_names()]
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each folder of the package that has public names; MkDocs calls this when it has its files."""
     for folder, names in public_names().items():

@@ -138,7 +138,7 @@ def test_the_start_page_has_the_contract_word_for_word() -> None:
 def test_every_public_name_is_in_the_reference_that_is_built(site: Path) -> None:
     for folder, names in reference.public_names().items():
         page = (site / "reference" / folder / "index.html").read_text(encoding="utf-8")
-        assert [name for name in names if f'<h2 id="{name.lower()}">{name}</h2>' not in page] == []
+        assert [name for name in names if f">{name}</h2>" not in page] == []
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
 
 
