@@ -104,11 +104,11 @@ def test_the_broker_speaks_tls_only(site: Site) -> None:
     assert subprocess.run(asked, input=b"", capture_output=True, check=False).returncode != 0
 
 
-def test_with_its_three_lines_the_collector_tells_home_assistant(tmp_path: Path) -> None:
+def test_with_its_four_lines_the_collector_tells_home_assistant(tmp_path: Path) -> None:
     shipped = (DEPLOY / "mosquitto.acl").read_text(encoding="utf-8").splitlines()
     lines = [line.removeprefix("#") for line in shipped if line.startswith(("#user", "#topic"))]
     assert lines[0] == "user collector-zones"
-    assert len(lines) == 3
+    assert len(lines) == 4
     rules = "\n".join(["", *lines, "\nuser hall.s2", "topic read #", ""])
     with running_site(tmp_path, rules=rules) as site:
         collector, listener, device = site.enter("collector-zones"), site.enter("hall.s2"), site.enter("hall.s1")
@@ -116,7 +116,10 @@ def test_with_its_three_lines_the_collector_tells_home_assistant(tmp_path: Path)
         listener.listen("#")
         collector.say("cloakwork/v1/hall/s1/reading")
         device.say("cloakwork/zones/hall/kitchen")
-        for topic in ("homeassistant/binary_sensor/cloakwork_hall/config", "cloakwork/zones/hall/kitchen"):
+        for topic in (
+            *(f"homeassistant/{kind}/x/config" for kind in ("binary_sensor", "sensor")),
+            "cloakwork/zones/hall/kitchen",
+        ):
             collector.say(topic)
             assert listener.hears(topic)
         device.say(OWN)

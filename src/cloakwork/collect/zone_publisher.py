@@ -17,6 +17,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Result
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
+    PEOPLE,
     BrokerAddress,
     BrokerState,
     Connection,
@@ -24,8 +25,10 @@ from cloakwork.mqtt import (
     expire_after,
     in_use_state,
     in_use_topic,
+    people_discovery,
     physics_discovery,
     physics_topic,
+    probability_discovery,
     zone_discovery,
     zone_state,
     zone_topic,
@@ -128,6 +131,10 @@ class ZonePublisher:
                 connection.publish(physics_topic(result.site), json.dumps(faults).encode())
                 for zone_id, chance in self._in_use(result.site, result.time).items():
                     connection.publish(in_use_topic(result.site, zone_id), in_use_state(chance, time_ms=result.time))
+            if result.counts and self._is_current(result):
+                likely = max(range(len(result.counts)), key=result.counts.__getitem__)
+                people = {"count": likely, "probability": round(result.counts[likely], 3)}
+                connection.publish(zone_topic(result.site, PEOPLE), json.dumps(people).encode())
             for zone in (result.zones or ()) if self._is_current(result) else ():
                 state = zone_state(
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
@@ -155,8 +162,13 @@ def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
     messages: dict[str, bytes] = {}
     for site, watched in sites.items():
-        topic, payload = physics_discovery(site, availability)
-        messages[topic] = payload
+        messages |= dict(
+            (
+                physics_discovery(site, availability),
+                people_discovery(site, watched.schedule, availability),
+                *(probability_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones),
+            )
+        )
         watching = {sensor.zone for sensor in watched.site.spec.binary}
         for zone, bits in itertools.product(watched.site.zones, (False, True)):
             if bits and zone.id not in watching:

@@ -4,11 +4,14 @@ from cloakwork.mqtt.address import BrokerAddress, parse_broker
 from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
 from cloakwork.mqtt.connection import Connection, MqttMessage
 from cloakwork.mqtt.home_assistant import (
+    PEOPLE,
     expire_after,
     in_use_state,
     in_use_topic,
+    people_discovery,
     physics_discovery,
     physics_topic,
+    probability_discovery,
     problem_discovery,
     sensor_discovery,
     zone_discovery,
@@ -18,6 +21,7 @@ from cloakwork.mqtt.home_assistant import (
 
 __all__ = [
     "KEEP_ALIVE",
+    "PEOPLE",
     "BrokerAddress",
     "BrokerState",
     "Connection",
@@ -27,8 +31,10 @@ __all__ = [
     "in_use_state",
     "in_use_topic",
     "parse_broker",
+    "people_discovery",
     "physics_discovery",
     "physics_topic",
+    "probability_discovery",
     "problem_discovery",
     "sensor_discovery",
     "zone_discovery",

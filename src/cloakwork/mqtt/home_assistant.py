@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from cloakwork.sensor.wire import topic
@@ -12,7 +13,7 @@ if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
 
 SHORTEST_EXPIRY_S = 60
 WORKING = ["online", "spent", "bench"]  # states of a device without a problem
-PHYSICS = "physics-changed"  # in place of a zone
+PHYSICS, PEOPLE = "physics-changed", "people-present"  # in place of a zone
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
 # units that stand for one kind of quantity only
 _DEVICE_CLASSES = {
@@ -36,7 +37,9 @@ def sensor_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
     site, sensor, unit = config["site"], config["sensor"], config["unit"]
     numerator, denominator = config["step"]
     settings: dict[str, Any] = {
-        "name": sensor,
+        "name": f"{sensor} (noisy)",
+        "entity_category": "diagnostic",  # offered to no thermostat: one noisy reading says little
+        "suggested_display_precision": 1,
         "state_topic": topic(site, sensor, config["kind"]),
         "value_template": f"{{{{ value_json.value * {numerator / denominator!r} }}}}",
         "state_class": "measurement",
@@ -105,6 +108,40 @@ def zone_discovery(
     return _discovery("binary_sensor", site, f"{zone.id}_in_use" if bits else zone.id, settings)
 
 
+def probability_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces the probability of someone in a zone, in percent.
+
+    Automations can act on it: a light may go off below 10 %, and stay on in doubt.
+    """
+    settings = {
+        "name": f"{zone.label} probability",
+        "icon": "mdi:account-question",
+        "unit_of_measurement": "%",
+        "state_class": "measurement",
+        "suggested_display_precision": 0,
+        "state_topic": zone_topic(site, zone.id),
+        "value_template": "{{ (100 * value_json.probability) | round(1) }}",
+        "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
+        "availability_topic": availability_topic,
+    }
+    return _discovery("sensor", site, f"{zone.id}_probability", settings)
+
+
+def people_discovery(site: str, schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces the most likely number of sources at a site."""
+    settings = {
+        "name": "People",
+        "icon": "mdi:account-group",
+        "state_class": "measurement",
+        "state_topic": zone_topic(site, PEOPLE),
+        "value_template": "{{ value_json.count }}",
+        "json_attributes_topic": zone_topic(site, PEOPLE),
+        "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
+        "availability_topic": availability_topic,
+    }
+    return _discovery("sensor", site, PEOPLE, settings)
+
+
 def in_use_topic(site: str, zone_id: str) -> str:
     """The topic that says whether a zone is in use, by its binary sensors."""
     return f"{zone_topic(site, zone_id)}/in-use"
@@ -145,8 +182,14 @@ def _discovery(component: str, site: str, name: str, settings: dict[str, Any]) -
     own_id = f"cloakwork_{site}_{name}"
     common = {
         "unique_id": own_id,
-        "device": {"identifiers": [f"cloakwork_{site}"], "name": f"Cloakwork {site}", "manufacturer": "Cloakwork"},
-        "origin": {"name": "Cloakwork"},
+        "device": {
+            "identifiers": [f"cloakwork_{site}"],
+            "name": f"Cloakwork {site}",
+            "manufacturer": "Cloakwork",
+            "model": "Private sensors",
+            "sw_version": version("cloakwork"),
+        },
+        "origin": {"name": "Cloakwork", "sw_version": version("cloakwork")},
     }
     discovery_topic = f"homeassistant/{component}/{re.sub(r'[^A-Za-z0-9_-]', '_', own_id)}/config"
     return discovery_topic, json.dumps(settings | common, ensure_ascii=False).encode()

@@ -1,6 +1,8 @@
 """Figures for Prometheus."""
 
+from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -10,8 +12,10 @@ from prometheus_client.registry import Collector
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.problems import Reason
-from cloakwork.collect.storage import ReadingStatus, Result
+from cloakwork.collect.storage import ReadingStatus, Result, Store
+from cloakwork.errors import StoreError
 from cloakwork.mqtt import MqttClient
+from cloakwork.sensor.wire import STATES
 
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -57,17 +61,22 @@ class ApiMetrics:
         """A stream ended because its client is too slow."""
         self._dropped.inc()
 
-    def include(self, sites: Sequence[str], intake: Intake, live: LiveRecovery, broker: MqttClient | None) -> None:
+    def include(
+        self, sites: Sequence[str], store: Store, intake: Intake, live: LiveRecovery, broker: MqttClient | None
+    ) -> None:
         """Add the figures of the other parts, read at each scrape."""
-        self.registry.register(_PartsCollector(sites, intake, live, broker))
+        self.registry.register(_PartsCollector(sites, store, intake, live, broker))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
 class _PartsCollector(Collector):
-    def __init__(self, sites: Sequence[str], intake: Intake, live: LiveRecovery, broker: MqttClient | None) -> None:
-        self._sites, self._intake, self._live, self._broker = sites, intake, live, broker
+    def __init__(
+        self, sites: Sequence[str], store: Store, intake: Intake, live: LiveRecovery, broker: MqttClient | None
+    ) -> None:
+        self._sites, self._store = sites, store
+        self._intake, self._live, self._broker = intake, live, broker
 
     def describe(self) -> list[Metric]:
         return []  # nothing in advance: the parts need not have started
@@ -94,6 +103,19 @@ class _PartsCollector(Collector):
             backlog.add_metric([site], lag.waiting)
         yield lags
         yield backlog
+        with suppress(StoreError):  # then the store's own figure says so
+            yield from self._stored()
         if self._broker is not None:
             connected = int(self._broker.state.connected)
             yield GaugeMetricFamily("cloakwork_broker_connected", "Whether the broker sends readings.", connected)
+
+    def _stored(self) -> list[Metric]:
+        """What the devices last reported of themselves, and the changes of the physics that last."""
+        states = GaugeMetricFamily("cloakwork_sensors", "Sensors by reported state.", labels=["site", "state"])
+        faults = GaugeMetricFamily("cloakwork_physics_faults", "Changes of the physics that last.", labels=["site"])
+        for site in self._sites:
+            found = Tally(report.state for report in self._store.reports.latest(site))
+            for state in STATES:
+                states.add_metric([site, state], found[state])
+            faults.add_metric([site], sum(fault.ended is None for fault in self._store.checks.faults(site)))
+        return [states, faults]
