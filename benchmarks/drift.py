@@ -23,6 +23,8 @@ from cloakwork.accuracy import simulated_day
 from cloakwork.physics import Drift, FloorPlan, Heat
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Tracked, Tracker
+from cloakwork.recovery.offsets import KalmanStep
+from cloakwork.recovery.path_steps import predict
 from cloakwork.site import Site, parse_site
 
 HOUR, DAY = 3600.0, 86400.0
@@ -35,6 +37,7 @@ SEEDS = 5
 IGNORING = (6, 12, 18)  # hours of the day that are also followed with the drift ignored: it is slow
 ASSUMED = Drift(sensor=0.1, room=0.2, all=1.5, over=6 * HOUR, heat=[Heat(WINDOW_AT, SUN, over=2 * HOUR)])
 NAMES = {"calm": "no drift", "modelled": "drift, modelled", "ignored": "drift, ignored"}
+PARTICLES = 4000
 
 
 @cache
@@ -98,7 +101,8 @@ class Day:
     """One simulated day: times, weather, where people are, and what is found.
 
     `counts` are the numbers found, `learnt` the offsets that the tracker has learnt, and `rate` is how many frames it
-    takes in a second of processor time.
+    takes in a second of processor time. `reference` is the share of right counts of a particle filter, and what it
+    states.
     """
 
     times: FloatArray
@@ -108,6 +112,7 @@ class Day:
     counts: IntArray
     learnt: list[FloatArray]
     rate: float
+    reference: tuple[float, float]
 
 
 def day(seed: int) -> Day:
@@ -133,7 +138,43 @@ def day(seed: int) -> Day:
         "ignored": judged(_followed(calm + wind, times, some, seed), truth[some]),
     }
     counts = np.array([moment.counts.argmax() for moment in followed])
-    return Day(times, wind, truth, scores, counts, learnt, rate)
+    odds, there = particles(tracker, calm + wind, times[1] - times[0], seed), (truth >= 0).sum(axis=1)
+    reference = float((odds.argmax(axis=1) == there).mean()), float(odds.max(axis=1).mean())
+    return Day(times, wind, truth, scores, counts, learnt, rate, reference)
+
+
+def particles(tracker: Tracker, readings: FloatArray, period: float, seed: int) -> FloatArray:
+    """The probabilities of the number of people after each frame, by a filter that shares only the model.
+
+    Each particle has a path of each person, and the exact Gaussian law of the offsets given these paths.
+    """
+    rng, slots = np.random.default_rng(seed), tracker.sampler.slots
+    absent = tracker.sampler.absent
+    steps = np.empty((absent + 1, absent + 1), dtype=np.float32)
+    predict(tracker.moves.over(period).step, np.eye(absent + 1, dtype=np.float32), steps)
+    moves = np.cumsum(steps, axis=1, dtype=np.float64)
+    moves = (moves / moves[:, -1:] + np.arange(absent + 1)[:, None]).ravel()  # sorted: row s ends at s + 1
+    noise, offsets = tracker.problem.effective_sigma, ASSUMED.on(tracker.problem.physics)
+    columns = np.vstack([*2 * [tracker.observer.columns], np.zeros(len(noise))]) / noise
+    law, step = np.cumsum(tracker.moves.first, dtype=np.float64), KalmanStep.first(len(offsets.over), len(noise))
+    first = np.minimum(np.searchsorted(law / law[-1], rng.random((PARTICLES, slots))), absent - 1)
+    states = np.where(np.arange(slots) < rng.integers(0, slots + 1, (PARTICLES, 1)), first, absent)
+    mean, odds = np.zeros((PARTICLES, len(offsets.over))), []
+    for frame, row in enumerate(readings):
+        step = step.then(offsets, period if frame else 0.0, 1 / noise)
+        if frame:
+            aims = (states + rng.random(states.shape)).ravel()
+            states = np.searchsorted(moves, aims).reshape(states.shape) - states * (absent + 1)
+            states = np.clip(states, 0, absent)
+        mean = mean * step.fade
+        rest = row / noise - columns[states].sum(axis=1) - mean @ step.seen.T
+        scores = -((rest @ step.precision) * rest).sum(axis=1) / 2
+        weights = np.cumsum(np.exp(scores - scores.max()))
+        drawn = np.searchsorted(weights / weights[-1], (np.arange(PARTICLES) + rng.random()) / PARTICLES)
+        drawn = np.minimum(drawn, PARTICLES - 1)
+        states, mean = states[drawn], mean[drawn] + rest[drawn] @ step.gain.T
+        odds.append(np.bincount((states < absent).sum(axis=1), minlength=slots + 1) / PARTICLES)
+    return np.array(odds)
 
 
 def _followed(readings: FloatArray, times: FloatArray, frames: IntArray, seed: int) -> list[Tracked]:
@@ -154,6 +195,9 @@ def run() -> tuple[Table, bool]:
     rows = ("mean distance of those found, m", "found in their room", "count right", "probability stated for the count")
     for k, what in enumerate(rows):
         table.add_row(what, *(_with_error(values[name][:, k]) for name in NAMES), "")
+    right, stated = np.array([each.reference for each in days]).T
+    table.add_row(f"count right with {PARTICLES:,} particles", "", _with_error(right), "", "")
+    table.add_row("probability that they state", "", _with_error(stated), "", "")
     worse = float(values["modelled"][:, 0].mean() / values["calm"][:, 0].mean())
     rate = float(np.mean([each.rate for each in days]))
     table.add_row("distance, times that without drift", "", f"{worse:.2f}", "", _goal(worse <= WORSE, f"<= {WORSE}"))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,9 @@ def test_reach_and_strength_that_are_30_percent_off_come_back() -> None:
     assert abs(fit.reach.value / REACH - 1) < 0.1
     assert abs(fit.strength.value / STRENGTH - 1) < 0.1
     assert fit.reach.told
+    assert fit.agree
+    assert len(fit.ends) == 2
+    assert not replace(fit, ends=(fit.ends[0], (1.3 * fit.reach.high, fit.ends[1][1]))).agree
 
 
 def test_readings_that_drift_are_fitted_with_the_offsets_integrated_out() -> None:

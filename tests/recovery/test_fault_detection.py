@@ -136,6 +136,18 @@ def test_a_door_that_became_a_wall_is_named() -> None:
     assert faults == (Fault(FaultKind.DOOR, other=0),)
 
 
+def test_one_sensor_with_a_wrong_unit_is_not_taken_for_changed_rooms() -> None:
+    source = enumerated(6)
+    tests = detector(source)
+    raised: set[Fault] = set()
+    for _ in range(30):
+        true = source.frame()
+        readings = noisy(source, np.where(np.arange(8) == 2, 1.8 * (true + 20.0) + 12.0, true))
+        source.step(readings)
+        raised |= set(tests.step(readings))
+    assert {fault.sensor for fault in raised} == {2}
+
+
 def test_a_detector_goes_on_from_the_state_of_another() -> None:
     source = enumerated(5)
     first, second = detector(source), detector(source)

@@ -122,7 +122,7 @@ def _from_store(
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
     with bar("fitting reach and strength over all paths", 100) as progress:
         fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total))
-    told = fit.reach.told and fit.strength.told
+    told = fit.agree and fit.reach.told and fit.strength.told
     changes = _common_changes(fit) if told else {}
     _say_kept(site, changes)
     rows = [("reach", f"{fit.reach} m"), ("strength", str(fit.strength))]
@@ -137,6 +137,13 @@ def _from_store(
     else:
         table(
             f"{site.name}: fitted to {counted(fit.frames, 'cloaked frame')}, with 90 % intervals", ("", "value"), rows
+        )
+    if not fit.agree:
+        ends = " and ".join(f"{reach:.3g} m with {strength:.3g}" for reach, strength in fit.ends)
+        raise InputError(
+            f"searches from different starts ended at different values of reach and strength: {ends}. These readings "
+            "fit more than one physics: give another or a longer period, or walk.",
+            ends=fit.ends,
         )
     if not told:
         raise InputError(

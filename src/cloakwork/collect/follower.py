@@ -10,6 +10,7 @@ from cloakwork.collect.frame_results import make_result, place_of
 from cloakwork.collect.physics_watch import PhysicsWatch
 from cloakwork.collect.storage import RecoveredTrack, Result, Store
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker, values_of
+from cloakwork.recovery import Tracker
 
 REPLAYED = 60  # stored frames from which a tracker is rebuilt
 
@@ -25,7 +26,7 @@ class Follower:
 
     def __init__(self, site: CollectedSite, store: Store, clock: Callable[[], int]) -> None:
         self._site, self._store, self._clock = site, store, clock
-        self._watch = PhysicsWatch(site, store)
+        self._watch: PhysicsWatch | None = None
         self._tracker: FrameTracker | None = None
         self._newest = 0  # time of the last frame that the tracker has taken
         self._recent: dict[int, Frame] = {}  # frames that are not settled yet
@@ -77,7 +78,9 @@ class Follower:
         if self._tracker is None or erasures != self._erasures or ahead:
             self.reset()
             self._tracker, self._erasures = self._new_tracker(), erasures
-            self._watch.follow(self._tracker.tracker)
+            if isinstance(self._tracker.tracker, Tracker):  # on a large floor nothing is tested
+                self._watch = self._watch or PhysicsWatch(self._site, self._store, self._tracker.tracker)
+                self._watch.follow(self._tracker.tracker)
             newest = self._store.results.last_followed(self._site.name)
             self._labels = (newest and newest.labels) or 0
             self._tracker.tracker.resume({}, self._labels)
@@ -97,7 +100,7 @@ class Follower:
 
     def _step(self, tracker: FrameTracker, frame: Frame) -> FrameRecovery:
         found = tracker.step(frame)
-        if frame.time > self._newest:
+        if self._watch is not None and frame.time > self._newest:
             self._watch.take(frame.time, values_of(frame, self._site.site, self._site.cloak))
         self._newest = max(self._newest, frame.time)
         self._recent = dict(sorted((self._recent | {frame.time: frame}).items())[-1 - self._site.lag :])

@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store
-from cloakwork.recovery import Fault, FaultDetector, FaultKind, FloorTracker, Tracker
+from cloakwork.recovery import Fault, FaultDetector, FaultKind, Tracker
 
 SAVED_EVERY = 30  # frames; a restarted collector repeats those since then
 MOST_KEPT = 50  # faults, with those that have ended
@@ -44,28 +44,22 @@ class PhysicsWatch:
     another collector has stored a later state, or someone erased readings, the tests go on from the store.
     """
 
-    def __init__(self, site: CollectedSite, store: Store) -> None:
+    def __init__(self, site: CollectedSite, store: Store, tracker: Tracker) -> None:
         self._site, self._store = site, store
-        self._detector: FaultDetector | None = None
-        self._model = ""
-        self._time = 0  # of the last frame tested
-        self._saved: int | None = None  # time of the stored state that ours goes on from
-        self._unsaved = 0  # frames since then
+        self._detector = FaultDetector(tracker, period=site.schedule.period_ms / 1000)
+        self._model = _fingerprint(site, self._detector.state)
+        self._time, self._unsaved = 0, 0  # of the last frame tested, and how many since the last save
+        self._saved: int | None = None  # the time of the stored state that ours goes on from
         self._faults: tuple[FoundFault, ...] = ()
+        self._load()
 
-    def follow(self, tracker: Tracker | FloorTracker) -> None:
-        """Test what this tracker takes from now on; on a large floor nothing is tested."""
-        if isinstance(tracker, FloorTracker):
-            return
-        if self._detector is None:
-            self._detector = FaultDetector(tracker, period=self._site.schedule.period_ms / 1000)
-            self._model = _fingerprint(self._site, self._detector.state)
-            self._load()
-        self._detector.tracker = tracker
+    def follow(self, tracker: Tracker) -> None:
+        """Test what another tracker takes from now on."""
+        self._detector.follow(tracker)
 
     def take(self, time: int, readings: FloatArray) -> None:
         """Test the frame that the tracker took last, unless it was tested before: readings less the baselines."""
-        if self._detector is None or time <= self._time:
+        if time <= self._time:
             return
         active = self._detector.step(readings)
         known = [fault for fault in self._faults if fault.ended is None]
@@ -95,8 +89,6 @@ class PhysicsWatch:
         return FoundFault("" if fault.sensor is None else ids[fault.sensor], fault.kind.value, other, time)
 
     def _save(self, known: Sequence[FoundFault]) -> None:
-        if self._detector is None:
-            return
         state = zlib.compress(self._detector.state.astype("<f8").tobytes(), 1)
         check = PhysicsCheck(self._site.name, self._model, self._time, state, self._faults)
         if not self._store.checks.save(check, after=self._saved):
@@ -110,8 +102,6 @@ class PhysicsWatch:
 
     def _load(self) -> None:
         """Go on from the store; anew if it has nothing, or another model's."""
-        if self._detector is None:
-            return
         check = self._store.checks.load(self._site.name)
         rows = self._site.site.physics.sensors + 1
         self._saved, self._unsaved = (None if check is None else check.time), 0

@@ -24,7 +24,7 @@ from cloakwork.site import Site
 FEWEST_FRAMES = 60
 MOST_FRAMES = 2_000  # the paths of all frames are in memory at once
 RARE = 0.2  # a sensor that misses more frames than this is left out
-STRONG = 1.5  # times the stated strength, to start from
+STRONG, REACHES = 1.5, (0.8, 1.25)  # times the stated strength and reach, to start from
 FIRST_SWEEPS = 6  # over all frames before the first step
 SEARCH = 14  # steps until the parameters have settled, of one sweep each
 AVERAGED = 12  # more, of two sweeps each, whose mean is the estimate
@@ -39,8 +39,7 @@ SLOPE = 0.01  # of the logarithm of the reach, for its derivative
 class CloakedFit:
     """Physics fitted to cloaked readings: `reach` (metres), `strength`, and a common `offset` of baselines.
 
-    `people` is the mean number of sources that were there. `known` is the least share of the information that unknown
-    paths leave: near 0, the readings cannot tell.
+    `people` is the mean number of sources that were there, `ends` are the reach and strength where each search ended.
 
     Notes
     -----
@@ -57,7 +56,16 @@ class CloakedFit:
     strength: Fitted
     offset: Fitted
     people: float
-    known: float
+    ends: tuple[tuple[float, float], ...]
+
+    @property
+    def agree(self) -> bool:
+        """Whether all searches ended within the intervals; if not, the likelihood has several maxima."""
+        return all(
+            found.low <= end <= found.high
+            for ends in self.ends
+            for found, end in zip((self.reach, self.strength), ends, strict=True)
+        )
 
     @property
     def tolerance(self) -> Tolerance:
@@ -78,28 +86,27 @@ def fit_cloaked(
     Notes
     -----
     Count and strength trade off: twice as many sources of half the strength read much the same. Draws of paths easily
-    add a source and hardly ever merge two, so the search starts from few strong sources.
+    add a source and hardly ever merge two, so each search starts from few strong sources. The likelihood may have
+    several maxima: there is a search from either side of the stated reach, and the estimate is the mean of their ends.
     """
-    search = _Search(site, cloak, frames[-MOST_FRAMES:], seed)
-    shown, total = progress or (lambda *_: None), 1 + SEARCH + AVERAGED
-    for _ in range(FIRST_SWEEPS):
-        search.sweep()
-    shown(1, total)
-    visited = []
-    for step in range(SEARCH + AVERAGED):
-        search.free = (
-            2 if step < SEARCH // 2 else search.most_free
-        )  # an offset would first imitate sources that are still missing
-        search.step(*((1, 1.0) if step < SEARCH else (2, 1 / (step - SEARCH + 2))))
-        visited.append(search.at)
-        shown(step + 2, total)
-    return search.result(np.mean(visited[SEARCH:], axis=0))
+    shown, steps, ends = progress or (lambda *_: None), SEARCH + AVERAGED, []
+    for number, reach in enumerate(REACHES):
+        search = _Search(site, cloak, frames[-MOST_FRAMES:], seed + number, reach)
+        visited = []
+        for step in range(steps):
+            # an offset would first imitate sources that are still missing
+            search.free = 2 if step < SEARCH // 2 else search.most_free
+            search.step(*((1, 1.0) if step < SEARCH else (2, 1 / (step - SEARCH + 2))))
+            visited.append(search.at)
+            shown(number * steps + step + 1, len(REACHES) * steps)
+        ends.append(np.mean(visited[SEARCH:], axis=0))
+    return search.result(np.array(ends))
 
 
 class _Search:
     """The parameters (log reach, log strength, offset), and draws of the paths given them."""
 
-    def __init__(self, site: Site, cloak: Cloak, frames: Sequence[Frame], seed: int) -> None:
+    def __init__(self, site: Site, cloak: Cloak, frames: Sequence[Frame], seed: int, reach: float) -> None:
         self.site, self.model = site, Responses.of_site(site)
         values = np.array([values_of(frame, site, cloak) for frame in frames]).reshape(len(frames), -1)
         noise = noise_of(cloak)
@@ -114,13 +121,15 @@ class _Search:
             )
         self.tracker = tracker
         self.sampler = self.tracker.sampler
-        self.at = np.array([math.log(self.model.reach), math.log(STRONG * site.spec.sources.strongest), 0.0])
+        self.at = np.log([reach * self.model.reach, STRONG * site.spec.sources.strongest, 1.0])
         self.scores = np.zeros(3)
         self.most_free = self.free = 3 if site.drift is None else 2  # offsets that drift explain a common one
         self.information, self.variance = np.zeros((3, 3)), np.zeros((3, 3))
         self.people = 0.0
         for index, frame in enumerate(self._frames()):
             self.sampler.insert(index, frame)
+        for _ in range(FIRST_SWEEPS):
+            self.sweep()
 
     def _frames(self) -> list[WeighedFrame]:
         """The frames as the paths see them, with the parameters as they are now."""
@@ -187,21 +196,18 @@ class _Search:
         score = np.einsum("pts,ts->p", changes, self.rest - offsets - warmth)
         return score, np.einsum("pts,qts->pq", changes, changes), float((cells < n).sum() / len(self.times))
 
-    def _shares(self) -> tuple[FloatArray, FloatArray]:
-        """The share of information that unknown paths leave in each direction, and the directions."""
+    def _inverse(self, least: float) -> FloatArray:
+        """The inverse of the information that unknown paths leave, which is at least a share in each direction."""
         free = slice(self.free)
         root = linalg.cholesky(self.information[free, free] + NOTHING * np.eye(self.free), lower=True)
         half = linalg.solve_triangular(root, self.variance[free, free], lower=True)
         lost, turned = linalg.eigh(linalg.solve_triangular(root, half.T, lower=True))
-        return 1 - lost, linalg.solve_triangular(root.T, turned)
+        directions = linalg.solve_triangular(root.T, turned)
+        return np.asarray(directions / np.maximum(1 - lost, least) @ directions.T)
 
-    def _inverse(self, least: float) -> FloatArray:
-        """The inverse of the information that unknown paths leave."""
-        shares, directions = self._shares()
-        return np.asarray(directions / np.maximum(shares, least) @ directions.T)
-
-    def result(self, at: FloatArray) -> CloakedFit:
-        """The fit, with the parameters at the mean of the last steps."""
+    def result(self, ends: FloatArray) -> CloakedFit:
+        """The fit, with the parameters at the mean of the ends of all searches, (searches, 3)."""
+        at = ends.mean(axis=0)
         errors = np.append(np.sqrt(np.diag(self._inverse(1e-3))), 0.0)
         offset = float(at[2])
         near, far = deviations(LEVEL) * errors[2], deviations(COVERED, 2) * errors[2]
@@ -212,7 +218,7 @@ class _Search:
             Fitted.of_log(float(at[1]), float(errors[1]), 2),
             Fitted(offset, offset - near, offset + near, offset - far, offset + far),
             self.people,
-            float(self._shares()[0].min()),
+            tuple((float(reach), float(strength)) for reach, strength in np.exp(ends[:, :2])),
         )
 
 

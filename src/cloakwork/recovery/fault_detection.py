@@ -16,8 +16,6 @@ from cloakwork.recovery.tracker import Tracker
 
 YEAR_S = 365.25 * 86_400
 PER_YEAR = 1.0  # false alarms
-OFFSETS = (0.5, 1.0, 3.0)  # in standard deviations of the noise
-STUCK = (0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0)  # where a dead sensor may stay
 ELSEWHERE = 64  # most positions at which a moved sensor is tried
 DRAWS = 24  # of the sources; those before, of a new tracker, are not from the posterior yet
 CAUTION = 0.8  # power of the evidence: its expectation is then below 1, also where predictions are a little too sure
@@ -40,8 +38,14 @@ class FaultKind(StrEnum):
     DOOR = "door"
 
 
-GAINS = {FaultKind.WEAK: 0.5, FaultKind.STRONG: 2.0}
-SCALES = {FaultKind.QUIET: 0.7, FaultKind.NOISY: 1.5}  # of the noise
+# a faulty sensor reads gain * prediction + offset + scale * noise; offsets are in standard deviations of the noise
+OWN = [
+    *((FaultKind.DEAD, 0.0, offset, 1.0) for offset in (0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -3.0)),
+    *((FaultKind.HIGH, 1.0, offset, 1.0) for offset in (0.5, 1.0, 3.0)),
+    *((FaultKind.LOW, 1.0, -offset, 1.0) for offset in (0.5, 1.0, 3.0)),
+    *((FaultKind.WEAK, 0.5, 0.0, 1.0), (FaultKind.STRONG, 2.0, 0.0, 1.0)),
+    *((FaultKind.QUIET, 1.0, 0.0, 0.7), (FaultKind.NOISY, 1.0, 0.0, 1.5)),
+]
 STRENGTHS, REACHES = (0.7, 1.4), (0.8, 1.25)  # of all sources, and of their warmth
 
 
@@ -77,9 +81,10 @@ class FaultDetector:
     expectation given the past is 1, because it estimates q(y | past) / p(y | past) without bias. For a fault of one
     sensor only its own reading enters: the past and the other sensors predict it.
 
-    The statistic R = e (R + r) of Shiryaev and Roberts then has expectation r times the number of frames, so R reaches
+    The statistic R <- e (R + r) of Shiryaev and Roberts then has expectation r times the number of frames, so R reaches
     1 at most r times a frame on average (Shin, Ramdas and Rinaldo), and less often with the power of e that is used.
-    The rates r of all faults add up to `per_year`. A fault ends by the same test with the two hypotheses exchanged.
+    The rates r of all faults add up to `per_year`. While a fault is active, R is kept below 1 / sqrt(r), with the rate
+    r of all faults of that sensor. The fault ends at sqrt(r), so its end takes as much evidence as its beginning.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=10, T=0.01)
@@ -96,15 +101,17 @@ class FaultDetector:
     def __init__(self, tracker: Tracker, *, period: float, per_year: float = PER_YEAR) -> None:
         positive("period", period)
         positive("per_year", per_year)
-        self._tracker = tracker
-        physics = tracker.problem.physics
+        self._tracker, physics = tracker, tracker.problem.physics
         self._sigma = tracker.problem.effective_sigma * tracker.observer.lattice.blur
         self._columns = self._whitened(physics)
         sensors = physics.sensors
         self._elsewhere = np.unique(np.linspace(0, sensors - 1, min(sensors, ELSEWHERE)).round().astype(np.int64))
+        moved = [(FaultKind.MOVED, other) for other in self._elsewhere.tolist()]
+        own = [*((kind, None) for kind, *_ in OWN), *moved]
         common = list(self._common(physics))
         self._changed = [columns for _, columns in common]
-        self._faults = [[*self._own(sensor)] for sensor in range(sensors)] + [[fault for fault, _ in common]]
+        self._faults = [[Fault(kind, sensor, other) for kind, other in own] for sensor in range(sensors)]
+        self._faults.append([fault for fault, _ in common])
         rate = per_year * period / YEAR_S / len(self._faults)
         self._rates = np.full((len(self._faults), max(map(len, self._faults))), -np.inf)
         for row, faults in zip(self._rates, self._faults, strict=True):
@@ -114,20 +121,11 @@ class FaultDetector:
 
     def restart(self) -> None:
         """Forget all frames and faults."""
-        self._statistics = np.full_like(self._rates, -np.inf)  # a row for each sensor and one for all; logarithms
-        self._ends = np.full(len(self._rates), -np.inf)  # statistics for the end of active faults
-        self._found = np.full(len(self._rates), -1)  # columns of active faults
-        self._tracker.distrusted = frozenset()
+        self.state = np.column_stack([np.full_like(self._rates, -np.inf), np.full(len(self._rates), -1)])
 
-    @property
-    def tracker(self) -> Tracker:
-        """The tracker whose frames are tested; another one must have the same model."""
-        return self._tracker
-
-    @tracker.setter
-    def tracker(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-        tracker.distrusted = self._distrusted
+    def follow(self, tracker: Tracker) -> None:
+        """Test the frames of another tracker of the same model from now on."""
+        self._tracker, tracker.distrusted = tracker, self._distrusted
 
     @property
     def active(self) -> tuple[Fault, ...]:
@@ -137,15 +135,15 @@ class FaultDetector:
     @property
     def state(self) -> FloatArray:
         """Everything that another detector of the same model needs to go on."""
-        return np.column_stack([self._statistics, self._ends, self._found])
+        return np.column_stack([self._statistics, self._found])
 
     @state.setter
     def state(self, state: FloatArray) -> None:
-        rows, columns = self._statistics.shape
-        if state.shape != (rows, columns + 2):
+        rows, columns = self._rates.shape
+        if state.shape != (rows, columns + 1):
             raise InputError(f"a state of shape {state.shape} is not that of this model.", shape=state.shape)
-        self._statistics, self._ends = state[:, :-2].copy(), state[:, -2].copy()
-        self._found = state[:, -1].astype(np.int64)
+        self._statistics = state[:, :-1].copy()  # logarithms: a row for each sensor and one for all
+        self._found = state[:, -1].astype(np.int64)  # columns of active faults, -1 if none
         self._tracker.distrusted = self._distrusted
 
     @property
@@ -154,35 +152,29 @@ class FaultDetector:
 
     def step(self, readings: ArrayLike) -> tuple[Fault, ...]:
         """Take the readings of the tracker's last frame, NaN for missing ones; returns the faults that are active."""
-        idle, active = self._found < 0, self._found >= 0
+        active, half = self._found >= 0, -logsumexp(self._rates, axis=1) / 2
         evidence = self.evidence(readings)
-        evidence[idle] = np.minimum(CAUTION * evidence[idle], LARGEST)
-        self._statistics[idle] = np.logaddexp(self._statistics[idle], self._rates[idle])
-        before = logsumexp(self._statistics[active], axis=1)
-        self._statistics += evidence
-        any_fault = np.maximum(logsumexp(self._statistics[active], axis=1) - before, -LARGEST)
-        self._ends[active] = np.logaddexp(self._ends[active], logsumexp(self._rates[active], axis=1)) - any_fault
-        ended = active & (self._ends >= 0)
+        evidence[~active] = np.minimum(CAUTION * evidence[~active], LARGEST)
+        evidence[-1] = np.minimum(evidence[-1], LARGEST / 2)  # one wild sensor is that sensor's fault
+        before = logsumexp(self._statistics, axis=1)
+        self._statistics = np.logaddexp(self._statistics, self._rates) + evidence
+        free = logsumexp(self._statistics, axis=1)
+        totals = np.where(active, np.clip(free, before - LARGEST, half), free)
+        self._statistics += (totals - free)[:, None]
+        ended = active & (totals < -half)
         self._found[ended] = -1
-        totals = logsumexp(self._statistics, axis=1)
-        common = totals[-1] if self._found[-1] >= 0 else 0.0  # a change of all sensors may explain that of one
         worst = int(np.where(active, -np.inf, totals).argmax())
-        begins = idle[worst] and totals[worst] >= max(0.0, common)
+        # a change of all sensors may explain that of one
+        begins = not active[worst] and totals[worst] >= max(0.0, totals[-1] if self._found[-1] >= 0 else 0.0)
         if begins:
             self._found[-1], self._found[worst] = -1, int(self._statistics[worst].argmax())
-            self._ends[worst], self._statistics[worst] = -np.inf, self._rates[worst]  # from now on to name it
         if ended.any() or (begins and worst < len(self._sigma)):  # the tracker now ignores other sensors
             self._statistics[self._found < 0] = -np.inf
-        self._name()
+        for row in np.flatnonzero(self._found >= 0):  # rename those that clearly look like another by now
+            best, name = self._statistics[row].argmax(), self._found[row]
+            self._found[row] = best if self._statistics[row, best] > self._statistics[row, name] + LARGEST else name
         self._tracker.distrusted = self._distrusted
         return self.active
-
-    def _name(self) -> None:
-        """Rename faults that clearly look like another by now."""
-        for row in np.flatnonzero(self._found >= 0):
-            best = int(self._statistics[row].argmax())
-            if self._statistics[row, best] > self._statistics[row, self._found[row]] + LARGEST:
-                self._found[row] = best
 
     def evidence(self, readings: ArrayLike) -> FloatArray:
         """The logarithm of the evidence of the tracker's last frame: a row for each sensor, one for all."""
@@ -191,14 +183,10 @@ class FaultDetector:
         seen = np.where(there, white, 0.0) - self._drawn[2]  # less the drawn offsets that drift
         model = self._predicted(self._columns)
         rest = seen - model
-        gains = [(seen - gain * model) ** 2 / 2 for gain in GAINS.values()]
-        offsets = [(rest - sign * offset) ** 2 / 2 for sign in (1, -1) for offset in OFFSETS]
-        scales = [rest**2 / (2 * scale**2) + np.log(scale) for scale in SCALES.values()]
+        gains, offsets, scales = np.array([row[1:] for row in OWN]).T
+        wrong = ((seen[:, :, None] - gains * model[:, :, None] - offsets) / scales) ** 2 / 2 + np.log(scales)
         elsewhere = (model * self._sigma)[:, None, self._elsewhere] / self._sigma[:, None]
-        stuck = [(seen - value) ** 2 / 2 for value in STUCK]
-        own = np.concatenate(
-            [np.stack([*stuck, *gains, *offsets, *scales], axis=2), (seen[:, :, None] - elsewhere) ** 2 / 2], axis=2
-        )
+        own = np.concatenate([wrong, (seen[:, :, None] - elsewhere) ** 2 / 2], axis=2)
         squares = rest**2 / 2
         evidence = np.full_like(self._statistics, -np.inf)
         evidence[:-1, : own.shape[2]] = _log_mean(squares[:, :, None] - own)
@@ -231,14 +219,6 @@ class FaultDetector:
         columns = physics.columns_at(observer.positions)
         matrix = physics.matrix[:, observer.place] if columns is None else columns
         return np.ascontiguousarray(matrix.T / self._sigma)
-
-    def _own(self, sensor: int) -> Iterator[Fault]:
-        """The faults of one sensor, in the order of the evidence."""
-        offsets = [kind for kind in (FaultKind.HIGH, FaultKind.LOW) for _ in OFFSETS]
-        for kind in (*(FaultKind.DEAD for _ in STUCK), *GAINS, *offsets, *SCALES):
-            yield Fault(kind, sensor)
-        for other in self._elsewhere.tolist():
-            yield Fault(FaultKind.MOVED, sensor, other)
 
     def _common(self, physics: Physics) -> Iterator[tuple[Fault, FloatArray]]:
         """The faults of all sensors, each with the readings of a unit source."""
