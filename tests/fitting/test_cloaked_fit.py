@@ -16,6 +16,7 @@ from cloakwork.fitting.cloaked_fit import noise_of
 from cloakwork.fitting.responses import Responses
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, site_tracker
+from cloakwork.recovery import Tracker
 from cloakwork.recovery.path_steps import predict
 from cloakwork.site import Site, parse_site
 from tests.fitting.walks import STATED, true_plan
@@ -54,6 +55,7 @@ class Exact:
         self.model, self.cloak = Responses.of_site(site), cloak
         self.readings = np.array([frame.steps * cloak.steps - site.baselines for frame in frames])
         tracker = site_tracker(site, cloak)
+        assert isinstance(tracker, Tracker)
         n = tracker.sampler.places
         self.moves = np.empty((2 * n + 1, 2 * n + 1), dtype=np.float32)
         predict(tracker.moves.over(60.0).step, np.eye(2 * n + 1, dtype=np.float32), self.moves)
