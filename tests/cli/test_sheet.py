@@ -7,9 +7,22 @@ from pathlib import Path
 import pytest
 
 from cloakwork.cli.sheet import TEXTS
+from cloakwork.privacy import Flip
 from tests.cli.conftest import Run
 from tests.cli.test_app import SITE
 from tests.parts import needs
+
+BINARY = """[privacy.binary]
+epsilon = 2.0
+delta = 1e-5
+[[zone]]
+id = "left"
+between = [0.0, 0.5]
+[[sensor]]
+id = "door"
+kind = "binary"
+zone = "left"
+"""
 
 
 @pytest.fixture
@@ -35,6 +48,21 @@ def test_a_sheet_has_the_numbers_of_the_plan_and_what_the_operator_says(
     assert "Mr Ask" in page
     assert "{" not in page.split("}")[-1]
     assert len(re.findall(r"<tr>", out.read_text(encoding="utf-8"))) == 4
+
+
+def test_a_sheet_with_binary_sensors_says_that_its_figures_leave_them_out(succeed: Run, site: Path) -> None:
+    out = site.with_name("sheet.html")
+    succeed("sheet", site, "--out", out)
+    assert "leaves out" not in out.read_text(encoding="utf-8")
+    site.write_text(site.read_text() + BINARY)
+    site.with_name("site.plan.json").unlink()
+    succeed("plan", site, "--out", site.with_name("site.plan.json"))
+    succeed("sheet", site, "--out", out)
+    page = out.read_text(encoding="utf-8")
+    assert "This leaves out the sensors that report 0 or 1" in page
+    [wrong] = re.findall(r"the wrong one in ([\d.]+) % of cases", page)
+    flip = Flip(epsilon=2.0, delta=1e-5, readings_per_window=10)
+    assert float(wrong) == pytest.approx(100 * flip.other, abs=0.11)
 
 
 def test_every_language_has_every_text() -> None:

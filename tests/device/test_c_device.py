@@ -192,13 +192,14 @@ class World:
         self.sent: list[tuple[int, str, bytes]] = []
         self.measured: list[int] = []
         self.echo = True
+        self.writes = 1 << 30
         self.read: Callable[[], int | None] = lambda: 340
         self.result = 0
 
     def run(self, milliseconds: int) -> None:
         for _ in range(milliseconds):
             self.now += 1
-            self.board.set(self.now, UNIX + self.now)
+            self.board.set(self.now, UNIX + self.now, self.writes)
             self.result = self.board.call("step")
             if self.result == 1:
                 self.measured.append(self.now)
@@ -273,6 +274,28 @@ def test_a_restored_board_moves_past_what_the_broker_retained_and_waits_a_window
     count = len(world.readings())
     world.run(2000)
     assert len(world.readings()) == count
+
+
+def test_a_restored_board_drops_its_unsent_readings_even_if_the_storage_fails_just_then(bench: ctypes.CDLL) -> None:
+    board = new_board(bench)
+    assert board.call("open") == 0
+    board.call("link", 1)
+    world = World(board)
+    world.run(1500)
+    before = len(world.readings())
+    assert board.call("open") == 0  # from here on as after a backup: the broker knows more
+    world.run(2000)
+    assert len(world.measured) > before
+    board.call("link", 1)
+    board.call("receive", DATA.encode(), write_reading(sequence(GENERATION, 70), UNIX, 5))
+    world.writes = 0
+    while world.result != -8:
+        world.run(1)
+    world.writes = 1 << 30
+    world.run(4000)
+    later = [seq for seq, _, _ in world.readings()[before:]]
+    assert later
+    assert min(later) > sequence(GENERATION, 70)
 
 
 def test_a_restart_continues_after_the_last_number_and_knows_its_own_last_reading(bench: ctypes.CDLL) -> None:

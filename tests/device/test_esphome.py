@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cloakwork.device import Target, provision
+from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.site import freeze, parse_site
 from tests import parts
@@ -40,6 +41,20 @@ def test_the_folder_holds_the_component_and_no_key_in_it(folder: Path) -> None:
     assert "device.json" not in {path.name for path in folder.iterdir()}
 
 
+def test_a_broker_with_encryption_needs_its_certificate(tmp_path: Path) -> None:
+    site = parse_site(SITE)
+    with pytest.raises(InputError, match="clear text"):
+        provision(
+            freeze(site, site.cloak()),
+            "hall",
+            tmp_path / "hall",
+            broker=BrokerAddress("broker.example", tls=True),
+            keys=None,
+            target=Target.ESPHOME,
+        )
+    assert not (tmp_path / "hall").exists()
+
+
 def config(folder: Path, text: str) -> str:
     program = parts.program("esphome")
     if program is None:  # not a part that CI must have: it is larger than the tests themselves
@@ -69,6 +84,7 @@ def test_esphome_accepts_the_examples(folder: Path, name: str) -> None:
         ("update_interval: never", "update_interval: 10s", "measures in its slots"),
         ("esp32:", "logger: {level: DEBUG}\nesp32:", "the log would hold"),
         ("esp32:", "web_server:\nprometheus: {include_internal: true}\nesp32:", "include_internal"),
+        ("esp32:", "web_server: {include_internal: true}\nesp32:", "web_server: include_internal"),
         ("esp32:", "mqtt: {clean_session: false}\nesp32:", "clean_session"),
         ("esp32:\n  board: esp32dev\n  framework:\n    type: esp-idf", "esp8266:\n  board: d1_mini", "only available"),
     ],

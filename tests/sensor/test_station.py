@@ -11,7 +11,7 @@ from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
-from cloakwork.sensor.wire import read_reading, write_status
+from cloakwork.sensor.wire import read_reading, write_reading, write_status
 from tests.devices import make_folder
 from tests.sensor.test_power_cuts import overspent
 
@@ -110,6 +110,56 @@ def test_a_restored_state_is_noticed_from_newer_messages(tmp_path: Path) -> None
     assert len(first) > 10
     assert len(second) > 10
     assert not set(first) & set(second)
+
+
+class Returning(Recorder):
+    """A broker that is away at first, and then says what it has retained."""
+
+    away, retained = True, b""
+
+    def status(self) -> str:
+        return "closed" if self.away else super().status()
+
+    def _take(self, packet: bytes, start: int, now: int) -> None:
+        super()._take(packet, start, now)
+        if packet[0] == 0x82 and packet.endswith(b"/reading\x01"):
+            topic = packet[start + 2 : -1]
+            body = topic + self.retained
+            self._answer += bytes([0x31, len(body)]) + body
+
+
+class Failing(Folder):
+    """Storage that fails at the second copy of a state that moves past what the broker knows."""
+
+    def write(self, name: str, data: bytes) -> None:
+        if name == "state.1" and b'"blocked": 0' not in data:
+            raise OSError("no power")
+        super().write(name, data)
+
+
+def test_a_power_cut_while_a_restored_device_moves_on_leaves_no_message_with_a_used_number(tmp_path: Path) -> None:
+    make_folder(tmp_path, schedule={"window_slots": 4, "allowed": 4})
+    numbers(tmp_path, 21)
+    backup = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    last = write_reading(max(numbers(tmp_path, 25)), 1, 5)
+    for name, data in backup.items():
+        (tmp_path / name).write_bytes(data)
+    now = 0
+    store = Failing(str(tmp_path))
+    device = Device(read_config(store), store, lambda: now)
+    outbox, line = Outbox(store, 64), Returning()
+    station = Station(device, outbox, line, lambda: (30, 1), unix=lambda: 1_900_000_000_000 + now)
+    for _ in range(1000):
+        now += 1
+        station.step()
+    assert len(outbox) > 2
+    line.away, line.retained = False, last
+    with pytest.raises(OSError, match="no power"):  # noqa: PT012 - one of the steps hears the broker
+        for _ in range(3000):
+            now += 1
+            station.step()
+    device.close()
+    assert len(Outbox(Folder(str(tmp_path)), 64)) == 0
 
 
 def numbers(folder: Path, value: int) -> list[int]:

@@ -81,6 +81,7 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
         "alpha": alpha,
         "right": _right(cloak, cloak.readings_per_window),
         "bits": len(site.binary_ids),
+        "wrong": "" if site.flip is None else f"{math.floor(1000 * site.flip.other) / 10:g}",
     }
 
     def text(key: str) -> str:
@@ -102,7 +103,7 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
             f'<meta name="viewport" content="width=device-width"><title>{text("title")}</title><style>{STYLE}</style>',
             f"<h1>{text('title')}</h1>\n<p>{text('intro')}</p>",
             part("measured", f"<p>{text('measured')}{' ' + text('bits') if site.binary_ids else ''}</p>"),
-            part("hidden", f"<p>{text(hidden)}</p>"),
+            part("hidden", f"<p>{text(hidden)}{' ' + text('bits_apart') if site.binary_ids else ''}</p>"),
             part("shown", "<ul>", *(f"<li>{escape(line)}</li>" for line in texts["shown"]), "</ul>"),
             part("time", _table(heads, rows), f"<p><small>{text('time_note')}</small></p>"),
             part("keys", f'<p>{text("keys")}</p>\n<div class="own">{escape(key_holder) or text("blank")}</div>'),

@@ -192,6 +192,11 @@ def _files(
         header, code = plan_header(config, tables["noise.tab"]), _template("c", *C_FILES)
         if target is Target.C:
             return {"plan.h": header, "nvs.csv": NVS}, code | _template("c", *C_EXAMPLE)
+        if config["broker"]["tls"] and certificates is None:
+            raise InputError(
+                "ESPHome encrypts the link to a broker only with a certificate to trust, and would send the password "
+                "in clear text without one: give the certificate of the broker's authority."
+            )
         component = code | _template("esphome/cloakwork", *ESPHOME_FILES) | {"plan.h": header}
         code = {f"components/cloakwork/{name}": data for name, data in component.items()}
         package = {"cloakwork.yaml": esphome_package(config, certificates), "nvs.csv": NVS}

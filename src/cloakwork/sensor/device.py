@@ -128,8 +128,10 @@ class Device:
         slot, allowed = now // self.period, self._slots.allowed
         return write_status(state, allowed if self._is_blocked(now) else self._slots.used(slot), allowed)
 
-    def heard(self, payload: bytes, retained: bool, now: int) -> bool:
+    def heard(self, payload: bytes, retained: bool, now: int, drop: "Callable[[], None] | None" = None) -> bool:
         """Handle a reading of this sensor that this device did not send; True if the device moves forward.
+
+        It calls `drop` before it moves: unsent messages may repeat numbers, and must be gone if the power fails then.
 
         A retained reading of the same generation means that the storage was restored from a backup: the counter moves
         past that reading. A reading of an earlier generation matters only to a device that has not started yet. In both
@@ -152,6 +154,8 @@ class Device:
                 raise StateError("a copy of this device runs elsewhere. Stop both, and provision it again.")
             if counter - self._state.counter > FARTHEST:
                 raise StateError("the broker knows readings far ahead of this device's counter. Provision it again.")
+        if drop is not None:
+            drop()
         self._move_on(counter + 1 if generation == own else 0, now)
         return True
 

@@ -111,12 +111,15 @@ class Station:
 
     def _hear(self, payload: bytes, retained: bool, now: int) -> None:
         try:
-            if self.outbox.knows(payload) and not self.device.ahead(payload):
+            own = self.outbox.knows(payload)
+            if own and not self.device.ahead(payload):
                 return
         except WireError:
             return
+        # messages made since a backup repeat numbers: they go first. Own ones that show a backup go last, as its proof
+        drop = None if own else self.outbox.clear
         # a backup is restored only once: a device that falls behind the broker again has a running copy
-        if self.device.heard(payload, retained and not self._moved, now):
+        if self.device.heard(payload, retained and not self._moved, now, drop):
             self._moved = True
             self.outbox.clear()
             self._note(

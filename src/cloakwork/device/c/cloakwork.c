@@ -855,8 +855,8 @@ static int serve(cw_device *d, int64_t now) {
     if (d->foreign[0]) {
         /* a backup is restored only once: a device that falls behind the broker again has a running copy */
         int moved = cw_heard(d, d->foreign, strlen(d->foreign), !d->foreign_live && !d->moved, now);
+        if (moved) d->moved = 1, d->kept_count = 0; /* also if the storage fails: what is kept may repeat numbers */
         if (moved < 0) return moved;
-        if (moved) d->moved = 1, d->kept_count = 0;
         d->foreign[0] = 0;
         d->foreign_live = 0;
     }

@@ -57,10 +57,17 @@ void CloakworkSensor::loop() {
   bool measuring = this->device_.measuring;
   int result = cw_step(&this->device_);
   if (measuring && !this->device_.measuring)
-    this->stale_ = true;
+    this->stale_ = 16;
   if (result == CW_MEASURE) {
     cw_time_drop(&this->time_);
-    this->poller_->update();
+    if (this->stale_ > 0) {  // an answer is still due, and must not count for this slot: send the baseline
+      this->stale_--;
+      result = cw_failed(&this->device_, 0);
+      if (result < 0)
+        this->fail_(result);
+    } else {
+      this->poller_->update();
+    }
   } else if (result == CW_STORAGE) {
     ESP_LOGW(TAG, "%s", cw_text(result));
   } else if (result < 0) {
@@ -75,8 +82,8 @@ void CloakworkSensor::dump_config() {
 }
 
 void CloakworkSensor::measured_(float value) {
-  if (this->stale_ || !this->device_.measuring) {
-    this->stale_ = false;
+  if (this->stale_ > 0 || !this->device_.measuring) {
+    this->stale_ = 0;
     return;
   }
   const double most = std::ldexp(1.0, 62);

@@ -41,7 +41,7 @@ class CloakworkSensor : public sensor::Sensor, public Component {
   cw_device device_{};
   cw_time time_{};
   int socket_{-1};
-  bool stale_{false};  // whether the next value belongs to a slot that is over
+  int stale_{0};  // for how many slots the next value still belongs to one that is over; then it counts as lost
 };
 
 }  // namespace esphome::cloakwork

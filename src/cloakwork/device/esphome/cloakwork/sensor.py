@@ -61,8 +61,9 @@ def _final_validate(config):
         raise cv.Invalid(f"{own}: the device measures in its slots, and at no other time. Set update_interval: never.")
     if full.get("logger") and full["logger"][CONF_LEVEL] not in QUIET:
         raise cv.Invalid("the log would hold true readings. Set logger: level: INFO, or a quieter level.")
-    if full.get("prometheus", {}).get(CONF_INCLUDE_INTERNAL):
-        raise cv.Invalid("prometheus: include_internal would publish true readings. Remove it.")
+    for page in ("prometheus", "web_server"):
+        if (full.get(page) or {}).get(CONF_INCLUDE_INTERNAL):
+            raise cv.Invalid(f"{page}: include_internal would publish true readings. Remove it.")
     if "host" not in full and not full.get("mqtt", {}).get(CONF_CLEAN_SESSION):
         raise cv.Invalid("the device needs mqtt with clean_session: true, as in the file that provision wrote.")
     if len([part for part in full["sensor"] if part["platform"] == "cloakwork"]) != 1:
