@@ -5,6 +5,7 @@ noise: a million readings take about three seconds.
 """
 
 import hashlib
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
@@ -77,7 +78,7 @@ class Keystream:
             )
         self._names = site, sensor, generation
         self._epoch_keys = {0: key}
-        self._offsets: list[int] = []  # of a sensor at its start and after each renewal, in parts of a step
+        self._offsets = array("q")  # of a sensor at its start and after each renewal, in parts of a step
 
     def words(self, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
         """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first."""
