@@ -322,6 +322,20 @@ def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_p
     assert np.mean(hits) - 0.01 < spans[1]["right_place"] < np.mean(hits) + 0.06
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 30.0])
+def test_slow_offsets_never_tell_more_than_fresh_noise_alone_nor_less_over_a_longer_time(
+    epsilon: float, run: Run, tmp_path: Path
+) -> None:
+    stay = f'[privacy.stay]\nlength = "8h"\nepsilon = {epsilon}\ndelta = 1e-4\n'
+    site = written(tmp_path, ROOMS + 'readings_per_window = 4\nwindow = "10min"\n' + stay)
+    spans = run("plan", site, "--json").values["over_time"]
+    assert [span["right_place"] for span in spans] == sorted(span["right_place"] for span in spans)
+    assert [span["std"] for span in spans] == sorted((span["std"] for span in spans), reverse=True)
+    assert all(span["stay"] <= span["epsilon"] * (1 + 1e-9) for span in spans)
+    [explained] = re.findall(r"([\d.]+) % of cases after one window", run("plan", site).out)
+    assert float(explained) == pytest.approx(100 * spans[0]["right_place"], abs=0.1)
+
+
 def test_the_plan_says_what_a_step_costs_with_and_without_own_noise(run: Run, tmp_path: Path) -> None:
     text = LINE + "readings_per_window = 4\nresolution = 0.0625\n"
     silent = run("plan", written(tmp_path, text))

@@ -5,11 +5,14 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from scipy import special
 
 from cloakwork.cli.sheet import TEXTS
 from cloakwork.privacy import Flip
+from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.cli.test_app import SITE
+from tests.cli.test_plan import ROOMS
 from tests.parts import needs
 
 BINARY = """[privacy.binary]
@@ -63,6 +66,21 @@ def test_a_sheet_with_binary_sensors_says_that_its_figures_leave_them_out(succee
     [wrong] = re.findall(r"the wrong one in ([\d.]+) % of cases", page)
     flip = Flip(epsilon=2.0, delta=1e-5, readings_per_window=10)
     assert float(wrong) == pytest.approx(100 * flip.other, abs=0.11)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_sheet_tells_how_well_long_stays_are_hidden(language: str, succeed: Run, tmp_path: Path) -> None:
+    site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
+    window = 'window = "10min"\nreadings_per_window = 10\n'
+    site.write_text(ROOMS + window + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n')
+    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("sheet", site, "--out", out, "--language", language)
+    cloak = load_site(site).cloak()
+    assert cloak.stay is not None
+    right = 100 * special.ndtr(cloak.stay_mu(cloak.stay.readings) / 2)
+    page = out.read_text(encoding="utf-8")
+    assert page.count("8 h") == 2, "what is hidden, and what is not"
+    assert any(right <= float(stated) < right + 0.1 for stated in re.findall(r"([\d.]+) %", page))
 
 
 def test_every_language_has_every_text() -> None:

@@ -46,6 +46,11 @@ def _draw_map(
     save(figure, path)
 
 
+def _scale(axes: Any, mesh: Any, label: str) -> None:
+    """Explain the colours beside a map, at its height."""
+    axes.figure.colorbar(mesh, cax=axes.inset_axes([1.04, 0, 0.04, 1]), label=label)
+
+
 def coloured_map(
     axes: Any, physics: Physics, weights: FloatArray, *, label: str, colours: str = WARM
 ) -> dict[int, Sequence[float]]:
@@ -53,12 +58,12 @@ def coloured_map(
     top = max(float(weights.max()), PALE / len(weights))
     if isinstance(physics, FloorPlan):
         mesh = floor(axes, physics.rooms, weights, limit=top, colours=colours)
-        axes.figure.colorbar(mesh, ax=axes, label=f"{label} in a cell")
+        _scale(axes, mesh, f"{label} in a cell")
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
         look = {"extent": (0, physics.size[0], 0, physics.size[1]), "cmap": colours, "vmin": 0, "vmax": top}
         mesh = axes.imshow(image, origin="lower", **look)
-        axes.figure.colorbar(mesh, ax=axes, label=label)
+        _scale(axes, mesh, label)
     elif physics.space.places.shape[1] == 1:
         axes.bar(physics.space.places[:, 0], weights, width=physics.space.lengths.min(initial=1.0), color="#e07b39")
         axes.set_xlabel("place")

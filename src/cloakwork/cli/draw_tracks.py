@@ -134,7 +134,7 @@ def _mark(axes: Any, physics: Physics, trail: Trail, layout: dict[int, Sequence[
 def _legend(figure: Figure, site: Site, present: Sequence[Trail], first: int) -> None:
     """Name each source with its zone and since when it is followed, and explain the lines."""
     entries = []
-    for trail in present[:LISTED]:
+    for trail in sorted(present[:LISTED], key=lambda trail: trail.label):
         source = trail.points[-1][1]
         where = next((f"{zone.label}, " for zone in site.zones if source.place in zone.places), "")
         text = f"{trail.label}: {where}followed since {clock_text(trail.since)}, {100 * source.probability:.0f} %"

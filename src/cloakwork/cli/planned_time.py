@@ -38,24 +38,19 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
     window = site.spec.privacy.window
     right, mean, std = (bounds.right_place, bounds.average_emd, bounds.typical_std) if bounds else (None, None, None)
     within = cloak.readings_per_window
-    spans = [OverTime(duration(window), within, cloak.epsilon, right, mean, std, _stay(cloak, within))]
-    for name, seconds in HORIZONS:
-        if seconds <= window:
-            continue
-        readings = schedule.most(clock_ms(seconds))
-        if right is not None and right < FOUND:
-            risk = bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=math.ceil(_worth(cloak, readings)))
-            right, mean = risk.right_place, risk.mean_distance
-        elif right is not None:
-            right, mean = 1.0, 0.0
+    spans: list[OverTime] = []
+    longer = [(name, schedule.most(clock_ms(seconds))) for name, seconds in HORIZONS if seconds > window]
+    for name, readings in [(duration(window), within), *longer]:
+        worth = cloak.stay_worth(readings)
+        if right is not None and worth != within:
+            found = right >= FOUND and spans
+            risk = None if found else bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=math.ceil(worth))
+            right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
         epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(cloak.delta)
-        less = None if std is None else std * math.sqrt(cloak.readings_per_window / _worth(cloak, readings))
-        spans.append(OverTime(name, readings, epsilon, right, mean, less, _stay(cloak, readings)))
+        less = None if std is None else std * math.sqrt(within / worth)
+        stay = _stay(cloak, readings)
+        spans.append(OverTime(name, readings, epsilon if spans else cloak.epsilon, right, mean, less, stay))
     return spans
-
-
-def _worth(cloak: Cloak, readings: int) -> float:
-    return readings if cloak.slow is None else cloak.slow.worth(cloak.claimed_sigmas, cloak.steps, readings)
 
 
 def _stay(cloak: Cloak, readings: int) -> float | None:

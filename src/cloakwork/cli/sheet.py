@@ -83,6 +83,9 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
         "bits": len(site.binary_ids),
         "wrong": "" if site.flip is None else f"{math.floor(1000 * site.flip.other) / 10:g}",
     }
+    if cloak.stay is not None and site.spec.privacy.stay is not None:
+        values["stay"] = _duration(site.spec.privacy.stay.length, texts)
+        values["stay_right"] = _percent(cloak.stay_mu(cloak.stay.readings))
 
     def text(key: str) -> str:
         return escape(texts[key].format(**values))
@@ -96,15 +99,18 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     ]
     rows = [(str(name), f"{_right(cloak, count)} %", _located(cloak, count, texts)) for name, count in spans]
     heads = [head.format(**values) for head in texts["time_heads"]]
-    hidden = "hidden" if cloak.scope is Scope.NETWORK else "hidden_sensor"
+    keys = ["hidden" if cloak.scope is Scope.NETWORK else "hidden_sensor"]
+    keys += ["hidden_stay"] if cloak.stay else []
+    keys += ["bits_apart"] if site.binary_ids else []
+    shown = [*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")]
     return "\n".join(
         (
             f'<!doctype html>\n<html lang="{language}">\n<meta charset="utf-8">',
             f'<meta name="viewport" content="width=device-width"><title>{text("title")}</title><style>{STYLE}</style>',
             f"<h1>{text('title')}</h1>\n<p>{text('intro')}</p>",
             part("measured", f"<p>{text('measured')}{' ' + text('bits') if site.binary_ids else ''}</p>"),
-            part("hidden", f"<p>{text(hidden)}{' ' + text('bits_apart') if site.binary_ids else ''}</p>"),
-            part("shown", "<ul>", *(f"<li>{escape(line)}</li>" for line in texts["shown"]), "</ul>"),
+            part("hidden", *(f"<p>{text(key)}</p>" for key in keys)),
+            part("shown", "<ul>", *(f"<li>{line}</li>" for line in shown), "</ul>"),
             part("time", _table(heads, rows), f"<p><small>{text('time_note')}</small></p>"),
             part("keys", f'<p>{text("keys")}</p>\n<div class="own">{escape(key_holder) or text("blank")}</div>'),
             part("ask", f'<p>{text("ask")}</p>\n<div class="own">{escape(contact) or text("blank")}</div>'),
@@ -121,7 +127,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _right(cloak: Cloak, readings: int) -> str:
     """How often the best test between staying and moving is right, in percent, rounded up."""
-    return rounded_up(100 * float(special.ndtr(math.sqrt(readings) * cloak.frame_mu / 2)), 3)
+    return _percent(math.sqrt(readings) * cloak.frame_mu)
+
+
+def _percent(mu: float) -> str:
+    return rounded_up(100 * float(special.ndtr(mu / 2)), 3)
 
 
 def _located(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:

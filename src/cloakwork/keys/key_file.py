@@ -210,7 +210,7 @@ def _read_private(path: Path) -> dict[str, object]:
                 )
             content = file.read(LARGEST_FILE + 1)
     except OSError as problem:
-        raise refusal(f"{problem.strerror}. Create keys with: cloakwork keys new", errno=problem.errno) from None
+        raise refusal(f"{problem.strerror}. Create keys with: cloakwork keys new SITE", errno=problem.errno) from None
     if len(content) > LARGEST_FILE:
         raise refusal(f"larger than {LARGEST_FILE // 10**6} MB, so not a key file.", largest=LARGEST_FILE)
     try:

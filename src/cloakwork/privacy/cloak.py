@@ -219,9 +219,14 @@ class Cloak(Immutable):
 
     def stay_mu(self, readings: int) -> float:
         """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
+        fresh = self._frame_mu * math.sqrt(readings)
         if self.slow is None:
-            return self._frame_mu * math.sqrt(readings)
-        return StayCost(self.allowance, self._sigma, self._step).mu(self.slow, readings)
+            return fresh
+        return min(fresh, StayCost(self.allowance, self._sigma, self._step).mu(self.slow, readings))
+
+    def stay_worth(self, readings: int) -> float:
+        """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""
+        return readings if self.slow is None else self.slow.worth(self.claimed_sigmas, self.steps, readings)
 
     @property
     def frame_mu(self) -> float:

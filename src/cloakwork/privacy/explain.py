@@ -56,6 +56,7 @@ class ExplainableCloak(Protocol):
     slow: SlowNoise | None
 
     def stay_mu(self, readings: int) -> float: ...
+    def stay_worth(self, readings: int) -> float: ...
     @property
     def sigmas(self) -> FloatArray: ...
     @property
@@ -231,11 +232,10 @@ def _found(cloak: ExplainableCloak) -> list[str]:
     """How often the best guess of someone with all readings names the place of a lone source that stays."""
     if cloak.physics.places < 2 or not cloak.physics.explicit:
         return []
+    worth = (math.ceil(cloak.stay_worth(k * cloak.readings_per_window)) for k in (1, 24))
     one, day = (
-        rounded_up(
-            100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=k * cloak.readings_per_window).right_place, 3
-        )
-        for k in (1, 24)
+        rounded_up(100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=readings).right_place, 3)
+        for readings in worth
     )
     return [
         "The place of a lone unit source that stays where it is, from someone who keeps the readings of all sensors: "

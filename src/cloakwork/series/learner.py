@@ -241,12 +241,13 @@ class Learner(Immutable):
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs, and why."""
-        who = "everything one person did" if self.persons else "visits of one person or event"
+        visits = "one visit" if self.contribution == 1 else f"up to {self.contribution} visits of one person"
+        who = f"anything that one person did (at most {self.contribution} visits count)" if self.persons else visits
         last = self.stream.variances[-1]
         return Explanation(
             (
-                f"Someone who sees every play and every ranking can hardly tell {who}, up to {self.contribution} in "
-                f"all: {odds_text(self.epsilon, self.delta)}.",
+                f"Someone who sees every play and every ranking can hardly tell whether {who} took place: "
+                f"{odds_text(self.epsilon, self.delta)}.",
                 "This also holds if later visits depend on earlier plays.",
             ),
             (

@@ -34,19 +34,26 @@ static int read_block(void *context, int copy, uint8_t *data, size_t room) {
     return (int)size;
 }
 
-/* Returns 0 only once the data are on the storage: fsync here, a commit or a flush on a board. */
-static int write_block(void *context, int copy, const uint8_t *data, size_t size) {
-    (void)context;
-    int file = open(COPIES[copy], O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (file < 0) return -1;
-    int failed = write(file, data, size) != (ssize_t)size || fsync(file);
-    return close(file) || failed;
-}
-
 static int64_t milliseconds(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns 0 only once the data are on the storage: fsync here, a commit or a flush on a board. */
+static int write_block(void *context, int copy, const uint8_t *data, size_t size) {
+    static int warned;
+    (void)context;
+    int64_t start = milliseconds(CLOCK_MONOTONIC);
+    int file = open(COPIES[copy], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (file < 0) return -1;
+    int failed = write(file, data, size) != (ssize_t)size || fsync(file);
+    int64_t took = milliseconds(CLOCK_MONOTONIC) - start;
+    if (took >= CW_PLAN.late_ms && !warned++)
+        fprintf(stderr, "writing the state took %d ms, but a reading may be at most %d ms late. If readings are missing, set "
+                        "a longer late in the site file, then plan and provision again.\n",
+                (int)took, (int)CW_PLAN.late_ms);
+    return close(file) || failed;
 }
 
 static uint32_t ticks(void *context) { return (void)context, (uint32_t)milliseconds(CLOCK_MONOTONIC); }
